@@ -43,7 +43,7 @@ def healthy(url: str) -> bool:
         return False
 
 
-def test_etcd_is_well_until_it_is_told_to_end(assets: Path, processes: Processes, tmp_path: Path) -> None:
+def test_etcd_is_healthy_until_it_is_stopped(assets: Path, processes: Processes, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     child = processes.start(
         str(assets / "etcd"),
@@ -61,12 +61,12 @@ def test_etcd_is_well_until_it_is_told_to_end(assets: Path, processes: Processes
 
 
 @pytest.mark.parametrize("argument", ["word", "--listen-client-urls=https://127.0.0.1:1", "--cert-file=a", "--name"])
-def test_etcd_refuses_in_a_line(assets: Path, argument: str) -> None:
+def test_errors_of_etcd_are_one_line(assets: Path, argument: str) -> None:
     done = subprocess.run([assets / "etcd", argument], capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
-def test_an_api_server_with_the_keys_of_envtest(assets: Path, processes: Processes, tmp_path: Path) -> None:
+def test_an_api_server_with_the_certificates_of_envtest(assets: Path, processes: Processes, tmp_path: Path) -> None:
     """Its client certificates, its serving certificate; Deployments run; it ends by SIGTERM."""
     keys = Certificates.load(tmp_path / "theirs", datetime.now(UTC))
     served = tmp_path / "certs"

@@ -10,7 +10,7 @@ from tests.hostile.work import deployment, garbage, job, quota, service
 pytestmark = pytest.mark.e2e
 
 
-def test_ordinary_work_goes_on(tmp_path: Path) -> None:
+def test_ordinary_requests_succeed_beside_hostile_ones(tmp_path: Path) -> None:
     works = (deployment, garbage, job, quota, service)
     report = on_sandbox(tmp_path, Options(seed=3, objects=60, seconds=3.0, rounds=1, works=works))
     assert not report.failed

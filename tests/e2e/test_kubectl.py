@@ -170,7 +170,7 @@ def test_get(standing: Kubectl, form: str, part: str) -> None:
     ],
     ids=["jsonpath", "template", "columns"],
 )
-def test_get_in_the_form_of_a_file(standing: Kubectl, tmp_path: Path, form: str, content: str, part: str) -> None:
+def test_get_with_output_formats(standing: Kubectl, tmp_path: Path, form: str, content: str, part: str) -> None:
     (tmp_path / "form").write_text(content)
     assert part in standing.run("get", "pods", "-o", f"{form}={tmp_path / 'form'}")
 
@@ -190,7 +190,7 @@ def test_get_sorted(kubectl: Kubectl) -> None:
     assert [line.split()[0] for line in kubectl.run(*ranked, "--no-headers").splitlines()] == ["c", "a", "b"]
 
 
-def test_get_of_everything(standing: Kubectl) -> None:
+def test_get_all(standing: Kubectl) -> None:
     kinds = {item["kind"] for item in standing.read("all")["items"]}
     assert kinds == {"Deployment", "ReplicaSet", "Pod", "Service"}
 
@@ -221,7 +221,7 @@ def test_explain(standing: Kubectl, what: str) -> None:
     assert "<string>" in text
 
 
-def test_apply_three_ways(kubectl: Kubectl) -> None:
+def test_client_side_apply(kubectl: Kubectl) -> None:
     kubectl.run("apply", "-f", "-", given=CONFIG % "mine: a, gone: b")
     kubectl.run("patch", "configmap", "c", "-p", '{"data": {"theirs": "x"}}')
     assert "configured" in kubectl.run("apply", "-f", "-", given=CONFIG % "mine: c")
@@ -321,7 +321,7 @@ def test_wait(kubectl: Kubectl) -> None:
     kubectl.run("wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
 
 
-def test_wait_for_the_end(kubectl: Kubectl) -> None:
+def test_wait_for_deletion(kubectl: Kubectl) -> None:
     kubectl.run("run", "p", "--image=nginx", "--annotations=sandbox.kcm.dev/stop-time=3s")
     kubectl.run("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
     kubectl.run("delete", "pod", "p", "--wait=false")
@@ -335,7 +335,7 @@ def test_wait_for_a_field(kubectl: Kubectl) -> None:
     kubectl.run("wait", "--for=jsonpath={.status.readyReplicas}=2", "deployment/web", "--timeout=60s")
 
 
-def test_wait_for_what_comes(kubectl: Kubectl) -> None:
+def test_wait_for_creation(kubectl: Kubectl) -> None:
     needs(31, "wait --for=create")
     kubectl.run("create", "deployment", "web", "--image=nginx")
     kubectl.run("wait", "--for=create", "replicaset", "-l", "app=web", "--timeout=60s")
@@ -368,7 +368,7 @@ def test_nodes_are_cordoned_tainted_and_drained(kubectl: Kubectl) -> None:
     until(lambda: "taints" not in kubectl.read("node", "node-1")["spec"])
 
 
-def test_a_budget_holds_a_drain_up(kubectl: Kubectl) -> None:
+def test_a_budget_delays_a_drain(kubectl: Kubectl) -> None:
     kubectl.run("run", "lone", "--image=nginx", "--labels=app=lone")
     kubectl.run("wait", "--for=condition=Ready", "pod/lone", "--timeout=60s")
     kubectl.run("apply", "-f", "-", given=BUDGET)
@@ -392,11 +392,11 @@ def test_auth_can_i(standing: Kubectl, words: tuple[str, ...], answer: str) -> N
     assert standing.run("auth", "can-i", *words, code=0 if answer == "yes" else 1).strip() == answer
 
 
-def test_auth_lists(standing: Kubectl) -> None:
+def test_auth_can_i_list(standing: Kubectl) -> None:
     assert "*.*" in standing.run("auth", "can-i", "--list")
 
 
-def test_auth_names(standing: Kubectl) -> None:
+def test_auth_whoami(standing: Kubectl) -> None:
     needs(28, "auth whoami")
     assert "system:masters" in standing.run("auth", "whoami")
 
@@ -453,7 +453,7 @@ def test_create(kubectl: Kubectl, words: tuple[str, ...]) -> None:
     assert "created" in kubectl.run("create", *words)
 
 
-def test_create_for_the_whole_cluster(kubectl: Kubectl) -> None:
+def test_create_cluster_scoped_objects(kubectl: Kubectl) -> None:
     name = kubectl.namespace
     kubectl.run("create", "clusterrole", name, "--verb=get", "--resource=pods")
     kubectl.run("create", "clusterrolebinding", name, f"--clusterrole={name}", "--user=u")
@@ -495,7 +495,7 @@ def test_replace(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.parametrize("what", ["logs", "exec", "attach"])
-def test_a_container_that_was_given_no_answers_says_how_to_give_some(kubectl: Kubectl, what: str) -> None:
+def test_a_container_without_outputs_explains_how_to_set_them(kubectl: Kubectl, what: str) -> None:
     kubectl.run("run", "p", "--image=nginx")
     kubectl.run("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
     rest = ["--", "ls"] if what == "exec" else []
@@ -533,7 +533,7 @@ def test_kustomize(kubectl: Kubectl, tmp_path: Path) -> None:
     kubectl.run("delete", "-k", str(tmp_path))
 
 
-def test_apply_prunes(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_apply_with_prune(kubectl: Kubectl, tmp_path: Path) -> None:
     needs(27, "kinds of today in --prune")
     for name in ("a", "b"):
         metadata = {"name": name, "labels": {"app": "x"}}
@@ -564,7 +564,7 @@ def test_set(kubectl: Kubectl, words: tuple[str, ...]) -> None:
     kubectl.run("rollout", "status", "deployment/web", "--timeout=60s")
 
 
-def test_a_certificate_from_request_to_use(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_a_certificate_is_requested_approved_and_used(kubectl: Kubectl, tmp_path: Path) -> None:
     needs(26, "auth whoami")
     key, request = tmp_path / "key", tmp_path / "csr"
     private = ec.generate_private_key(ec.SECP256R1())
@@ -604,6 +604,6 @@ def test_auth_reconcile(kubectl: Kubectl) -> None:
     assert "reconciled" in kubectl.run("auth", "reconcile", "-f", "-", given=doc)
 
 
-def test_a_dump_of_the_cluster(standing: Kubectl, tmp_path: Path) -> None:
+def test_cluster_info_dump(standing: Kubectl, tmp_path: Path) -> None:
     standing.run("cluster-info", "dump", f"--output-directory={tmp_path}", f"--namespaces={standing.namespace}")
     assert json.loads((tmp_path / standing.namespace / "pods.json").read_text())["items"]

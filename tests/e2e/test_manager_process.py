@@ -104,7 +104,7 @@ def start(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., Manager]]:
         yield starter(cluster, processes, tmp_path)
 
 
-def test_sigterm_ends_in_order_and_gives_the_lease_back(cluster: Cluster, start: Callable[..., Manager]) -> None:
+def test_sigterm_shuts_down_and_releases_the_lease(cluster: Cluster, start: Callable[..., Manager]) -> None:
     manager = start()
     until(manager.leads)
     spec = cluster.lease()
@@ -138,7 +138,7 @@ def test_after_kill_9_the_other_takes_over(cluster: Cluster, start: Callable[...
     assert second.end() == 0
 
 
-def test_one_that_was_frozen_does_not_go_on_leading(start: Callable[..., Manager]) -> None:
+def test_a_frozen_leader_stops_leading(start: Callable[..., Manager]) -> None:
     first = start()
     until(first.leads)
     second = start()
@@ -151,7 +151,7 @@ def test_one_that_was_frozen_does_not_go_on_leading(start: Callable[..., Manager
     assert second.leads()
 
 
-def test_sigquit_shows_what_runs_and_ends_with_2(cluster: Cluster, start: Callable[..., Manager]) -> None:
+def test_sigquit_prints_tasks_and_exits_with_2(cluster: Cluster, start: Callable[..., Manager]) -> None:
     manager = start()
     until(manager.leads)
     cluster.make_deployment("seen")
@@ -171,7 +171,7 @@ def test_a_standby_ends_on_sigterm(start: Callable[..., Manager]) -> None:
     assert first.leads()
 
 
-def test_without_election_there_is_no_lease(cluster: Cluster, start: Callable[..., Manager]) -> None:
+def test_without_leader_election_there_is_no_lease(cluster: Cluster, start: Callable[..., Manager]) -> None:
     before = cluster.lease()
     manager = start("--leader-elect=false")
     until(manager.leads)
@@ -180,7 +180,7 @@ def test_without_election_there_is_no_lease(cluster: Cluster, start: Callable[..
     assert manager.end() == 0
 
 
-def test_systemd_is_told(tmp_path: Path, start: Callable[..., Manager], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systemd_is_notified(tmp_path: Path, start: Callable[..., Manager], monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
         listener.settimeout(10)
@@ -234,7 +234,7 @@ def over(cluster: Cluster, link: Link, tmp_path: Path) -> Path:
     return with_changes(cluster, tmp_path / "over", moved)
 
 
-def test_started_before_its_api_server_it_serves_waits_and_leads(
+def test_a_manager_started_before_its_api_server_waits_and_leads(
     start: Callable[..., Manager], link: Link, over: Path
 ) -> None:
     manager = start(kubeconfig=over)
@@ -281,9 +281,7 @@ def test_a_leader_that_loses_its_api_server_ends(start: Callable[..., Manager], 
     assert "leaderelection lost" in manager.log.read_text()
 
 
-def test_errors_are_json_lines_where_the_log_is(
-    cluster: Cluster, start: Callable[..., Manager], tmp_path: Path
-) -> None:
+def test_errors_are_json_lines_with_a_json_log(cluster: Cluster, start: Callable[..., Manager], tmp_path: Path) -> None:
     failing = start("--logging-format=json", "--leader-elect=false", kubeconfig=tmp_path / "missing")
     refused = start("--logging-format=json", "--tls-cert-file=/tmp/x.pem")
     for manager in (failing, refused):
@@ -316,9 +314,7 @@ def useless(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize("name", USELESS)
-def test_a_kubeconfig_that_does_not_work_is_one_clear_line_and_no_endless_wait(
-    useless: dict[str, Manager], name: str
-) -> None:
+def test_an_unusable_kubeconfig_is_one_clear_line(useless: dict[str, Manager], name: str) -> None:
     assert useless[name].process.wait(60) == 1
     assert_one_error(useless[name], USELESS[name][1])
 
@@ -426,7 +422,7 @@ def answer(port: int, path: str, token: str = "") -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(("facts", "path"), PATHS)
-def test_endpoints_answer_as_the_original(pair: Pair, facts: dict[str, object], path: str) -> None:
+def test_endpoints_respond_as_upstream(pair: Pair, facts: dict[str, object], path: str) -> None:
     status, content_type = answer(pair.asking, path, "tok")
     assert status == facts["token_status"]
     assert content_type == facts["content_type"]
@@ -436,7 +432,7 @@ def test_endpoints_answer_as_the_original(pair: Pair, facts: dict[str, object], 
     assert answer(pair.alone, path, "tok")[0] == facts["token_status_without_auth_kubeconfig"]
 
 
-def test_migrated_controllers_run_under_a_lock_of_their_own(
+def test_migrated_controllers_have_a_separate_lock(
     cluster: Cluster, start: Callable[..., Manager], tmp_path: Path
 ) -> None:
     document = {

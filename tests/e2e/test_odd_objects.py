@@ -99,7 +99,7 @@ def aggregated(folder: Path) -> Iterator[int]:
 
 
 @needs("kube-apiserver")
-def test_ordinary_work_goes_on_beside_odd_objects(tmp_path: Path) -> None:
+def test_ordinary_requests_succeed_beside_odd_objects(tmp_path: Path) -> None:
     with real_server(Path(ASSETS), tmp_path) as url, aggregated(tmp_path) as port, Processes() as processes:
         (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
 

@@ -54,7 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 @needs("kube-apiserver")
 @pytest.mark.parametrize("mode", MODES)
-def test_a_sandbox_answers_as_it_does(server: tuple[str, Path], tmp_path: Path, mode: str) -> None:
+def test_a_sandbox_responds_as_kube_apiserver(server: tuple[str, Path], tmp_path: Path, mode: str) -> None:
     with sandbox_server(tmp_path) as ours:
         tallies = asyncio.run(compare(server[0], ours, mode, ("*",), SAMPLE))
     asked, found = sum(one.asked for one in tallies), sum(len(one.found) for one in tallies)
@@ -95,7 +95,9 @@ def test_the_api_server_chooses_the_older_of_two_candidates(tmp_path: Path) -> N
 
 
 @needs("kube-controller-manager")
-def test_the_original_behaves_as_recorded_on_a_sandbox(tmp_path: Path, start_sandbox: Callable[..., Sandbox]) -> None:
+def test_kube_controller_manager_behaves_as_recorded_on_a_sandbox(
+    tmp_path: Path, start_sandbox: Callable[..., Sandbox]
+) -> None:
     """Writes are answered as late as where it was recorded. Its caches are behind those that follow at once, and then
     it makes a pod too many or deletes a Job twice."""
     data, late = tmp_path / "data", tmp_path / "late.yaml"

@@ -143,7 +143,7 @@ def test_json_is_the_same_bytes_whatever_the_hash_seed(file: str) -> None:
         (("-l", "a=b=c"), "Error: --selector: "),
     ],
 )
-def test_bad_input_is_one_clear_line(
+def test_invalid_input_is_one_clear_line(
     file: str, words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str], own_log_level: None
 ) -> None:
     assert main(["--snapshot", file, *words]) == 1
@@ -154,13 +154,13 @@ def test_bad_input_is_one_clear_line(
 
 
 @pytest.mark.parametrize("words", [("--snapshot", "/nope.kcm"), ("--kubeconfig", "/nope")])
-def test_what_cannot_be_read_is_one_clear_line(words: tuple[str, ...]) -> None:
+def test_unreadable_files_are_one_clear_line(words: tuple[str, ...]) -> None:
     done = run(*words)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1 and "/nope" in done.stderr
 
 
-def test_a_cluster_that_cannot_be_read_is_named_by_its_kubeconfig(
+def test_an_unreadable_cluster_is_named_with_its_kubeconfig(
     start_sandbox: Callable[..., Sandbox], tmp_path: Path
 ) -> None:
     sandbox = start_sandbox("--nodes", "0", "--no-manager")

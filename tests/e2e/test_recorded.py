@@ -70,7 +70,7 @@ def test_controllers_behave_as_recorded(start_sandbox: Callable[..., object]) ->
     judge(passed, failed, known("golden"), text)
 
 
-def test_controllers_get_by_with_their_service_accounts(start_sandbox: Callable[..., object]) -> None:
+def test_permissions_of_service_accounts_suffice(start_sandbox: Callable[..., object]) -> None:
     """RBAC is on; each controller acts as its own service account, with the verbs of its role."""
     flags = (*GOLDEN_FLAGS, "--use-service-account-credentials")
     sandbox = start_sandbox("--nodes", "0", manager=flags)
@@ -90,7 +90,7 @@ def test_controllers_get_by_with_their_service_accounts(start_sandbox: Callable[
     assert '" cannot ' not in sandbox.log, "a controller asked for a verb that its role does not grant"
 
 
-def test_the_api_server_answers_as_recorded(start_sandbox: Callable[..., object]) -> None:
+def test_the_api_server_responds_as_recorded(start_sandbox: Callable[..., object]) -> None:
     """A case that differs in the order of managedFields alone is tried again: see `reordered`."""
     sandbox = start_sandbox("--nodes", "0", "--no-manager")
     passed, failed, text = run(API_CASES, sandbox.url, sandbox.token)
@@ -119,7 +119,7 @@ def reordered(text: str) -> set[str]:
     return found
 
 
-def test_only_another_order_of_managed_fields_is_tried_again() -> None:
+def test_only_another_order_of_managed_fields_is_retried() -> None:
     order = "      body / metadata.managedFields: expected [..., got [... (order or repetition)\n"
     other = "      body / spec: expected 1, got 2\n"
     kept = "FAILED a (0.1s)\n    request 3: GET /\n"

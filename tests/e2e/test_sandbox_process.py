@@ -51,14 +51,14 @@ def start() -> Iterator[Start]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
-def test_ends_well_with_a_watch_open(start: Start, number: int) -> None:
+def test_the_sandbox_shuts_down_with_an_open_watch(start: Start, number: int) -> None:
     sandbox = start("--nodes", "1", "--token", "T")
     request = urllib.request.Request(sandbox.url + "/api/v1/pods?watch=1", headers={"Authorization": "Bearer T"})
     with urllib.request.urlopen(request, timeout=10, context=insecure()):
         assert sandbox.end(number) == 0
 
 
-def test_keys_are_their_owners_alone(start: Start, tmp_path: Path) -> None:
+def test_private_keys_are_readable_only_by_the_owner(start: Start, tmp_path: Path) -> None:
     config = tmp_path / "kubeconfig"
     start(*PLAIN, "--data-dir", str(tmp_path / "data"), "--kubeconfig", str(config))
     private = [config, *(tmp_path / "data").rglob("*")]
@@ -80,7 +80,7 @@ class Refusal(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def test_a_webhook_is_called_by_its_route_with_the_certificate_issued_for_it(start: Start, tmp_path: Path) -> None:
+def test_a_webhook_is_called_by_its_route_with_its_certificate(start: Start, tmp_path: Path) -> None:
     rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     webhook = {
         "name": "w.x.test",
@@ -137,7 +137,7 @@ def test_mistakes_are_one_clear_line(flags: tuple[str, ...], line: str) -> None:
     assert line in refused(*flags)
 
 
-def test_a_log_line_says_what_was_not_written_to_a_full_disk(tmp_path: Path) -> None:
+def test_failed_writes_to_a_full_disk_are_logged(tmp_path: Path) -> None:
     command = shlex.join([*KCM, "sandbox", *PLAIN, "--port", "0", "--data-dir", str(tmp_path / "data")])
     words = ["bash", "-c", f"ulimit -f 150; exec {command}"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=END_S, check=False)

@@ -57,7 +57,7 @@ def is_clean(terminal: Terminal) -> None:
     until(lambda: terminal.is_as_it_was() and not left(), why=lambda: terminal.text)
 
 
-def test_the_view_lives_below_the_log_and_goes_with_ctrl_c(start: Start, terminal: Terminal) -> None:
+def test_the_view_is_below_the_log_and_removed_by_ctrl_c(start: Start, terminal: Terminal) -> None:
     port = free_port()
     url = f"https://127.0.0.1:{port}"
     process = start("--", "--secure-port=0", "-v=4", port=port)
@@ -84,7 +84,7 @@ def test_the_view_in_a_locale_without_unicode(start: Start, terminal: Terminal) 
     assert process.wait(END_S) == 0
 
 
-def test_ctrl_z_leaves_a_clean_terminal_and_the_view_comes_back(start: Start, terminal: Terminal) -> None:
+def test_ctrl_z_restores_the_terminal_and_fg_the_view(start: Start, terminal: Terminal) -> None:
     process = start("--no-manager")
     shows(terminal, "3 ready")
     terminal.press("\x1a")
@@ -107,7 +107,7 @@ def test_plain_lines(start: Start, terminal: Terminal, flags: tuple[str, ...], t
     assert len(terminal.lines) == 2
 
 
-def test_what_is_wrong_is_said_on_a_terminal_as_elsewhere(start: Start, terminal: Terminal) -> None:
+def test_mistakes_are_reported_on_a_terminal(start: Start, terminal: Terminal) -> None:
     process = start("--nodes", "0", "--", "--secure-port=0", "--kubeconfig=/no/such/file")
     assert process.wait(END_S) == 1
     is_clean(terminal)

@@ -130,7 +130,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @needs("kube-apiserver")
 @needs("kube-controller-manager")
-def test_who_takes_over_writes_nothing(cluster: Cluster) -> None:
+def test_taking_over_writes_nothing(cluster: Cluster) -> None:
     assert cluster.changed_by(KCM) == []
     assert cluster.changed_by(ORIGINAL) == []
 

@@ -13,7 +13,7 @@ from tests.processes import free_port
 pytestmark = pytest.mark.e2e
 
 
-def test_it_reports_its_caches_and_ends_with_standard_input(start_sandbox: Callable[..., Any]) -> None:
+def test_the_launcher_reports_its_caches_and_ends_with_standard_input(start_sandbox: Callable[..., Any]) -> None:
     sandbox = start_sandbox("--no-manager")
     words = [sys.executable, str(ROOT / "tests" / "upstream" / "launcher.py"), "--controllers=ttl-controller"]
     words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--kubeconfig={sandbox.kubeconfig}"]
@@ -33,7 +33,7 @@ def test_it_reports_its_caches_and_ends_with_standard_input(start_sandbox: Calla
             process.kill()
 
 
-def test_without_binaries_the_target_says_so() -> None:
+def test_without_binaries_the_make_target_reports_it() -> None:
     words = [sys.executable, "-m", "tests.upstream.run", "job"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env={"PATH": ""})
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)

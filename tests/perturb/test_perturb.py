@@ -51,7 +51,7 @@ def sandbox():
 
 
 @pytest.mark.parametrize("name", ["only-added", "counts-from-memory"])
-def test_a_bug_is_found_and_told_and_its_mending_stands(sandbox: Sandbox, name: str) -> None:
+def test_a_bug_is_found_and_reported_and_its_fix_passes(sandbox: Sandbox, name: str) -> None:
     found = perturb(sandbox, CASES[name].scenario(True), enough=1)
     assert found, name
     assert found[0].story.startswith("the operator ")
@@ -59,14 +59,14 @@ def test_a_bug_is_found_and_told_and_its_mending_stands(sandbox: Sandbox, name: 
     assert perturb(sandbox, CASES[name].scenario(False), only=[found[0].point]) == []
 
 
-def test_a_request_that_is_in_its_own_way_is_told(sandbox: Sandbox) -> None:
+def test_a_request_that_conflicts_with_itself_is_reported(sandbox: Sandbox) -> None:
     """kopf sends again what was carried out, with the version of before."""
     only = [point_of("lost@patch:widgets.example.com:default/web#1")]
     (found,) = perturb(sandbox, CASES["finalizer-lost"].scenario(True), only=only)
     assert "patch 2 of widgets.example.com default/web: 422\n  (that was the request again whose" in found.story
 
 
-def test_one_that_starts_anew_is_shown_as_terminating_what_has_been_made_again(sandbox: Sandbox) -> None:
+def test_a_restarted_operator_sees_recreated_objects_as_terminating(sandbox: Sandbox) -> None:
     only = [point_of("terminating@create:configmaps:default/web#3")]
     (found,) = perturb(sandbox, CASES["cleans-up-by-name"].scenario(True), only=only)
     assert "widgets.example.com default/web, which is gone, is shown to it" in found.story
@@ -74,7 +74,7 @@ def test_one_that_starts_anew_is_shown_as_terminating_what_has_been_made_again(s
     assert perturb(sandbox, CASES["cleans-up-by-name"].scenario(False), only=only) == []
 
 
-def test_a_write_that_is_refused_once_is_tried_again(sandbox: Sandbox) -> None:
+def test_a_write_that_is_refused_once_is_retried(sandbox: Sandbox) -> None:
     only = [point_of("refused@create:configmaps:default/web-two#1")]
     (found,) = perturb(sandbox, CASES["ignores-refusals"].scenario(True), only=only)
     assert found.story.startswith("the operator was refused create of configmaps default/web-two with an error")
@@ -107,13 +107,13 @@ def test_a_write_that_is_refused_once_is_tried_again(sandbox: Sandbox) -> None:
         ),
     ],
 )
-def test_what_settled_states_alone_do_not_show(sandbox: Sandbox, name: str, point: str, told: str) -> None:
+def test_failures_that_settled_states_do_not_show(sandbox: Sandbox, name: str, point: str, told: str) -> None:
     (found,) = perturb(sandbox, CASES[name].scenario(True), only=[point_of(point)])
     assert told in found.story
     assert perturb(sandbox, CASES[name].scenario(False), only=[point_of(point)]) == []
 
 
-def test_one_that_ends_at_its_start_for_a_lost_answer_is_started_again(sandbox: Sandbox) -> None:
+def test_an_operator_that_exits_at_its_start_is_restarted(sandbox: Sandbox) -> None:
     def operator(kubeconfig: str, stop: threading.Event) -> None:
         try:
             core(kubeconfig).create_namespaced_config_map("default", config_map("started"))
@@ -141,7 +141,7 @@ def test_names_are_the_same_in_every_run() -> None:
     assert plain({"data": {str(uuid.uuid4()): "1"}}, "") == {"data": {"*": "1"}}
 
 
-def test_what_another_client_wrote_is_not_compared() -> None:
+def test_writes_of_other_clients_are_not_compared() -> None:
     assert plain({"metadata": {"annotations": {OTHER_CLIENT: "yes"}}}, "") == {"metadata": {}}
     assert plain({"metadata": {"annotations": {OTHER_CLIENT: "yes", "a": "b"}}}, "") == {
         "metadata": {"annotations": {"a": "b"}}
@@ -173,7 +173,7 @@ def test_what_is_gone_after_a_step_may_be_created_again_in_it(sandbox: Sandbox, 
     assert len(wrong) == told
 
 
-def test_only_numbers_that_went_one_way_may_not_go_back() -> None:
+def test_only_monotonic_numbers_must_not_decrease() -> None:
     assert numbers({"status": {"a": 1}, "spec": {"b": "50%", "c": 1.5, "d": True, "e": "1x"}}) == {
         ("spec", "b"): 50.0,
         ("spec", "c"): 1.5,
@@ -206,7 +206,7 @@ for line in ask("GET", path + "?watch=1&labelSelector=copy%3Dyes"):
 """
 
 
-def test_a_command_is_killed_and_started_anew(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_command_is_killed_and_restarted(sandbox: Sandbox, tmp_path: Path) -> None:
     """A process makes another copy after its crash, and one with the bug mended does not."""
     (tmp_path / "copying.py").write_text(PROCESS)
     command = [sys.executable, str(tmp_path / "copying.py")]
@@ -226,7 +226,7 @@ def test_a_command_is_killed_and_started_anew(sandbox: Sandbox, tmp_path: Path) 
     assert perturb(sandbox, scenario(), only=[point_of("crash@create:configmaps:default/copy-of-a#1")]) == []
 
 
-def test_operators_have_users_of_their_own(sandbox: Sandbox) -> None:
+def test_each_operator_has_its_user(sandbox: Sandbox) -> None:
     one = trial.Trial(sandbox, base := sandbox.snapshot())
     try:
         for user in ("operator", "second"):
@@ -241,7 +241,7 @@ def test_operators_have_users_of_their_own(sandbox: Sandbox) -> None:
         sandbox.reset(base)
 
 
-def test_of_several_operators_the_story_names_who_wrote(sandbox: Sandbox) -> None:
+def test_the_story_names_the_writer_of_several_operators(sandbox: Sandbox) -> None:
     async def rests(kubeconfig: str) -> None:
         api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
         async with api.api_client:
@@ -269,7 +269,7 @@ def test_without_an_operator_nothing_settles(sandbox: Sandbox) -> None:
         one.settle()
 
 
-def test_a_point_that_does_not_come_up_is_not_stood(sandbox: Sandbox) -> None:
+def test_a_point_that_is_not_reached_is_reported(sandbox: Sandbox) -> None:
     only = [point_of("crash@create:configmaps:default/packed#1"), point_of("crash@create:configmaps:nothing#1")]
     outcomes = list(each(sandbox, lambda trial: trial.operator(speaks_protobuf), only=only))
     assert [(one.came_up, one.story) for one in outcomes] == [(True, ""), (False, "")]
@@ -283,7 +283,9 @@ async def never_waits(kubeconfig: str) -> None:
             await api.list_namespaced_config_map("default", label_selector="never=there")
 
 
-def test_one_that_never_waits_is_told_what_it_asks(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_requests_of_an_operator_that_never_rests_are_reported(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sandbox.loop, "advance", functools.partial(sandbox.loop.advance, stalled_s=1.0))
     with pytest.raises(Perturbed, match=r"it never waits; meanwhile it asked \d+ times list of configmaps") as told:
         perturb(sandbox, lambda trial: trial.operator(never_waits))
@@ -311,7 +313,7 @@ async def speaks_protobuf(kubeconfig: str) -> None:
             await watch.content.read()
 
 
-def test_what_is_written_in_protobuf_has_its_name_and_counts_where_it_has_an_effect(sandbox: Sandbox) -> None:
+def test_writes_in_protobuf_have_names_and_count_if_effective(sandbox: Sandbox) -> None:
     one = Trial(sandbox, base := sandbox.snapshot())
     try:
         one.operator(speaks_protobuf)
@@ -342,7 +344,7 @@ async def writes_for_ever(kubeconfig: str) -> None:
             await api.patch_namespaced_config_map("timer", "default", {"data": {"k": version}})
 
 
-def test_nothing_is_perturbed_in_the_quiet_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_perturbed_in_the_quiet_period(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it does when it starts would be taken for work without end."""
     monkeypatch.setattr(trial, "_LIMIT_S", 150.0)
     late = Point("crash", Spot("patch", "configmaps", "default/timer", 8))
@@ -374,7 +376,7 @@ async def writes_in_vain(kubeconfig: str) -> None:
             await asyncio.sleep(30)
 
 
-def test_writes_in_vain_are_rest(sandbox: Sandbox) -> None:
+def test_writes_without_effect_count_as_rest(sandbox: Sandbox) -> None:
     one = trial.Trial(sandbox, base := sandbox.snapshot())
     try:
         one.operator(writes_in_vain)
@@ -389,7 +391,7 @@ def test_writes_in_vain_are_rest(sandbox: Sandbox) -> None:
 async def takes_nothing() -> None: ...
 
 
-def test_what_is_no_operator_is_refused_at_once(sandbox: Sandbox) -> None:
+def test_an_invalid_operator_is_refused_at_once(sandbox: Sandbox) -> None:
     wrong: list[Any] = [None, "", "./operator --flag", [], 3, takes_nothing, lambda kubeconfig: None]
     for program in wrong:
         with pytest.raises(TypeError, match="has to be a function or a list|a list of words|is async def main"):
@@ -400,7 +402,7 @@ def test_what_is_no_operator_is_refused_at_once(sandbox: Sandbox) -> None:
         sandbox.operator(print, groups="system:masters")
 
 
-def test_what_was_killed_does_not_find_the_credentials_of_the_next_start(sandbox: Sandbox) -> None:
+def test_a_killed_operator_cannot_use_the_credentials_of_the_next_start(sandbox: Sandbox) -> None:
     """Its loop goes on while it ends, as kopf's does, which logs in again where it is refused."""
     told: list[str] = []
     released, done = threading.Event(), threading.Event()
@@ -429,7 +431,7 @@ def test_what_was_killed_does_not_find_the_credentials_of_the_next_start(sandbox
         assert refused == ["ConnectionRefusedError"]
 
 
-def test_what_was_killed_reaches_nothing_after_a_reset(sandbox: Sandbox) -> None:
+def test_a_killed_operator_cannot_write_after_a_reset(sandbox: Sandbox) -> None:
     """A thread of it, or what kopf retries after a pause, comes when the next run has begun."""
     told: list[str] = []
     released, done = threading.Event(), threading.Event()
@@ -456,7 +458,7 @@ def test_what_was_killed_reaches_nothing_after_a_reset(sandbox: Sandbox) -> None
     assert told == ["listed", "ProtocolError"]
 
 
-def test_what_was_killed_ends_though_it_tries_again_at_once(sandbox: Sandbox) -> None:
+def test_a_killed_operator_ends_although_it_retries_at_once(sandbox: Sandbox) -> None:
     """Without a pause between its attempts, as kopf's watches with no backoffs, it would see no cancellation."""
     ended = threading.Event()
 
@@ -483,7 +485,7 @@ def test_what_was_killed_ends_though_it_tries_again_at_once(sandbox: Sandbox) ->
     assert ended.wait(10)
 
 
-def test_points_are_read_as_they_are_written() -> None:
+def test_points_round_trip() -> None:
     point = Point("crash", Spot("update", "widgets.example.com/status", "ns/web-*", 2))
     assert point_of(str(point)) == point
     assert point.describe() == "crashed after update 2 of widgets.example.com/status ns/web-*"
@@ -496,7 +498,7 @@ def test_points_are_read_as_they_are_written() -> None:
         kinds_of("lost,found")
 
 
-def test_a_long_story_is_told_around_what_went_wrong(sandbox: Sandbox) -> None:
+def test_a_long_story_is_shortened_around_the_failure(sandbox: Sandbox) -> None:
     writes = [f"create {number} of pods a: 201" for number in range(100)]
     point = point_of("crash@create:pods:a#60")
     trial = Trial(sandbox, sandbox.snapshot(), point=point)
@@ -512,7 +514,7 @@ def test_a_long_story_is_told_around_what_went_wrong(sandbox: Sandbox) -> None:
         assert lines[-2] == f"to mend it: {point.advice()}"
 
 
-def test_what_is_waited_for_a_dead_leader_has_a_limit(sandbox: Sandbox) -> None:
+def test_the_wait_for_the_lease_of_a_killed_leader_is_limited(sandbox: Sandbox) -> None:
     base = sandbox.snapshot()
     trial = Trial(sandbox, base)
     trial.stop()
@@ -530,13 +532,13 @@ def test_each_kind_has_its_advice() -> None:
     assert len(advice) == len(ALL_KINDS) - 1  # stale and older have the same
 
 
-def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
+def test_many_points_are_sampled_evenly() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
     assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 10 + 1 + 12 + 10 + 3 + 2
 
 
-def test_of_what_is_done_again_and_again_the_first_times_are_taken() -> None:
+def test_of_repeated_requests_the_first_are_taken() -> None:
     spots = [Spot("patch", "pods", "timer", nth) for nth in range(1, 100)]
     spots[50:50] = [Spot("create", "pods", "a", 1), Spot("update", "pods", "a", 1), Spot("update", "pods", "a", 2)]
     chosen = points_of(spots, [], [], [], ("crash",), 6)
@@ -566,11 +568,11 @@ TWINS: Any = {"l": [{"name": "a", "x": 1, "z": 1}, {"name": "a", "x": 1}]}
         ({"l": TWINS["l"][::-1]}, TWINS, []),
     ],
 )
-def test_what_is_taken_away(before: Any, after: Any, lost: Any) -> None:
+def test_removed_objects_and_fields(before: Any, after: Any, lost: Any) -> None:
     assert sorted(moved(before, after)[0]) == lost
 
 
-def test_only_what_the_operator_puts_back_itself_was_taken_away_for_a_while() -> None:
+def test_only_removals_reverted_by_the_operator_are_temporary() -> None:
     """A replacement drops the annotation of a controller, which puts it back."""
     one = Taken()
     whole: Any = {"metadata": {"annotations": {"revision": "1"}}, "data": {"a": "1", "b": "2"}}
@@ -581,7 +583,7 @@ def test_only_what_the_operator_puts_back_itself_was_taken_away_for_a_while() ->
     assert one.put_back("x", less, {**less, "data": whole["data"]}, 2) == set()
 
 
-def test_a_story_names_only_the_first_few_that_were_taken_away(sandbox: Sandbox) -> None:
+def test_a_story_names_only_the_first_few_removals(sandbox: Sandbox) -> None:
     keys = {f"{number}{'k' * 200}" for number in range(9)}
     state: State = {"configmaps all": [{"data": dict.fromkeys(keys, "")}]}
     reference = Record(checkpoints=[state, state])
@@ -595,7 +597,7 @@ def test_a_story_names_only_the_first_few_that_were_taken_away(sandbox: Sandbox)
     assert max(map(len, told)) < 300
 
 
-def test_what_is_sure_to_be_there() -> None:
+def test_fields_that_are_in_all_references() -> None:
     first = {"a x": [{"data": {"k": "1", "l": "m n", "o": "p"}}], "a y": [{}, {}]}
     reference = masked(first, {"a x": [{"data": {"k": "2", "l": "m n"}}], "a y": [{}, {}]})
     found = [entry for entry in ("k", "l", "o", "q") if ("data", entry) in entries(reference, "a x")]
@@ -606,14 +608,14 @@ def test_what_is_sure_to_be_there() -> None:
     assert ("data",) not in entries(reference, "a z")
 
 
-def test_what_a_restart_takes_away_for_a_while_is_told(sandbox: Sandbox) -> None:
+def test_temporary_removals_by_a_restart_are_reported(sandbox: Sandbox) -> None:
     """Settled states do not show it: all is put back."""
     found = perturb(sandbox, CASES["forgets-the-rest"].scenario(True), kinds=("crash",), enough=1)
     assert "configmaps default/all: data.web was taken away for a while" in found[0].story
     assert perturb(sandbox, CASES["forgets-the-rest"].scenario(False), only=[found[0].point]) == []
 
 
-def test_what_differs_in_the_references_stands_for_anything() -> None:
+def test_values_that_differ_in_the_references_match_anything() -> None:
     first = {"a x": [{"k": 1, "l": [1], "m": "s"}], "a y": [{}]}
     second = {"a x": [{"k": 2, "l": [1], "m": "s"}]}
     reference = masked(first, second)
@@ -623,14 +625,14 @@ def test_what_differs_in_the_references_stands_for_anything() -> None:
     assert list(differences(reference, {**first, "b z": [{}]})) == ["b z was never deleted, or should not be there"]
 
 
-def test_what_differs_in_the_references_has_to_be_there() -> None:
+def test_values_that_differ_in_the_references_must_exist() -> None:
     reference = masked({"a x": [{"k": "1"}], "a y": [1]}, {"a x": [{"k": "2"}], "a y": [1, 2]})
     assert list(differences(reference, {"a x": [{"k": "3"}], "a y": [3]})) == []
     missing = ["a x: k is not set, and was 'anything'", "a y is missing"]
     assert list(differences(reference, {"a x": [{}]})) == missing
 
 
-def test_an_observed_generation_has_to_be_the_present_one() -> None:
+def test_an_observed_generation_must_be_the_current_one() -> None:
     def of(generation: int, observed: int) -> State:
         return {"a x": [plain({"status": {"observedGeneration": observed}}, "", generation)]}
 
@@ -645,7 +647,7 @@ def test_an_observed_generation_has_to_be_the_present_one() -> None:
     }
 
 
-def test_words_that_agree_in_the_references_have_to_agree() -> None:
+def test_words_that_agree_in_the_references_must_agree() -> None:
     """Passwords in two places, and uids of owners; not what is the same in all runs."""
     first = {
         "secrets a data.k": ["hunter22"],
@@ -668,7 +670,7 @@ def test_words_that_agree_in_the_references_have_to_agree() -> None:
     ]
 
 
-def test_words_of_which_there_are_several_tie_nothing() -> None:
+def test_repeated_words_constrain_nothing() -> None:
     """Two generated names stand in the order of their creation here, and sorted there: by chance that is the same."""
     first = {
         "a data.made": ["web-7mhkd", "web-x2c4f"],
@@ -687,7 +689,7 @@ def test_words_of_which_there_are_several_tie_nothing() -> None:
     assert ties_of(first, second) == [[("c data.k", 0), ("d data.k", 0)]]
 
 
-def test_where_several_words_stand_in_an_order_is_known(sandbox: Sandbox) -> None:
+def test_the_order_of_several_words_is_recorded(sandbox: Sandbox) -> None:
     base = sandbox.snapshot()
     variables = [{"name": "FIRST", "value": "hunter22"}, {"name": "SECOND", "value": "zebra333"}]
     containers = [{"name": "c", "image": "i", "env": variables, "args": ["--one-more", "--two-more"]}]
@@ -708,7 +710,7 @@ def test_where_several_words_stand_in_an_order_is_known(sandbox: Sandbox) -> Non
     sandbox.reset(base)
 
 
-def test_words_are_those_of_texts_and_of_secrets(sandbox: Sandbox) -> None:
+def test_words_are_taken_from_texts_and_secrets(sandbox: Sandbox) -> None:
     base = sandbox.snapshot()
     sandbox.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"k": "db://hunter22@h"}}
@@ -725,7 +727,7 @@ def test_words_are_those_of_texts_and_of_secrets(sandbox: Sandbox) -> None:
     sandbox.reset(base)
 
 
-def test_what_follows_the_option_may_be_a_file(tmp_path: Path) -> None:
+def test_the_argument_of_the_option_can_be_a_file(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").touch()
     for words in (["lost"], ["-x"], ["crash,lost", str(tmp_path)]):
         args = ["--kcm-perturb", *words]
@@ -779,7 +781,7 @@ def run(folder: Path, *words: str, buggy: bool = True) -> str:
     ).stdout
 
 
-def test_each_point_is_a_test_of_its_own_and_is_told(tmp_path: Path) -> None:
+def test_each_point_is_a_reported_test(tmp_path: Path) -> None:
     """The plugin in a pytest of its own, on an operator whose answer is lost."""
     absent = "crash@create:configmaps:nothing#1"
     told = run(tmp_path, "--kcm-replay", "lost@create:configmaps:copy-of-a*#1", "--kcm-replay", absent, "-rf")

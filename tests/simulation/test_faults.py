@@ -61,7 +61,7 @@ def created(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("faults", FAULTS)
-def test_a_rollout_ends_the_same_under(faults: list[Fault]) -> None:
+def test_a_rollout_has_the_same_result_under_faults(faults: list[Fault]) -> None:
     async def told(world: World) -> None:
         await roll_out(world, faults)
         assert world.server.api.faults.counts().keys() == {fault.kind for fault in faults}
@@ -73,7 +73,7 @@ def test_a_rollout_ends_the_same_under(faults: list[Fault]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_manager_killed_at_any_moment_makes_no_pod_twice(seed: int) -> None:
+def test_a_manager_killed_at_any_moment_creates_no_pod_twice(seed: int) -> None:
     async def told(world: World) -> None:
         moments = tuple(world.rng.uniform(0, 0.5) for _ in range(3))
         await roll_out(world, [Fault("delay", delay_s=(0.001, 0.05))], kill=moments)
@@ -88,7 +88,7 @@ def test_random_work_under_random_faults_settles(seed: int) -> None:
     simulate(seed, story)
 
 
-def test_the_same_seed_is_the_same_run() -> None:
+def test_runs_are_reproducible_by_seed() -> None:
     def ends() -> list[object]:
         found: list[object] = []
 
@@ -103,7 +103,7 @@ def test_the_same_seed_is_the_same_run() -> None:
     assert ends() == ends()
 
 
-def test_a_seed_replays_in_another_process() -> None:
+def test_a_seed_is_reproducible_in_another_process() -> None:
     """The order of sets of texts differs from process to process; nothing may depend on it."""
 
     def told(hash_seed: str) -> str:

@@ -57,7 +57,7 @@ def check_counted(world: World, status: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("faults", FAULTS)
-def test_each_pod_is_counted_once_under(faults: list[Fault]) -> None:
+def test_each_pod_is_counted_once_under_faults(faults: list[Fault]) -> None:
     async def story(world: World) -> None:
         manager = world.manager(faults)
         await world.create("batch/v1/jobs", job("work", COMPLETIONS))
@@ -68,7 +68,7 @@ def test_each_pod_is_counted_once_under(faults: list[Fault]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_each_pod_is_counted_once_by_managers_that_are_killed(seed: int) -> None:
+def test_each_pod_is_counted_once_by_killed_managers(seed: int) -> None:
     async def story(world: World) -> None:
         faults = [Fault("delay", delay_s=(0.001, 0.05))]
         manager = world.manager(faults)
@@ -105,7 +105,7 @@ def failing(name: str, **spec: Any) -> dict[str, Any]:
     return doc
 
 
-def test_failures_are_tried_again_ever_more_slowly() -> None:
+def test_failures_are_retried_with_backoff() -> None:
     async def story(world: World) -> None:
         manager = world.manager()
         await world.create("batch/v1/jobs", failing("work", backoffLimit=3))
@@ -118,7 +118,7 @@ def test_failures_are_tried_again_ever_more_slowly() -> None:
     simulate(1, story)
 
 
-def test_each_index_has_its_own_tries() -> None:
+def test_each_index_has_its_backoff_limit() -> None:
     async def story(world: World) -> None:
         manager = world.manager()
         limits = {"completionMode": "Indexed", "completions": 4, "backoffLimitPerIndex": 1}

@@ -19,7 +19,7 @@ SHARED = ("Listener failed", "Index function failed", "Pass failed", "Task ended
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_work_settles_beside_odd_objects_of_every_kind(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_workloads_settle_beside_odd_objects_of_every_kind(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
     made: list[OddTransport] = []
 

@@ -68,7 +68,7 @@ def daemon_set(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_pod_is_made_twice(seed: int) -> None:
+def test_no_pod_is_created_twice(seed: int) -> None:
     async def story(world: World) -> None:
         late: list[Late] = []
 

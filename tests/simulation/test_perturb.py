@@ -24,7 +24,7 @@ def reference() -> Run:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_controller_stands(kind: str, reference: Run) -> None:
+def test_a_controller_withstands_perturbations(kind: str, reference: Run) -> None:
     """The first creation of a pod, or the first update, with one thing gone wrong."""
     verb = "update" if kind == "conflict" else "create"
     points = [point for point in points_of(STORY, reference) if point.kind == kind and point.spot.verb == verb]
@@ -34,7 +34,7 @@ def test_a_controller_stands(kind: str, reference: Run) -> None:
 
 
 @pytest.mark.parametrize("story", CHEAP)
-def test_of_other_stories_each_kind_once(story: str) -> None:
+def test_one_perturbation_of_each_kind_per_story(story: str) -> None:
     """Their writes in turn, each with another thing gone wrong."""
     found = reference_of(story)
     points = points_of(story, found)
@@ -46,7 +46,7 @@ def test_of_other_stories_each_kind_once(story: str) -> None:
             assert (run.fired, explained_of(str(point), wrong)[0]) == (True, []), point
 
 
-def test_of_the_story_of_the_day_a_few_points() -> None:
+def test_some_points_of_the_story_of_the_day() -> None:
     """All stories within as many days as there are of them, each at the same points. The day is that of the commit, so
     that it fails again."""
     command, seconds = ["git", "log", "-1", "--format=%ct"], ""
@@ -68,7 +68,7 @@ def test_each_controller_that_writes_is_in_a_story() -> None:
     assert told <= names
 
 
-def test_what_is_tried_often_comes_up_the_last_time_too() -> None:
+def test_repeated_requests_are_perturbed_also_the_last_time() -> None:
     """A namespace is emptied again and again while a finalizer holds it, less often in a run that does not wait."""
     reference = reference_of("namespace")
     point = [point for point in points_of("namespace", reference) if point.spot.verb == "deletecollection"][-1]
@@ -76,7 +76,7 @@ def test_what_is_tried_often_comes_up_the_last_time_too() -> None:
     assert (run.fired, wrong) == (True, []), point
 
 
-def test_what_goes_wrong_is_seen(reference: Run) -> None:
+def test_failures_are_detected(reference: Run) -> None:
     """A manager that dies for good after its first pod leaves one out, and that is told."""
     spot = next(one for one in reference.spots if one.verb == "create" and one.resource == "pods")
     run, _ = play(STORY, Point(STORY, "after", spot), reference)
@@ -85,7 +85,7 @@ def test_what_goes_wrong_is_seen(reference: Run) -> None:
     assert "pods rc-*: there are 2, not 1" in play(STORY, None, short)[1]
 
 
-def test_where_pods_run_does_not_matter() -> None:
+def test_nodes_of_pods_are_not_compared() -> None:
     """Nodes have the images of those that ran there, and Endpoints the addresses that they had."""
     node, other = (
         {"spec": {"podCIDR": cidr}, "status": {"images": images, "volumesInUse": images}}
@@ -98,7 +98,7 @@ def test_where_pods_run_does_not_matter() -> None:
     assert placeless(slices[0]) == placeless(slices[1])
 
 
-def test_what_was_killed_sends_nothing_while_it_ends() -> None:
+def test_a_killed_controller_sends_nothing_while_it_ends() -> None:
     """Its controllers end one after the other, and see what the next manager does."""
 
     async def story(world: World) -> tuple[int, BaseException | None]:

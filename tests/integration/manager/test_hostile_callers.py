@@ -63,7 +63,7 @@ REFUSED = {
 }
 
 
-def test_what_goes_too_far_is_refused_as_by_go() -> None:
+def test_requests_beyond_the_limits_are_refused_as_by_go() -> None:
     """All at once: a second passes before the server closes."""
 
     async def work() -> None:
@@ -79,7 +79,7 @@ def test_what_goes_too_far_is_refused_as_by_go() -> None:
     run(work)
 
 
-def test_just_below_the_limits_is_served() -> None:
+def test_requests_just_below_the_limits_are_served() -> None:
     async def work() -> None:
         async with serving() as server:
             large = b"X: " + b"x" * (1 << 20) + b"\r\n"
@@ -90,7 +90,7 @@ def test_just_below_the_limits_is_served() -> None:
     run(work)
 
 
-def test_a_body_that_nobody_reads_ends_its_connection() -> None:
+def test_an_unread_body_closes_its_connection() -> None:
     async def work() -> None:
         async with serving() as server:
             head = b"POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n"

@@ -249,7 +249,7 @@ def client_chain(name: str, authority: Signed) -> list[Signed]:
     return [sign(odd.get(name, form), issuers.get(name, authority))]
 
 
-def test_what_each_kind_of_client_gets() -> None:
+def test_responses_by_kind_of_client() -> None:
     async def work() -> None:
         async with serving() as server:
             assert (await server.get("/healthz"))[:2] == (200, "ok")
@@ -271,7 +271,7 @@ def test_what_each_kind_of_client_gets() -> None:
     run(work)
 
 
-def test_without_anybody_to_ask_tokens_count_for_nothing() -> None:
+def test_without_an_api_server_tokens_are_refused() -> None:
     async def work() -> None:
         async with serving(delegated=False) as server:
             assert (await server.get("/healthz", token="bad"))[0] == 200
@@ -280,7 +280,7 @@ def test_without_anybody_to_ask_tokens_count_for_nothing() -> None:
     run(work)
 
 
-def test_answers_are_remembered() -> None:
+def test_reviews_are_cached() -> None:
     async def work() -> None:
         async with serving() as server:
             for _ in range(5):
@@ -305,7 +305,7 @@ def test_an_unreachable_api_server_is_401_for_tokens() -> None:
     run(work)
 
 
-def test_plain_http_on_the_tls_port_is_told_so() -> None:
+def test_plain_http_on_the_tls_port_gets_400() -> None:
     async def work() -> None:
         async with serving() as server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -333,7 +333,7 @@ def test_health_shows_failures_and_exclusions() -> None:
     run(work)
 
 
-def test_metrics_are_text_whatever_a_scraper_would_rather_have() -> None:
+def test_metrics_are_text_for_any_accept_header() -> None:
     accept = (
         "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,"
         "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
@@ -349,7 +349,7 @@ def test_metrics_are_text_whatever_a_scraper_would_rather_have() -> None:
     run(work)
 
 
-def test_connections_speak_http_1_and_begin_anew() -> None:
+def test_connections_use_http_1_without_tls_resumption() -> None:
     def connect(context: ssl.SSLContext, port: int, session: ssl.SSLSession | None) -> tuple[bool, str | None, Any]:
         """Whether the session was resumed, the protocol, and the session to resume."""
         with (
@@ -375,7 +375,7 @@ def test_connections_speak_http_1_and_begin_anew() -> None:
     run(work)
 
 
-def test_verbosity_can_be_put() -> None:
+def test_verbosity_can_be_changed_by_put() -> None:
     async def work() -> None:
         async with serving() as server:
             assert (await server.get("/debug/flags/v", token="good"))[0] == 406
@@ -414,7 +414,7 @@ def test_client_certificates_name_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "status"), CLIENTS.items())
-def test_a_client_certificate_counts_where_it_does_for_go(tmp_path: Path, name: str, status: int) -> None:
+def test_client_certificates_are_accepted_as_by_go(tmp_path: Path, name: str, status: int) -> None:
     """Statuses of /healthz without a token, as the Go binary answered; with a good token all get 200."""
     authority = sign(replace(ROOT, name="clients"))
     (tmp_path / "ca.crt").write_bytes(authority.pem)
@@ -431,7 +431,7 @@ def test_a_client_certificate_counts_where_it_does_for_go(tmp_path: Path, name: 
     run(work)
 
 
-def test_proxies_name_users_in_headers(tmp_path: Path) -> None:
+def test_request_headers_name_users(tmp_path: Path) -> None:
     authority = Authority("proxies")
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     proxy, other = authority.issue(tmp_path, "front"), authority.issue(tmp_path, "other")
@@ -453,7 +453,7 @@ def test_proxies_name_users_in_headers(tmp_path: Path) -> None:
     run(work)
 
 
-def test_the_clusters_client_ca_is_taken_over_and_followed(tmp_path: Path) -> None:
+def test_the_clusters_client_ca_is_used_and_watched(tmp_path: Path) -> None:
     first, second = Authority("one"), Authority("two")
     api = ApiServer(config_map={"client-ca-file": first.pem.decode()})
     by_first = first.issue(tmp_path, "root", ("system:masters",))
@@ -482,7 +482,7 @@ async def until(ask: Callable[[], Awaitable[tuple[int, str, dict[str, str]]]], w
     raise AssertionError(f"never answered {wanted}")
 
 
-def test_certificates_go_by_name_and_are_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from kcm_cli.component.flag_values import CertKey
 
     authority = Authority("servers")
@@ -546,7 +546,7 @@ def test_an_occupied_port_is_one_clear_line() -> None:
             Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
 
 
-def test_a_certificate_directory_is_filled_once(tmp_path: Path) -> None:
+def test_a_certificate_is_generated_once_in_the_directory(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
             first = await server.shown_certificate()
@@ -569,7 +569,9 @@ def test_a_certificate_directory_is_filled_once(tmp_path: Path) -> None:
     ],
     ids=["missing", "rubbish", "mismatch"],
 )
-def test_bad_certificates_are_one_clear_line(tmp_path: Path, make: Callable[[Path], ServingConfig], words: str) -> None:
+def test_invalid_certificates_are_one_clear_line(
+    tmp_path: Path, make: Callable[[Path], ServingConfig], words: str
+) -> None:
     (tmp_path / "x").write_text("rubbish")
     authority = Authority("a")
     authority.issue(tmp_path, "a").rename(tmp_path / "a")
@@ -583,7 +585,7 @@ def test_bad_certificates_are_one_clear_line(tmp_path: Path, make: Callable[[Pat
         Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
 
 
-def test_missing_cluster_settings_end_the_server() -> None:
+def test_missing_cluster_settings_are_an_error_at_the_start() -> None:
     class Without(ApiServer):
         async def send(self, request: Request) -> Response:
             return Response(404, {}, b'{"kind":"Status","reason":"NotFound","message":"not found","code":404}')
@@ -609,7 +611,7 @@ def test_missing_cluster_settings_end_the_server() -> None:
     run(work)
 
 
-def test_it_answers_while_the_controllers_loop_is_busy() -> None:
+def test_the_server_responds_while_the_controllers_loop_is_busy() -> None:
     """That loop does not turn once before all answers are there."""
     thread = LoopThread("server")
 

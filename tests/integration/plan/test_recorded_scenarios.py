@@ -25,20 +25,20 @@ def found(scenario: Scenario) -> Agreement:
     return _found[scenario.name]
 
 
-def test_there_are_enough() -> None:
+def test_enough_scenarios_are_recorded() -> None:
     assert len(SCENARIOS) >= FEWEST
 
 
 @pytest.mark.xdist_group("plans")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
-def test_a_scenario_agrees(scenario: Scenario) -> None:
+def test_the_plan_of_a_scenario_agrees(scenario: Scenario) -> None:
     """Races apart: which of two controllers deletes an object first is another one each time."""
     one = found(scenario)
     assert one.share >= 0.8, (sorted(one.missed), sorted(one.added))
 
 
 @pytest.mark.xdist_group("plans")
-def test_all_together_agree() -> None:
+def test_the_plans_of_all_scenarios_agree() -> None:
     every = [found(scenario) for scenario in SCENARIOS]
     both = sum(len(one.both) for one in every)
     whole = both + sum(len(one.missed) + len(one.added) for one in every)
@@ -47,7 +47,7 @@ def test_all_together_agree() -> None:
 
 @pytest.mark.xdist_group("plans")
 @pytest.mark.parametrize("scenario", SETTLED, ids=lambda one: one.name)
-def test_what_the_go_manager_has_settled_stays_as_it_is(scenario: Scenario) -> None:
+def test_objects_settled_by_the_go_manager_are_not_changed(scenario: Scenario) -> None:
     """The takeover audit before each scenario. The recording cluster had more nodes, which ttl-controller counts."""
     answer = plan(load(PLACE / f"{scenario.name}.kcm"), (), Options(horizon_s=120.0))
     assert [one for one in answer.audit if one.controller != "ttl-controller"] == []

@@ -56,7 +56,7 @@ def like(item: Item, name: str, change: Callable[[Tree], object]) -> Item:
     return replace(item, name=name, uid=f"uid-of-{name}", data=codec.encode(doc))
 
 
-def test_it_has_a_bit_of_everything() -> None:
+def test_the_cluster_has_objects_of_many_kinds() -> None:
     kinds = {gvr.plural for gvr, one in whole().collections.items() if one.items}
     assert {
         "deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers",
@@ -70,13 +70,13 @@ def test_nothing_is_written_to_a_settled_cluster() -> None:
     assert written(settled()) == set()
 
 
-def test_a_namespace_that_hangs_is_tried_again() -> None:
+def test_a_stuck_namespace_is_retried() -> None:
     lines = written(whole())
     assert {(controller, verb) for controller, verb, _, _ in lines} == {("namespace-controller", "deletecollection")}
     assert all(about.endswith(f" {DYING}/") for _, _, _, about in lines)
 
 
-def test_an_orphaned_replica_set_goes_with_its_pods() -> None:
+def test_an_orphaned_replica_set_is_deleted_with_its_pods() -> None:
     def orphan(doc: Tree) -> None:
         doc["metadata"]["ownerReferences"][0] |= {"name": "gone", "uid": "gone"}
 
@@ -92,7 +92,7 @@ def test_an_orphaned_replica_set_goes_with_its_pods() -> None:
     assert {line[0] for line in lines} <= {"generic-garbage-collector", "replicaset-controller"}
 
 
-def test_a_pod_of_a_node_that_is_gone_is_collected() -> None:
+def test_a_pod_of_a_deleted_node_is_deleted() -> None:
     def lost(doc: Tree) -> None:
         doc["metadata"].pop("ownerReferences", None)
         doc["metadata"]["labels"] = {}
@@ -108,7 +108,7 @@ def test_a_pod_of_a_node_that_is_gone_is_collected() -> None:
 
 
 @pytest.mark.parametrize("include", ["configmaps", "custom"])
-def test_without_what_is_only_read_if_asked_for_it_is_the_same(include: str) -> None:
+def test_without_optional_kinds_the_plan_is_the_same(include: str) -> None:
     """Controllers that need it stay out."""
     dropped = {
         gvr for gvr in whole().collections
@@ -222,7 +222,7 @@ def leave_out(doc: Any, path: list[str], *, null: bool) -> None:
         doc.pop(step, None)
 
 
-def test_what_older_releases_left_is_written_nothing_to() -> None:
+def test_objects_of_older_releases_are_not_written() -> None:
     """Fields are absent in one object, null in the next. Templates are spelt in many ways in
     unit/controllers/test_takeover.py."""
 

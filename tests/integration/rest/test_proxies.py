@@ -127,7 +127,7 @@ async def left_by_all(proxy):
         await asyncio.sleep(0.01)
 
 
-def test_a_proxy_that_makes_no_connection_is_given_up_with_a_reason(run, authority, wait_at_most):
+def test_a_proxy_that_does_not_connect_times_out_with_a_reason(run, authority, wait_at_most):
     """Where the proxy says or does what is wrong, the reason is that, however slow the machine."""
 
     async def refused(scheme, name, steps, expected):
@@ -150,7 +150,7 @@ def test_a_proxy_that_makes_no_connection_is_given_up_with_a_reason(run, authori
     run(main())
 
 
-def test_who_waits_for_a_proxy_can_be_cancelled(run, authority, wait_at_most):
+def test_waiting_for_a_proxy_can_be_cancelled(run, authority, wait_at_most):
     wait_at_most(60)
 
     async def cancelled(scheme, name, steps, expected):
@@ -168,7 +168,7 @@ def test_who_waits_for_a_proxy_can_be_cancelled(run, authority, wait_at_most):
     run(main())
 
 
-def test_what_a_socks_proxy_cannot_be_told_is_no_crash(run, authority):
+def test_values_that_socks_cannot_encode_are_an_error(run, authority):
     async def main():
         async with serving_proxy(Proxy([b"\x05\x02", STALL])) as proxy:
             files = TLSFiles(ca_file=authority.path)
@@ -184,7 +184,7 @@ def test_what_a_socks_proxy_cannot_be_told_is_no_crash(run, authority):
 @pytest.mark.parametrize(
     ("user", "sent"), [("j\u00e4ne:p\u00e4ss", ("j\u00e4ne", "p\u00e4ss")), ("jane", ("jane", ""))]
 )
-def test_a_socks_proxy_hears_any_user_and_password_in_utf_8(run, authority, user, sent):
+def test_a_socks_proxy_gets_user_and_password_in_utf_8(run, authority, user, sent):
     async def main():
         async with serving_proxy(Proxy([b"\x05\x02", b"\x01\x01", STALL])) as proxy:
             files = TLSFiles(ca_file=authority.path)
@@ -200,7 +200,7 @@ def test_a_socks_proxy_hears_any_user_and_password_in_utf_8(run, authority, user
     run(main())
 
 
-def test_a_socks_proxy_that_does_not_know_the_user_is_named(run, authority):
+def test_a_socks_proxy_that_refuses_the_user_is_named(run, authority):
     async def main():
         async with serving_proxy(Proxy([b"\x05\x02", b"\x01\x01", STALL])) as proxy:
             files = TLSFiles(ca_file=authority.path)
@@ -214,7 +214,7 @@ def test_a_socks_proxy_that_does_not_know_the_user_is_named(run, authority):
     run(main())
 
 
-def test_a_proxy_that_drips_is_waited_for(run, authority):
+def test_a_slow_proxy_is_waited_for(run, authority):
     """Byte by byte is slow, not wrong: what is missing then is the server behind it."""
 
     async def main():

@@ -69,7 +69,7 @@ async def connected(serving, authority):
         yield server, made
 
 
-def test_a_request_goes_and_an_answer_comes(run, serving, authority, plain):
+def test_a_request_gets_its_response(run, serving, authority, plain):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = plain(b'{"a":1}', "201 Created", "X-Thing: 7\r\n")
@@ -90,7 +90,7 @@ def test_a_request_goes_and_an_answer_comes(run, serving, authority, plain):
     run(main())
 
 
-def test_a_client_over_tls_gives_views(run, serving, authority, plain):
+def test_a_client_over_tls_returns_views(run, serving, authority, plain):
     async def main():
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
@@ -104,7 +104,7 @@ def test_a_client_over_tls_gives_views(run, serving, authority, plain):
     run(main())
 
 
-def test_connections_are_kept_and_bounded(run, serving, authority):
+def test_connections_are_reused_and_limited(run, serving, authority):
     async def main():
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
@@ -136,7 +136,7 @@ def test_a_slow_server_gets_more_connections(run, serving, authority, plain):
     run(main())
 
 
-def test_a_request_that_never_gets_its_turn_was_not_sent(run, serving, authority, plain):
+def test_a_request_without_a_connection_was_not_sent(run, serving, authority, plain):
     async def main():
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
@@ -207,7 +207,7 @@ def test_a_watch_ends_when_the_server_ends_it(run, serving, authority):
     run(main())
 
 
-def test_a_watch_that_breaks_tells_so(run, serving, authority):
+def test_a_broken_watch_is_an_error(run, serving, authority):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = breaking
@@ -217,7 +217,7 @@ def test_a_watch_that_breaks_tells_so(run, serving, authority):
     run(main())
 
 
-def test_watches_do_not_starve_requests_and_close_when_left(run, serving, authority, plain):
+def test_watches_do_not_starve_requests_and_are_closed_on_exit(run, serving, authority, plain):
     async def main():
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
@@ -259,7 +259,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("answer", "kind", "text"), BROKEN.values(), ids=BROKEN.keys())
-def test_no_answer_is_a_transport_error(run, serving, authority, answer, kind, text):
+def test_a_missing_response_is_a_transport_error(run, serving, authority, answer, kind, text):
     async def main():
         async with connected(serving, authority) as (server, made):
             assert (await made.send(GET)).status == 200  # its connection is kept
@@ -271,7 +271,7 @@ def test_no_answer_is_a_transport_error(run, serving, authority, answer, kind, t
     run(main())
 
 
-def test_a_connection_takes_no_longer_than_the_request_may(run, authority):
+def test_connecting_is_limited_by_the_timeout_of_the_request(run, authority):
     """The server's backlog takes the connection, and nobody speaks TLS there."""
 
     async def main():
@@ -286,7 +286,7 @@ def test_a_connection_takes_no_longer_than_the_request_may(run, authority):
     run(main())
 
 
-def test_nobody_listens(run, serving, authority):
+def test_a_refused_connection(run, serving, authority):
     async def main():
         async with serving(authority.issue("server", "127.0.0.1")) as server:
             pass
@@ -322,7 +322,7 @@ def test_a_server_of_another_ca_is_not_trusted(run, serving, authority, another_
     run(main())
 
 
-def test_the_name_must_fit_unless_another_is_given(run, serving, authority):
+def test_the_server_name_must_match_unless_it_is_set(run, serving, authority):
     async def main():
         async with serving(authority.issue("server", "api.local")) as server:
             files = TLSFiles(ca_file=authority.path)
@@ -370,7 +370,7 @@ def client_files(authority, name="jane", inline=False):
 
 
 @pytest.mark.parametrize("inline", [False, True], ids=["files", "inline"])
-def test_a_client_certificate_is_shown_unless_anonymous(run, serving, authority, inline):
+def test_a_client_certificate_is_sent_unless_anonymous(run, serving, authority, inline):
     async def main():
         files = client_files(authority, inline=inline)
         async with serving(authority.issue("server", "127.0.0.1"), authority.path) as server:
@@ -383,7 +383,7 @@ def test_a_client_certificate_is_shown_unless_anonymous(run, serving, authority,
     run(main())
 
 
-def test_a_certificate_of_the_moment_is_shown_and_replaced_after_a_401(run, serving, authority, plain):
+def test_a_dynamic_certificate_is_sent_and_replaced_after_a_401(run, serving, authority, plain):
     """As exec plugins give them."""
 
     async def main():
@@ -452,7 +452,7 @@ class Counted:
         self.looks.append((result, reason))
 
 
-def test_looks_at_the_ca_file_are_told(run, serving, authority, tmp_path):
+def test_reloads_of_the_ca_file_are_counted(run, serving, authority, tmp_path):
     async def main():
         clock, counted = SteppedClock(), Counted()
         ca = tmp_path / "trusted.crt"
@@ -484,7 +484,7 @@ def test_looks_at_the_ca_file_are_told(run, serving, authority, tmp_path):
     run(main())
 
 
-def test_a_resolution_is_told_also_one_that_fails(run, authority):
+def test_resolutions_are_measured_also_failed_ones(run, authority):
     async def main():
         counted = Counted()
         access = Access("https://nobody.invalid:1", TLSFiles(insecure=True))
@@ -515,7 +515,7 @@ async def hurried(asked, writer):
     writer.write(b"HTTP/1.1 200 OK\r\nWarning: a\r\nwarning: b\r\nContent-Length: 2\r\n\r\n{}")
 
 
-def test_interim_answers_are_passed_over_and_repeated_headers_joined(run, serving, authority):
+def test_interim_responses_are_skipped_and_repeated_headers_joined(run, serving, authority):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = hurried
@@ -534,7 +534,7 @@ async def until_close(asked, writer):
     writer.close()
 
 
-def test_a_body_may_end_with_its_connection(run, serving, authority):
+def test_a_body_can_end_with_its_connection(run, serving, authority):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = until_close
@@ -549,7 +549,7 @@ async def nonsense(asked, writer):
     writer.write(b"SSH-2.0-server\r\n\r\n")
 
 
-def test_what_is_no_answer_is_a_lost_connection(run, serving, authority, plain):
+def test_an_invalid_response_is_a_lost_connection(run, serving, authority, plain):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = nonsense
@@ -573,7 +573,7 @@ def closing_once(plain):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_kept_connection_that_is_closed_is_replaced(run, serving, authority, plain, method):
+def test_a_closed_idle_connection_is_replaced(run, serving, authority, plain, method):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = closing_once(plain)
@@ -585,7 +585,7 @@ def test_a_kept_connection_that_is_closed_is_replaced(run, serving, authority, p
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
-def test_what_may_not_happen_twice_is_sent_once(run, serving, authority, plain, method):
+def test_non_idempotent_requests_are_sent_once(run, serving, authority, plain, method):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = closing_once(plain)
@@ -597,7 +597,7 @@ def test_what_may_not_happen_twice_is_sent_once(run, serving, authority, plain, 
     run(main())
 
 
-def test_what_was_sent_may_have_taken_effect_though_there_is_no_connection_to_send_it_again(run, authority):
+def test_a_sent_request_is_uncertain_also_if_reconnecting_fails(run, authority):
     """A server that takes a request and ends. Unreachable would say that it saw nothing."""
 
     async def main():
@@ -623,7 +623,7 @@ def test_what_was_sent_may_have_taken_effect_though_there_is_no_connection_to_se
     run(main())
 
 
-def test_a_request_given_up_takes_its_connection_along(run, serving, authority, plain):
+def test_a_cancelled_request_closes_its_connection(run, serving, authority, plain):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer = silent
@@ -647,7 +647,7 @@ async def flood(asked, writer):
     writer.write(b"0\r\n\r\n")
 
 
-def test_a_stream_that_nobody_reads_holds_its_server_back(run, serving, authority, plain):
+def test_an_unread_stream_applies_backpressure(run, serving, authority, plain):
     async def main():
         async with connected(serving, authority) as (server, made):
             server.answer, flood.sent = flood, -1
@@ -667,7 +667,7 @@ def test_a_stream_that_nobody_reads_holds_its_server_back(run, serving, authorit
     run(main())
 
 
-def test_a_header_that_cannot_be_sent_is_named(run, serving, authority):
+def test_an_invalid_header_is_named(run, serving, authority):
     async def main():
         async with connected(serving, authority) as (server, made):
             with pytest.raises(Unreachable, match="header authorization .*line break"):
@@ -696,7 +696,7 @@ def test_idle_connections_are_closed(run, serving, authority):
 
 @pytest.mark.parametrize("part", [b"x: " + b"y" * 60_000 + b"\r\n", b"x: y\r\n" * 100], ids=["long", "many"])
 @pytest.mark.parametrize("place", ["head", "trailers"])
-def test_headers_without_end_are_not_collected(run, serving, authority, part, place):
+def test_endless_headers_are_limited(run, serving, authority, part, place):
     async def endless(asked, writer):
         head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
         writer.write(head if place == "head" else head + b"\r\n2\r\n{}\r\n0\r\n")
@@ -714,7 +714,7 @@ def test_headers_without_end_are_not_collected(run, serving, authority, part, pl
     run(main())
 
 
-def test_a_name_is_looked_up_once_for_all_who_wait_and_holds_nobody_up(run, authority, monkeypatch):
+def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(run, authority, monkeypatch):
     """A lookup may take minutes; the process does not wait for it at its end."""
     asked, answer = [], threading.Event()
 
@@ -744,7 +744,7 @@ def test_a_name_is_looked_up_once_for_all_who_wait_and_holds_nobody_up(run, auth
     asked.clear()
 
 
-def test_a_name_that_is_none_is_no_crash(run, authority):
+def test_an_invalid_host_name_is_an_error(run, authority):
     async def main():
         made = Session(Access(f"https://{'a' * 70}.example", TLSFiles(ca_file=authority.path)), LoopClock())
         with pytest.raises(Unreachable, match="is no name of a host"):
@@ -754,7 +754,7 @@ def test_a_name_that_is_none_is_no_crash(run, authority):
     run(main())
 
 
-def test_a_watch_whose_answer_does_not_begin_is_given_up(run, serving, authority, monkeypatch):
+def test_a_watch_without_a_response_times_out(run, serving, authority, monkeypatch):
     async def main():
         monkeypatch.setattr(session_module, "REQUEST_TIMEOUT_S", 0.2)
         async with connected(serving, authority) as (server, made):
@@ -889,7 +889,7 @@ def test_a_socks_proxy_gets_the_name_of_the_server(run, serving, authority, user
     run(main())
 
 
-def test_plain_http_goes_through_a_socks_proxy_as_it_is(run, serving):
+def test_plain_http_passes_a_socks_proxy_unchanged(run, serving):
     async def main():
         seen = []
         async with socks_proxy(seen) as proxy, serving(None) as server:
@@ -901,7 +901,7 @@ def test_plain_http_goes_through_a_socks_proxy_as_it_is(run, serving):
     run(main())
 
 
-def test_a_socks_proxy_that_refuses_or_is_down_is_named(run, authority):
+def test_a_refusing_or_unreachable_socks_proxy_is_named(run, authority):
     async def main():
         files = TLSFiles(ca_file=authority.path)
         async with socks_proxy([], reply=2) as proxy:
@@ -917,7 +917,7 @@ def test_a_socks_proxy_that_refuses_or_is_down_is_named(run, authority):
     run(main())
 
 
-def test_a_proxy_may_speak_tls_itself(run, serving, authority):
+def test_a_proxy_can_use_tls(run, serving, authority):
     async def main():
         seen = []
         certificate = authority.issue("proxy", "localhost")
@@ -968,7 +968,7 @@ def broken_files(authority, another, fault):
         "nonsense",
     ],
 )
-def test_files_that_cannot_be_used_are_named(authority, another_authority, fault):
+def test_invalid_files_are_named(authority, another_authority, fault):
     files, text = broken_files(authority, another_authority, fault)
 
     async def main():
@@ -979,7 +979,7 @@ def test_files_that_cannot_be_used_are_named(authority, another_authority, fault
     asyncio.run(main())
 
 
-def test_a_write_that_waited_for_a_connection_is_not_sent_once_the_lease_has_run_out(run, serving, authority):
+def test_a_waiting_write_is_not_sent_after_the_lease_expired(run, serving, authority):
     """As after SIGSTOP: what was let through the fence before waits for its turn, and others lead meanwhile."""
 
     async def main():

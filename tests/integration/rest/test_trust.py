@@ -44,7 +44,7 @@ def expected(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_server_is_trusted_where_go_trusts_it(name: str, tmp_path: Path) -> None:
+def test_a_server_is_trusted_as_by_go(name: str, tmp_path: Path) -> None:
     case = CASES[name]()
     with listening(case, tmp_path) as (port, _):
         assert asyncio.run(ask(case, port)) == expected(name)

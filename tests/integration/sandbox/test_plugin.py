@@ -33,7 +33,7 @@ def api(kcm_kubeconfig):
         yield client
 
 
-def test_kubernetes_and_time_that_is_moved_forward(kcm_sandbox, kcm_namespace, api):
+def test_the_kubernetes_client_and_advancing_time(kcm_sandbox, kcm_namespace, api):
     apps, core = kubernetes.client.AppsV1Api(api), kubernetes.client.CoreV1Api(api)
     apps.create_namespaced_deployment(kcm_namespace, DEPLOYMENT)
     kcm_sandbox.wait(lambda: len(core.list_namespaced_pod(kcm_namespace).items) == 2)
@@ -62,12 +62,12 @@ def test_a_failed_node_is_noticed(kcm_sandbox, api):
     kcm_sandbox.remove_node(name)
 
 
-def test_wrong_flags_of_the_controllers_fail_the_start():
+def test_invalid_flags_of_the_controllers_fail_the_start():
     with pytest.raises(SandboxError, match="no-such-flag"):
         Sandbox(HostOptions(nodes=0, flags=("--no-such-flag",))).start()
 
 
-def test_namespaces_are_fresh(kcm_namespace, api):
+def test_namespaces_are_unique(kcm_namespace, api):
     assert kubernetes.client.CoreV1Api(api).list_namespaced_pod(kcm_namespace).items == []
 
 

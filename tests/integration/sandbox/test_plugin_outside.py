@@ -44,7 +44,7 @@ def run(folder: Path, text: str, *words: str, without: str = "") -> subprocess.C
     )
 
 
-def test_what_is_told_of_tests_that_fail(tmp_path: Path) -> None:
+def test_reports_of_failed_tests(tmp_path: Path) -> None:
     told = run(tmp_path, FAILING)
     assert "2 failed, 1 passed" in told.stdout, told.stdout + told.stderr
     assert "TimeoutError: not true after 0 s; the last answer was []" in told.stdout
@@ -57,7 +57,7 @@ def test_what_is_told_of_tests_that_fail(tmp_path: Path) -> None:
     assert left == []
 
 
-def test_workers_have_clusters_of_their_own(tmp_path: Path) -> None:
+def test_each_worker_has_its_cluster(tmp_path: Path) -> None:
     text = "import pytest\n\n@pytest.mark.parametrize('n', range(4))\ndef test_it(kcm_sandbox, kcm_namespace, n):\n"
     text += "    kcm_sandbox.fail_node('node-1')\n    kcm_sandbox.recover_node('node-1')\n"
     told = run(tmp_path, text, "-n2")
@@ -70,7 +70,7 @@ def test_a_missing_package_is_named_with_the_install_command(tmp_path: Path) -> 
     assert "Traceback" not in told.stdout
 
 
-def test_pytest_alone_loads_nothing_of_the_sandbox() -> None:
+def test_pytest_alone_imports_nothing_of_the_sandbox() -> None:
     code = "import sys, kcm_cli.cli.pytest_plugin; print(*[n for n in sys.modules if n.startswith('kcm_cli.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert set(done.stdout.split()) == {"kcm_cli.cli", "kcm_cli.cli.pytest_plugin"}

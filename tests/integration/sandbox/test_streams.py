@@ -93,7 +93,7 @@ def test_a_log_is_followed_until_the_command_ends(kcm_sandbox, kcm_namespace, co
     assert core.read_namespaced_pod_log(name, kcm_namespace) == "now\nthen\nlate\n"
 
 
-def test_a_followed_log_ends_with_the_bytes_that_were_asked_for(kcm_sandbox, kcm_namespace, core, pod):
+def test_a_followed_log_ends_after_limit_bytes(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", ("sh", "-c", "echo now; sleep 20; echo then; sleep 3600"))
     found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, limit_bytes=6, _preload_content=False)
     assert found.readline() == b"now\n"
@@ -101,7 +101,7 @@ def test_a_followed_log_ends_with_the_bytes_that_were_asked_for(kcm_sandbox, kcm
     assert found.read() == b"th"
 
 
-def test_no_logs_are_an_error_said_once(kcm_namespace, core, pod):
+def test_missing_logs_are_reported_once(kcm_namespace, core, pod):
     name = pod("a")
     with pytest.raises(kubernetes.client.ApiException, match=f"with the annotation {PREFIX}logs.c") as caught:
         core.read_namespaced_pod_log(name, kcm_namespace)
@@ -109,7 +109,7 @@ def test_no_logs_are_an_error_said_once(kcm_namespace, core, pod):
     assert core.read_namespaced_pod_log(name, kcm_namespace, follow=True).count("\n") == 1
 
 
-def test_logs_and_answers_of_a_test(kcm_sandbox, kcm_namespace, core, pod):
+def test_logs_and_command_outputs_set_by_a_test(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", containers=("c", "d"))
     asked = []
 
@@ -130,7 +130,7 @@ def test_logs_and_answers_of_a_test(kcm_sandbox, kcm_namespace, core, pod):
     assert asked == [("a", "d", ("psql", "-c", "x y"), b"", False)]
 
 
-def test_a_conversation(kcm_sandbox, kcm_namespace, core, pod):
+def test_an_interactive_command(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a")
 
     async def echo(call: Asked) -> None:
@@ -155,7 +155,7 @@ def test_a_conversation(kcm_sandbox, kcm_namespace, core, pod):
     assert shell.returncode == 0
 
 
-def test_simple_commands_do_what_they_say_and_others_are_an_error(kcm_namespace, core, pod):
+def test_simple_commands_run_and_others_are_an_error(kcm_namespace, core, pod):
     name = pod("a")
     run = {"stdout": True, "stderr": True, "stdin": False, "tty": False}
     said = stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["echo", "hi"], **run)
@@ -164,7 +164,7 @@ def test_simple_commands_do_what_they_say_and_others_are_an_error(kcm_namespace,
         stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["psql"], **run)
 
 
-def test_logs_have_what_volumes_hold(kcm_namespace, core, pod):
+def test_logs_can_read_volumes(kcm_namespace, core, pod):
     core.create_namespaced_config_map(kcm_namespace, {"metadata": {"name": "settings"}, "data": {"color": "blue\n"}})
     volumes = {"volumes": [{"name": "v", "configMap": {"name": "settings"}}]}
     name = pod("a", ("sh", "-c", "cat /v/color /v/none; echo on $HOSTNAME"), more=volumes)
@@ -187,7 +187,7 @@ def test_logs_of_a_restarted_container(kcm_sandbox, kcm_namespace, core):
     assert core.read_namespaced_pod_log("a", kcm_namespace, previous=True) == "first\n"
 
 
-def test_logs_and_commands_know_what_files_and_hooks_have_given(kcm_sandbox, kcm_namespace, core):
+def test_logs_and_commands_use_files_and_hooks(kcm_sandbox, kcm_namespace, core):
     mounts = [{"name": "data", "mountPath": "/data"}]
     init = {
         "name": "i",
@@ -206,7 +206,7 @@ def test_logs_and_commands_know_what_files_and_hooks_have_given(kcm_sandbox, kcm
     assert executed(core, kcm_namespace, "a", "sh", "-c", "echo $MINE; cat /tmp/hook") == (b"blue\nhook blue\n", b"", 0)
 
 
-def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core, pod):
+def test_commands_read_files_of_volumes(kcm_sandbox, kcm_namespace, core, pod):
     core.create_namespaced_secret(kcm_namespace, {"metadata": {"name": "s"}, "data": {"key": "AP8="}})
     name = pod("a", more={"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})
 
@@ -227,7 +227,7 @@ def test_files_of_volumes_are_read_by_commands(kcm_sandbox, kcm_namespace, core,
     assert ran("cat", "/v/key") == (b"new", b"", 0)
 
 
-def test_containers_share_what_they_write_into_an_emptydir(kcm_sandbox, kcm_namespace, core, pod):
+def test_containers_share_an_emptydir(kcm_sandbox, kcm_namespace, core, pod):
     mounts = [{"name": "v", "mountPath": "/w"}]
     more = {
         "volumes": [{"name": "v", "emptyDir": {}}],
@@ -245,7 +245,7 @@ def test_containers_share_what_they_write_into_an_emptydir(kcm_sandbox, kcm_name
     assert executed(core, kcm_namespace, name, "cat", "/v/now", container="d") == (b"mine\n", b"", 0)
 
 
-def test_commands_find_what_the_present_run_of_a_container_has_written(kcm_sandbox, kcm_namespace, core):
+def test_commands_find_files_of_the_current_run_of_a_container(kcm_sandbox, kcm_namespace, core):
     mounts = [{"name": "v", "mountPath": "/v"}]
     script = "if [ -e /v/runs ]; then echo second >> /v/runs; sleep 3600; fi; echo first > /v/runs; exit 1"
     container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
@@ -262,7 +262,7 @@ def test_commands_find_what_the_present_run_of_a_container_has_written(kcm_sandb
         assert executed(core, kcm_namespace, "a", "cat", "/v/runs", container=name) == (b"first\nsecond\n", b"", 0)
 
 
-def test_probes_find_what_commands_leave(kcm_sandbox, kcm_namespace, core):
+def test_probes_find_files_that_commands_wrote(kcm_sandbox, kcm_namespace, core):
     """A container has files outside of its volumes, too, until it starts again."""
     script = "mkdir -p /srv; echo hi > /srv/index.html; echo up > /tmp/alive; sleep 3600"
     container = {"name": "c", "image": "x", "command": ["sh", "-c", script]}
@@ -293,7 +293,7 @@ def test_probes_find_what_commands_leave(kcm_sandbox, kcm_namespace, core):
     assert ran("ls", "/tmp/alive", "/tmp/ready")[2] == 1
 
 
-def test_what_commands_leave_is_reset_with_the_rest(kcm_sandbox, kcm_namespace, core, pod):
+def test_files_that_commands_wrote_are_reset(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", more={"volumes": [{"name": "v", "emptyDir": {}}]})
 
     def ran(script: str) -> tuple[bytes, bytes, int]:
@@ -306,7 +306,7 @@ def test_what_commands_leave_is_reset_with_the_rest(kcm_sandbox, kcm_namespace, 
     assert ran("ls /v; cat /v/f") == (b"f\nbefore\n", b"", 0)
 
 
-def test_what_commands_leave_is_forgotten_with_deleted_pods_first(kcm_sandbox, kcm_namespace, core, pod, monkeypatch):
+def test_files_of_deleted_pods_are_dropped_first(kcm_sandbox, kcm_namespace, core, pod, monkeypatch):
     monkeypatch.setattr(inside, "_MOST_PODS", 2)
     monkeypatch.setattr(inside, "_MOST_OF_POD", 100)
     volumes = {"volumes": [{"name": "v", "emptyDir": {}}]}
@@ -405,7 +405,7 @@ def test_a_client_that_speaks_spdy(kcm_sandbox, kcm_namespace, pod):
     assert json.loads(found[1])["details"]["causes"] == [{"reason": "ExitCode", "message": "4"}]
 
 
-def test_a_shell_ends_with_the_line_that_says_so(kcm_sandbox, kcm_namespace, pod):
+def test_a_shell_ends_with_exit(kcm_sandbox, kcm_namespace, pod):
     pod("a")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=true&stdout=true"
     with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
@@ -424,7 +424,7 @@ def test_a_shell_ends_with_the_line_that_says_so(kcm_sandbox, kcm_namespace, pod
         ("sh", b"curl x\n", b"", b"sh -c curl x\n: nothing runs in the containers of a sandbox", 127),
     ],
 )
-def test_what_is_sent_to_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, output, errors, code):
+def test_input_of_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, output, errors, code):
     pod("a")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command={command}&stdin=true&stdout=true&stderr=true"
     with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:

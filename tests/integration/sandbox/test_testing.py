@@ -42,7 +42,7 @@ def core(kcm_kubeconfig):
         yield kubernetes.client.CoreV1Api(client)
 
 
-def test_reset_brings_back_what_was_there_and_takes_what_came(kcm_sandbox, kcm_namespace, core):
+def test_reset_restores_old_objects_and_deletes_new_ones(kcm_sandbox, kcm_namespace, core):
     kept = {"metadata": {"name": "kept"}, "data": {"k": "old"}}
     core.create_namespaced_config_map(kcm_namespace, kept)
     core.create_namespaced_config_map(kcm_namespace, {"metadata": {"name": "gone"}})
@@ -74,11 +74,11 @@ def test_reset_brings_back_what_was_there_and_takes_what_came(kcm_sandbox, kcm_n
     kcm_sandbox.reset(before)
 
 
-def test_nothing_is_left_of_a_test(kcm_sandbox, kcm_reset, core):
+def test_a_test_leaves_no_objects(kcm_sandbox, kcm_reset, core):
     core.create_namespaced_config_map("default", {"metadata": {"name": "left", "finalizers": ["a.b/c"]}})
 
 
-def test_nothing_was_left(kcm_sandbox, core):
+def test_the_former_test_left_no_objects(kcm_sandbox, core):
     assert "left" not in {one.metadata.name for one in core.list_namespaced_config_map("default").items}
 
 
@@ -100,7 +100,7 @@ def test_faults_break_connections_and_watches_over_tls(kcm_sandbox, kcm_namespac
                 list(events)
 
 
-def test_one_that_runs_is_not_started_again(kcm_sandbox, kcm_namespace):
+def test_a_running_sandbox_cannot_be_started_again(kcm_sandbox, kcm_namespace):
     with pytest.raises(SandboxError, match="is started once"):
         kcm_sandbox.start()
     kcm_sandbox.advance(1)  # it goes on
@@ -113,14 +113,14 @@ def test_flags_without_controllers_are_an_error():
         Sandbox(HostOptions(controllers=False, flags=("-v=2",)))
 
 
-def test_without_controllers_nothing_makes_replica_sets():
+def test_without_controllers_no_replica_sets_are_created():
     with Sandbox(HostOptions(nodes=0, controllers=False)) as sandbox:
         sandbox.apply(WEB)
         sandbox.advance(10)
         assert "replicasets" not in sandbox.report()
 
 
-def test_what_was_being_deleted_at_the_snapshot_is_not_brought_back(kcm_sandbox, kcm_namespace, core):
+def test_reset_does_not_restore_objects_terminating_at_the_snapshot(kcm_sandbox, kcm_namespace, core):
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     core.create_namespaced_pod(kcm_namespace, pod)
     kcm_sandbox.advance(5)
@@ -137,7 +137,7 @@ def test_what_was_being_deleted_at_the_snapshot_is_not_brought_back(kcm_sandbox,
     assert core.list_namespaced_pod(kcm_namespace).items == []
 
 
-def test_a_reset_takes_the_lease_of_an_operator_and_leaves_those_of_the_system(kcm_sandbox, kcm_namespace, core):
+def test_a_reset_deletes_leases_of_operators_and_keeps_those_of_the_system(kcm_sandbox, kcm_namespace, core):
     """An operator that is started again would wait for one that has gone."""
     leases = kubernetes.client.CoordinationV1Api(core.api_client)
     node = kcm_sandbox.add_node()
@@ -196,7 +196,7 @@ async def _awaited():
         (lambda one: perturb(one, lambda trial: None, kinds="crash"), "perturb: kinds has to be a list"),
     ],
 )
-def test_an_argument_that_is_wrong_is_named_and_costs_nothing_else(lone, call, message):
+def test_an_invalid_argument_is_named_without_side_effects(lone, call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call(lone)
     lone.advance(1)
@@ -208,6 +208,6 @@ def test_a_snapshot_is_of_one_cluster(lone, kcm_sandbox):
 
 
 @pytest.mark.parametrize("name", ["kubeconfig", "clock", "loop", "running"])
-def test_one_that_was_not_started_says_so(name):
+def test_a_sandbox_that_was_not_started_is_an_error(name):
     with pytest.raises(SandboxError, match="not running"):
         getattr(Sandbox(), name)
