@@ -58,15 +58,10 @@ class RandomSource(Protocol):
     def choices(self, population: str, /, *, k: int) -> Sequence[str]: ...
 
 
-def suffix(rng: RandomSource, length: int = _SUFFIX_LENGTH) -> str:
-    """A random suffix of a name."""
-    return "".join(rng.choices(ALPHANUMS, k=length))
-
-
 def generate_name(base: str, rng: RandomSource) -> str:
     """The name that an API server generates from ``generateName``: the base cut to 58 bytes, and five characters."""
     room = _GENERATED_MAX - _SUFFIX_LENGTH
-    return base.encode()[:room].decode(errors="ignore") + suffix(rng)
+    return base.encode()[:room].decode(errors="ignore") + "".join(rng.choices(ALPHANUMS, k=_SUFFIX_LENGTH))
 
 
 def regex_message(rule: str, regex: str, *examples: str) -> str:

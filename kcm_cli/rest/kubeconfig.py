@@ -130,14 +130,14 @@ class Chosen(msgspec.Struct, frozen=True):
         return f"kubeconfig {self.path}: context {quote(self.context)}"
 
 
-def read(path: Path, *, context: str = "", server: str = "") -> Chosen:
-    """The chosen (or current) context, with another server where one is given. Raises KubeconfigError."""
+def read(path: Path, *, server: str = "") -> Chosen:
+    """The current context, with another server where one is given. Raises KubeconfigError."""
     doc = _parse(path)
     try:
         config = msgspec.convert(doc, Kubeconfig)
     except msgspec.ValidationError as error:
         raise KubeconfigError(f"kubeconfig {path} is malformed: {error}") from error
-    return _choose(path, config, context or config.current_context or "", server)
+    return _choose(path, config, config.current_context or "", server)
 
 
 def _parse(path: Path) -> Doc:

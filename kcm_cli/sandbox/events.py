@@ -27,10 +27,10 @@ ROUTINE_PER_S, ROUTINE_BURST = 20.0, 200
 """Limits of Normal Events of kubelets, all nodes together."""
 
 
-def ref_of(api_version: str, kind: str, obj: Object, field_path: str = "") -> EventRef:
-    """A reference to the object that an Event is about."""
+def ref_of(kind: str, obj: Object, field_path: str = "") -> EventRef:
+    """A reference to the object of the core group that an Event is about."""
     meta = obj.metadata
-    return EventRef(api_version, kind, meta.namespace, meta.name, meta.uid, meta.resource_version, field_path)
+    return EventRef("v1", kind, meta.namespace, meta.name, meta.uid, meta.resource_version, field_path)
 
 
 class Events:

@@ -79,8 +79,8 @@ def _over_items(target: Operand, size_of: Callable[[Path], int | None]) -> int:
     return times(target.known[1], each)
 
 
-def _same_size(factor: float = _TRAVERSAL) -> Callable[[Operand, Sequence[Operand]], Estimate]:
-    return lambda operand, args: (scaled(operand.known[1], factor), operand.known)
+def _same_size(operand: Operand, args: Sequence[Operand]) -> Estimate:
+    return scaled(operand.known[1]), operand.known
 
 
 def _matches(target: Operand, args: Sequence[Operand]) -> Estimate:
@@ -164,7 +164,7 @@ _WHOLE = {name: _TRAVERSAL for name in ("cidr", "isIP", "isCIDR", "ip", "quantit
 _WHOLE |= {"ip.isCanonical": 2 * _TRAVERSAL}
 _Table = dict[str, Callable[[Operand, Sequence[Operand]], Estimate | None]]
 _OF_TARGET: _Table = {
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _same_size()),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _same_size),
     **dict.fromkeys(("startsWith", "endsWith"), _affix),
     **dict.fromkeys(("find", "findAll"), _found),
     "matches": _matches,
@@ -179,7 +179,7 @@ _OF_TARGET: _Table = {
     "containsCIDR": _contains_block,
 }
 _OF_ARGUMENT: _Table = {
-    **dict.fromkeys(("url", "jsonpatch.escapeKey"), _same_size()),
+    **dict.fromkeys(("url", "jsonpatch.escapeKey"), _same_size),
     "bytes": _to_bytes,
     "string": _to_string,
     "strings.quote": lambda operand, args: (

@@ -66,9 +66,9 @@ def internal(message: str) -> ApiError:
     return ApiError(500, "InternalError", text, details={"causes": [{"message": message}]})
 
 
-def plain(message: str, code: int = 500) -> ApiError:
-    """An error that upstream does not classify: no reason, no details."""
-    return ApiError(code, "", message)
+def plain(message: str) -> ApiError:
+    """500: an error that upstream does not classify: no reason, no details."""
+    return ApiError(500, "", message)
 
 
 class UnknownVersion(ApiError):

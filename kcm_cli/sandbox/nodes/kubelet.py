@@ -464,7 +464,7 @@ class Kubelets:
                 self._emit(life, "Warning", "InvalidAnnotation", problem)
 
     def _emit(self, life: Life, type_: str, reason: str, text: str) -> None:
-        self._events.kubelet(life.agent.name, Notice(ref_of("v1", "Pod", life.pod), type_, reason, text))
+        self._events.kubelet(life.agent.name, Notice(ref_of("Pod", life.pod), type_, reason, text))
 
     async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
         shown = with_granted(pod, life.granted)
@@ -524,7 +524,7 @@ class Kubelets:
         return life
 
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:
-        notice = Notice(ref_of("v1", "Pod", pod), "Warning", rejection.reason, rejection.message)
+        notice = Notice(ref_of("Pod", pod), "Warning", rejection.reason, rejection.message)
         self._events.kubelet(agent.name, notice)
         await self._write(pod, rejected(pod, rejection, self._clock.now().timestamp()))
 

@@ -28,11 +28,11 @@ def notices(
     killed = before.stop is None and after.stop is not None
     if before.stop is None and after.stop is not None and after.stop.reason:
         type_ = WARNING if after.stop.reason == EVICTED else NORMAL
-        yield Notice(ref_of("v1", "Pod", pod), type_, after.stop.reason, after.stop.message)
+        yield Notice(ref_of("Pod", pod), type_, after.stop.reason, after.stop.message)
     hold = after.hold
     if hold is not None and hold.reason != ATTACH and after.attempts and after.attempted_at != before.attempted_at:
         for text in (hold.message, *hold.more):
-            yield Notice(ref_of("v1", "Pod", pod), WARNING, hold.reason, text)
+            yield Notice(ref_of("Pod", pod), WARNING, hold.reason, text)
     if before.sandbox_at is None and after.sandbox_at is not None:
         yield from _of_volumes(pod, after, images)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
@@ -53,7 +53,7 @@ def _of_volumes(pod: SimulatedPod, state: PodState, images: Images) -> Iterator[
     for volume in pod.spec.volumes:
         if volume.image is not None and volume.image.reference not in held:
             for reason, text in _pulled(volume.image.reference, volume.image.pull_policy, images):
-                yield Notice(ref_of("v1", "Pod", pod), NORMAL, reason, text)
+                yield Notice(ref_of("Pod", pod), NORMAL, reason, text)
 
 
 def _of_container(
@@ -152,5 +152,5 @@ def _pulled(image: str, policy: str, images: Images) -> Iterator[tuple[str, str]
 
 
 def _notice(pod: SimulatedPod, container: ContainerScript, type_: str, reason: str, message: str) -> Notice:
-    ref = ref_of("v1", "Pod", pod, f"spec.{_FIELDS.get(container.role, 'initContainers')}{{{container.name}}}")
+    ref = ref_of("Pod", pod, f"spec.{_FIELDS.get(container.role, 'initContainers')}{{{container.name}}}")
     return Notice(ref, type_, reason, message)

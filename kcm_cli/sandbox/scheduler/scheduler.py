@@ -303,7 +303,7 @@ class Scheduler:
         if problem or not waits:
             return problem
         text = f"waiting for binding conditions for device on node {work.placement.node}"
-        notice = Notice(ref_of("v1", "Pod", pod), "Normal", "BindingConditionsPending", text)
+        notice = Notice(ref_of("Pod", pod), "Normal", "BindingConditionsPending", text)
         self._events.emit(notice, "Scheduling")
         return await self._devices.prepared(pod)
 
@@ -324,7 +324,7 @@ class Scheduler:
             return
         self._devices.bound(info.pod)
         text = f"Successfully assigned {info.key} to {node}"
-        self._events.emit(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
+        self._events.emit(Notice(ref_of("Pod", info.pod), "Normal", "Scheduled", text), "Binding")
 
     async def _unbound(self, work: _Bind, message: str) -> None:
         """After a failed binding, free the node and retry later, unless the pod was deleted or bound."""
@@ -351,7 +351,7 @@ class Scheduler:
             await self._preempt(work.info, work.victims)
 
     async def _emit(self, info: PodInfo, reason: str, message: str, nominated: str | None) -> None:
-        notice = Notice(ref_of("v1", "Pod", info.pod), "Warning", "FailedScheduling", _shortened(message))
+        notice = Notice(ref_of("Pod", info.pod), "Warning", "FailedScheduling", _shortened(message))
         self._events.emit(notice, "Scheduling")
         pod = self._listers.pods.store.get(info.key)
         if pod is None or pod.uid != info.pod.uid or pod.spec.node_name:
@@ -377,7 +377,7 @@ class Scheduler:
                 self._queue.wake_where(lambda waiting, _: waiting.key == info.key)
                 return
             text = f"Preempted by pod {info.pod.uid} on node {victims.node}"
-            notice = Notice(ref_of("v1", "Pod", victim.pod), "Normal", "Preempted", text)
+            notice = Notice(ref_of("Pod", victim.pod), "Normal", "Preempted", text)
             self._events.emit(notice, "Preempting")
 
     async def _flush(self) -> None:

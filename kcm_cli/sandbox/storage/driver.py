@@ -166,7 +166,7 @@ class StorageDriver:
         )
 
     def _emit(self, claim: PersistentVolumeClaim, reason: str, message: str) -> None:
-        notice = Notice(ref_of("v1", "PersistentVolumeClaim", claim), "Normal", reason, message)
+        notice = Notice(ref_of("PersistentVolumeClaim", claim), "Normal", reason, message)
         self._events.component(plan.DRIVER, notice)
 
     # -- volumes and attachments

@@ -16,7 +16,7 @@ _BASE64_URL = re.compile("[A-Za-z0-9_-]*")
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 _MOST_BYTES = 1 << 20
 _ORIGIN = re.compile("(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
-NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
+_NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
 
 
 class WebSocketError(Exception):
@@ -91,9 +91,9 @@ def text(data: bytes) -> bytes:
     return _frame(_TEXT, data)
 
 
-def close(code: int = NORMAL) -> bytes:
+def close() -> bytes:
     """A close frame."""
-    return _frame(_CLOSE, struct.pack(">H", code))
+    return _frame(_CLOSE, struct.pack(">H", _NORMAL))
 
 
 def _frame(kind: int, data: bytes) -> bytes:

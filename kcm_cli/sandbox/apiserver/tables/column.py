@@ -134,10 +134,10 @@ def created(doc: Tree, now: datetime) -> str:
     return age(doc["metadata"].get("creationTimestamp"), now)
 
 
-def more(items: list[str], limit: int) -> str:
-    """The first ``limit`` items, and the number of the others: ``a,b + 3 more...``."""
-    text = ",".join(items[:limit])
-    return f"{text} + {len(items) - limit} more..." if len(items) > limit else text
+def more(items: list[str]) -> str:
+    """The first three items, and the number of the others: ``a,b,c + 3 more...``."""
+    text = ",".join(items[:3])
+    return f"{text} + {len(items) - 3} more..." if len(items) > 3 else text
 
 
 UNSET = "<unset>"

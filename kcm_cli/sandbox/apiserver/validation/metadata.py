@@ -177,35 +177,35 @@ def validate_meta_update(new: Tree, old: Tree) -> Errors:
     return [*validate_plain_meta_update(new, old), *core_finalizers(new)]
 
 
-def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> Errors:
+def validate_plain_meta_update(new: Tree, old: Tree) -> Errors:
     """Check changes of metadata of any kind."""
     if old.get("deletionTimestamp"):
-        yield from _new_finalizers(new, old, path)
+        yield from _new_finalizers(new, old)
     if not new.get("resourceVersion"):
-        yield errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update")
+        yield errors.invalid("metadata.resourceVersion", "", "must be specified for an update")
     if new.get("generation", 0) < old.get("generation", 0):
-        yield errors.invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented")
+        yield errors.invalid("metadata.generation", new.get("generation", 0), "must not be decremented")
     for field in _IMMUTABLE:
         value = new.get(field)
         if value != old.get(field):
             absent = None if field.startswith("deletion") or field == "creationTimestamp" else ""
-            yield errors.invalid(f"{path}.{field}", absent if value is None else value, errors.IMMUTABLE)
+            yield errors.invalid(f"metadata.{field}", absent if value is None else value, errors.IMMUTABLE)
     if new.get("labels") != old.get("labels"):
-        yield from validate_labels(new.get("labels"), f"{path}.labels")
+        yield from validate_labels(new.get("labels"), "metadata.labels")
     if new.get("annotations") != old.get("annotations"):
-        yield from validate_annotations(new.get("annotations"), f"{path}.annotations")
+        yield from validate_annotations(new.get("annotations"), "metadata.annotations")
     if new.get("ownerReferences") != old.get("ownerReferences"):
-        yield from validate_owners(new.get("ownerReferences") or [], f"{path}.ownerReferences")
-    yield from _MANAGERS(new, path)
+        yield from validate_owners(new.get("ownerReferences") or [], "metadata.ownerReferences")
+    yield from _MANAGERS(new, "metadata")
 
 
-def _new_finalizers(new: Tree, old: Tree, path: str) -> Errors:
+def _new_finalizers(new: Tree, old: Tree) -> Errors:
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if not added:
         return
     shown = "[]string{" + ", ".join(errors.show(name) for name in added) + "}"
     detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
-    yield errors.forbidden(f"{path}.finalizers", detail)
+    yield errors.forbidden("metadata.finalizers", detail)
 
 
 def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> Errors:

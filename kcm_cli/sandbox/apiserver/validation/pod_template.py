@@ -29,12 +29,12 @@ def validate_template(template: Tree, path: str, known: Tree | None = None) -> E
         yield errors.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
 
 
-def validate_match(template: Tree, selector: Selector, path: str) -> Errors:
+def validate_match(template: Tree, selector: Selector) -> Errors:
     """Check that a workload's selector matches the labels of its template."""
     labels = (template.get("metadata") or {}).get("labels")
     if selector.matches(labels or {}):
         return []
-    return [errors.invalid(f"{path}.metadata.labels", errors.sorted_map(labels), NO_MATCH)]
+    return [errors.invalid("spec.template.metadata.labels", errors.sorted_map(labels), NO_MATCH)]
 
 
 def validate_long_running(template: Tree, kind: str) -> Errors:

@@ -34,7 +34,7 @@ def validate_replica_template(spec: Tree, known: Tree | None) -> Errors:
         yield errors.invalid("spec.selector", labels.shown(selector), "invalid label selector")
         return
     template = spec.get("template") or {}
-    yield from pod_template.validate_match(template, compiled, "spec.template")
+    yield from pod_template.validate_match(template, compiled)
     yield from pod_template.validate_template(template, "spec.template", template_of(known))
     yield from pod_template.validate_long_running(template, "ReplicaSet")
 

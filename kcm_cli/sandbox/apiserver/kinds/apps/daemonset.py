@@ -27,7 +27,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     compiled = labels.compile_selector(selector)
     if compiled is not None:
-        yield from pod_template.validate_match(template, compiled, "spec.template")
+        yield from pod_template.validate_match(template, compiled)
     yield from common.not_empty(selector, "daemonset")
     yield from pod_template.validate_template(template, "spec.template", template_of(known))
     yield from pod_template.validate_long_running(template, "DaemonSet")

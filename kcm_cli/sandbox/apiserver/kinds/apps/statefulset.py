@@ -119,7 +119,7 @@ def _template(spec: Tree, check_template: bool) -> Errors:
         yield errors.invalid("spec.selector", labels.shown(spec.get("selector")), "")
         return
     template = _as_run(spec)
-    yield from pod_template.validate_match(template, compiled, "spec.template")
+    yield from pod_template.validate_match(template, compiled)
     if check_template:
         yield from pod_template.validate_template(template, "spec.template")
     yield from _template_meta(template.get("metadata") or {}, template.get("spec") or {})

@@ -68,10 +68,10 @@ def _uncounted(pods: Tree) -> Errors:
             seen.add(uid)
 
 
-def _both(states: frozenset[str], first: str, second: str, *, shown: str = "") -> Errors:
+def _both(states: frozenset[str], first: str, second: str) -> Errors:
     if not {first, second} <= states:
         return []
-    return [common.unshown("status.conditions", f"cannot set {first}=True and {shown or second}=true conditions")]
+    return [common.unshown("status.conditions", f"cannot set {first}=True and {second}=true conditions")]
 
 
 def _needs(states: frozenset[str], one: str, other: str) -> Errors:

@@ -154,7 +154,7 @@ def _spec(spec: Tree, known: Tree | None) -> Errors:
         yield from labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     compiled = labels.compile_selector(selector)
     if compiled is not None:
-        yield from pod_template.validate_match(spec.get("template") or {}, compiled, "spec.template")
+        yield from pod_template.validate_match(spec.get("template") or {}, compiled)
 
 
 def _many(parallelism: int, failed: int | None, path: str) -> Errors:

@@ -80,7 +80,7 @@ def _addresses(doc: Tree, now: datetime) -> str:
         ips = [one["ip"] for one in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
         found += [_joined(ip, port["port"]) for port in ports for ip in ips] if ports else ips
-    return more(found, 3) if doc.get("subsets") else NONE
+    return more(found) if doc.get("subsets") else NONE
 
 
 def _joined(ip: str, port: int) -> str:

@@ -168,12 +168,12 @@ def _drop_topology(new: Tree, old: Tree | None) -> None:
 
 def _ports_cell(doc: Tree, now: datetime) -> str:
     ports = [str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in doc.get("ports") or ()]
-    return more(ports, 3) or UNSET
+    return more(ports) or UNSET
 
 
 def _endpoints_cell(doc: Tree, now: datetime) -> str:
     found = [ip for endpoint in doc.get("endpoints") or () for ip in endpoint.get("addresses") or ()]
-    return more(found, 3) or UNSET
+    return more(found) or UNSET
 
 
 KIND = Kind(
