@@ -29,7 +29,16 @@ from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import OTHER_CLIENT, State, differences, masked, name_of, plain, stable
+from kcm_cli.testing.perturb.states import (
+    OTHER_CLIENT,
+    State,
+    differences,
+    generated_name,
+    masked,
+    name_of,
+    plain,
+    stable,
+)
 from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_back
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
@@ -136,6 +145,11 @@ def test_names_are_the_same_in_every_run() -> None:
         "web-x",
     ]
     assert name_of({"metadata": {"generateName": "web-x2k8p-", "name": "web-x2k8p-1"}}, "", "", generated) == "web-*-*"
+    labels = {"pod-template-hash": "5d8c7"}
+    assert generated_name({"metadata": {"name": "web-5d8c7", "labels": labels}}, {}) == "web-*"
+    assert generated_name({"metadata": {"name": "web", "labels": labels}}, {}) == ""
+    assert generated_name({"metadata": {"name": "web", "labels": {"pod-template-hash": ""}}}, {}) == ""
+    assert generated_name({"metadata": {"name": "x", "generateName": "web-x2k8p-"}}, generated) == "web-*-*"
     keys = {"data": {"web-x2k8p": "2", "web-abcde": "1", "a": "3"}}
     assert plain(keys, "", generated=generated) == {"data": {"a": "3", "web-*": "1", "web-*#2": "2"}}
     assert plain({"data": {str(uuid.uuid4()): "1"}}, "") == {"data": {"*": "1"}}

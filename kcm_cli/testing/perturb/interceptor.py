@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, name_of, plain, stable
+from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, generated_name, name_of, plain
 from kcm_cli.testing.perturb.taken import Taken, numbers
 
 _BLIND_S = 30.0
@@ -296,8 +296,8 @@ class Interceptor:
             return
         stored = event.stored
         resource = gvr.group_resource
-        name = name_of(stored.doc, stored.namespace, self._namespace, self.generated)
         self._note_generated(stored)
+        name = name_of(stored.doc, stored.namespace, self._namespace, self.generated)
         self._vain.clear()
         self._acted(f"{event.type} {resource} {name}")
         if self._writing:
@@ -321,8 +321,8 @@ class Interceptor:
                 self._blind(user, gvr, event.revision - 1)
 
     def _note_generated(self, stored: Stored) -> None:
-        if (prefix := _metadata(stored).get("generateName")) and stored.name not in self.generated:
-            self.generated[stored.name] = f"{stable(str(prefix), self.generated)}*"
+        if stored.name not in self.generated and (name := generated_name(stored.doc, self.generated)):
+            self.generated[stored.name] = name
 
     def _ends(self, event: Event, name: str) -> None:
         """Record since when a deleted object had been terminating."""

@@ -43,6 +43,8 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RANDOM = re.compile(f"{_UID.pattern}|[0-9a-f]{{40,}}")
 """What names have of uids, and of hashes over what differs from run to run."""
+_HASHES = ("pod-template-hash", "controller.kubernetes.io/hash", "controller-revision-hash")
+"""Labels of ReplicaSets and ControllerRevisions. A template may have what differs in every run, such as a namespace."""
 _KOPF = "kopf.zalando.org/KopfFinalizerMarker"
 _BETWEEN = re.compile(r"[-._/]")
 Generated = Mapping[str, str]
@@ -104,6 +106,18 @@ def name_of(doc: Any, space: str, namespace: str, generated: Generated = NONE_GE
     name = stable(str(prefix or metadata.get("name", "")), generated) + ("*" if prefix else "")
     name = name.replace(namespace, "NAMESPACE") if namespace else name
     return f"{space}/{name}" if space not in ("", namespace) else name
+
+
+def generated_name(doc: Any, generated: Generated) -> str:
+    """What stands for the object's name if that is generated, or ends in the hash of a template; else empty."""
+    metadata = doc["metadata"]
+    if prefix := metadata.get("generateName"):
+        return f"{stable(str(prefix), generated)}*"
+    name, labels = str(metadata.get("name", "")), metadata.get("labels") or {}
+    for label in _HASHES:
+        if (end := f"-{labels.get(label) or ''}") != "-" and name.endswith(end):
+            return f"{stable(name.removesuffix(end), generated)}-*"
+    return ""
 
 
 def stable(name: str, generated: Generated) -> str:
