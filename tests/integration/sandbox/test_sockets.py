@@ -33,7 +33,8 @@ def ask(sandbox: Sandbox, method: str, path: str, doc: Tree | None = None) -> Tr
         with urllib.request.urlopen(request, context=context) as answer:
             found: Tree = json.loads(answer.read() or b"{}")
     except urllib.error.HTTPError as error:
-        found = {"code": error.code, "message": error.read().decode()}
+        with error:
+            found = {"code": error.code, "message": error.read().decode()}
     return found
 
 
