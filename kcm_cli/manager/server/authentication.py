@@ -12,10 +12,10 @@ from urllib.parse import unquote
 from cryptography import x509
 from starlette.datastructures import Headers
 
+from kcm_cli.component.client_certificates import common_name
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server.certificates import (
     CaBundle,
-    common_name,
     readable,
     remaining_s,
     user_of,

@@ -14,16 +14,16 @@ import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 from OpenSSL import crypto
 
+from kcm_cli.component.client_certificates import UID, common_name, for_clients
 from kcm_cli.manager.server.user import AuthenticationError, User
 from kcm_cli.planning.certificate_requests import values_of
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 """Go verifies no signature over these; OpenSSL does where no security level is asked for."""
-_UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 
 class CaBundle(msgspec.Struct, frozen=True):
@@ -77,23 +77,9 @@ def readable(certificate: x509.Certificate) -> None:
         raise ValueError(str(error)) from error
 
 
-def for_clients(certificate: x509.Certificate) -> bool:
-    """Whether the certificate may identify a client, by its extended key usages if it has any."""
-    try:
-        usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    except x509.ExtensionNotFound:
-        return True
-    return bool({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & set(usages))
-
-
 def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
     """Seconds until the certificate expires; negative afterwards."""
     return (certificate.not_valid_after_utc - now).total_seconds()
-
-
-def common_name(certificate: x509.Certificate) -> str:
-    """The subject's common name; empty if it has none. Of several the last one, as in Go's ``pkix.Name``."""
-    return next(reversed(values_of(certificate.subject, NameOID.COMMON_NAME)), "")
 
 
 def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True) -> User | None:
@@ -111,7 +97,7 @@ def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True)
 
 
 def _uid(certificate: x509.Certificate) -> str:
-    uids = values_of(certificate.subject, _UID)
+    uids = values_of(certificate.subject, UID)
     if len(uids) > 1:
         raise AuthenticationError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
     if uids == [""]:

@@ -7,15 +7,16 @@ upstream: apiserver pkg/authentication/{request,group,token}, pkg/kubeapiserver/
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
+from kcm_cli.component.client_certificates import UID, common_name, for_clients
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.tokens import TokenError, unverified_issuer
 from kcm_cli.planning.certificate_requests import values_of
@@ -31,7 +32,6 @@ from kcm_cli.sandbox.streams import websocket
 AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 INVALID_TOKEN = "invalid bearer token"
 
-_UID_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _REMEMBERED_CERTIFICATES = 1024
 _UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
@@ -153,13 +153,13 @@ class Authenticator:
         return user
 
     def _user_of(self, certificate: x509.Certificate) -> User | None:
-        if not (_for_clients(certificate) and any(_issued_by(certificate, ca) for ca in self._cas)):
+        if not (for_clients(certificate) and any(_issued_by(certificate, ca) for ca in self._cas)):
             raise unauthorized()
         subject = certificate.subject
-        name = _last(values_of(subject, NameOID.COMMON_NAME))
+        name = common_name(certificate)
         if not name:
             return None
-        uids = list(values_of(subject, _UID_OID))
+        uids = values_of(subject, UID)
         if len(uids) > 1 or uids == [""]:
             raise unauthorized()
         groups = tuple(values_of(subject, NameOID.ORGANIZATION_NAME))
@@ -195,15 +195,3 @@ def _issued_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
-
-
-def _for_clients(certificate: x509.Certificate) -> bool:
-    try:
-        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    except x509.ExtensionNotFound:
-        return True
-    return ExtendedKeyUsageOID.CLIENT_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
-
-
-def _last(values: Iterable[str]) -> str:
-    return next(reversed(list(values)), "")
