@@ -223,16 +223,14 @@ class Agents:
         self._queue.add_after(name, self._pause_s())
         await self._renew(agent, node)
         now = self._clock.monotonic()
-        due = now - agent.reported_at >= STATUS_REPORT_S * self._stretch()
-        if node is agent.settled and not due and not agent.images.changed:
+        due = now - agent.reported_at >= STATUS_REPORT_S * self._stretch() or agent.images.changed
+        if node is agent.settled and not due:
             return
         registered = await self._register(agent, node)
         if due or _resized(agent, node) or _is_not_ready(node):
             await self._report(agent, node)
             agent.reported_at = now
             self.has_reported(name)
-        elif agent.images.changed:
-            await self._patch_status(agent, {})
         elif registered:
             agent.settled = node
 
@@ -287,24 +285,23 @@ class Agents:
         time = format_time(self._clock.now())
         conditions = shape.conditions(agent.pressures, since, time)
         status = shape.status_doc(agent.name, agent.number, resources, conditions)
+        images = agent.images.docs()
         allocatable: Doc = dict.fromkeys((node.status.allocatable or {}).keys() - resources.keys())
         gone: Doc = dict.fromkeys(agent.given.keys() - given.keys())
-        sizes: Doc = {
-            "capacity": {**resources, **gone},
-            "allocatable": {**allocatable, **resources, **gone},
+        patch: Doc = {
+            "status": {
+                **status,
+                "capacity": {**resources, **gone},
+                "allocatable": {**allocatable, **resources, **gone},
+                "images": list(images),
+            }
         }
         agent.given = given
-        await self._patch_status(agent, {**status, **sizes})
+        await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
+        agent.images.changed = agent.images.docs() != images
         for condition in (f"{each['type']}={each['status']}" for each in conditions):
             if condition not in since:
                 self._emit_status(agent, shape.REASONS[condition])
-
-    async def _patch_status(self, agent: Agent, fields: Doc) -> None:
-        """Patch these fields of the node's status, and the images."""
-        images: list[object] = [*agent.images.docs()]
-        patch: Doc = {"status": {**fields, "images": images}}
-        await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
-        agent.images.changed = agent.images.docs() != images
 
     def _emit_status(self, agent: Agent, reason: str) -> None:
         self._emit(agent, reason, f"Node {agent.name} status is now: {reason}")

@@ -497,7 +497,11 @@ def test_images_are_pulled_once_and_listed_by_the_node(play):
         text = f'Container image "{image}" already present on machine and can be accessed by the pod'
         assert ("Pulled", text) in await world.events("b")
         await world.wait(11)
-        (told,) = (await world.get(NODES, "node-1"))["status"]["images"]
+        status = (await world.get(NODES, "node-1"))["status"]
+        (told,) = status["images"]
+        assert {
+            parse_time(each["lastHeartbeatTime"]) > EPOCH + timedelta(seconds=5) for each in status["conditions"]
+        } == {True}
         assert told["names"][1] == image
         assert told["names"][0].startswith("registry.example.com/app@sha256:")
         assert any(f"Image size: {told['sizeBytes']} bytes." in message for _, message in await world.events("a"))
