@@ -1,4 +1,4 @@
-"""How schemathesis asks a sandbox: of objects that are there, without watching for long; and what it may not get."""
+"""The requests of schemathesis to a sandbox: existing objects, short watches; and the forbidden responses."""
 
 import zlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""What people type, against a whole sandbox: each command ends well and says nothing on stderr.
+"""kubectl against a whole sandbox: each command succeeds and writes nothing to stderr.
 
 Any kubectl from 1.20 on will do; what an old one has not is skipped and says so.
 """
@@ -80,7 +80,7 @@ def needs(least: int, what: str) -> None:
 
 @dataclass(frozen=True)
 class Kubectl:
-    """kubectl in a namespace of its own."""
+    """kubectl in a new namespace."""
 
     config: Path
     namespace: str

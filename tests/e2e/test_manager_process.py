@@ -1,4 +1,4 @@
-"""The manager as a process, over TLS against the sandbox's API server: leading, ending, and what is wrong."""
+"""The manager as a process, over TLS against the sandbox's API server: leading, shutdown, errors."""
 
 import json
 import os

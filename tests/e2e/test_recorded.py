@@ -71,7 +71,7 @@ def test_controllers_behave_as_recorded(start_sandbox: Callable[..., object]) ->
 
 
 def test_permissions_of_service_accounts_suffice(start_sandbox: Callable[..., object]) -> None:
-    """RBAC is on; each controller acts as its own service account, with the verbs of its role."""
+    """RBAC is on; each controller uses its service account, with the verbs of its role."""
     flags = (*GOLDEN_FLAGS, "--use-service-account-credentials")
     sandbox = start_sandbox("--nodes", "0", manager=flags)
     only = (

@@ -1,4 +1,4 @@
-"""``kcm sandbox`` as a process: starting, ending, keeping what it acknowledged, and what is wrong."""
+"""``kcm sandbox`` as a process: start, shutdown, durability, errors."""
 
 import json
 import shlex

@@ -75,7 +75,7 @@ async def locks(core: Any, widget: Tree, buggy: bool) -> None:
 
 
 async def cleans_up(core: Any, widget: Tree, buggy: bool) -> None:
-    """Listed from a cache, as informers do: of the widget's name another one may have been made since."""
+    """Listed from a cache, as informers do: the widget may have been recreated since."""
     widgets, where = kubernetes_asyncio.client.CustomObjectsApi(core.api_client), (GROUP, "v1", SPACE, PLURAL)
     metadata = widget["metadata"]
     name = metadata["name"]
@@ -152,7 +152,7 @@ async def writes(core: Any, widget: Tree, buggy: bool) -> None:
 
 
 def sums_up(buggy: bool) -> Any:
-    """One ConfigMap tells of all widgets. The correct one writes it when it has listed them all."""
+    """One ConfigMap summarises all widgets. The correct operator writes it once it has listed them all."""
     seen: Tree = {}
 
     async def tell(core: Any, widget: Tree, buggy: bool) -> None:

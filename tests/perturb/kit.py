@@ -1,4 +1,4 @@
-"""What the operators of this folder share: a kind of their own, a scenario, and how each client is made."""
+"""What the operators of this folder share: a custom kind, a scenario, and the clients."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class User:
 
 
 def core(kubeconfig: str) -> kubernetes.client.CoreV1Api:
-    """A client without retries of its own."""
+    """A client without retries."""
     configuration = kubernetes.client.Configuration()
     with open(kubeconfig, encoding="utf-8") as file:
         content = yaml.load(file, _Loader)

@@ -20,7 +20,7 @@ FINALIZER = "example.com/operator"
 
 
 def program(handle: Callable[[Any, bool], Any]) -> Callable[[bool], Any]:
-    """``handle(client, buggy)`` runs for ever; when it fails it is begun anew."""
+    """``handle(client, buggy)`` runs forever; it is restarted when it fails."""
 
     def make(buggy: bool) -> Any:
         async def main(kubeconfig: str) -> None:
@@ -190,7 +190,7 @@ async def finalizer_first(client, buggy):
 
 @program
 async def follows_each_change(client, buggy):
-    """The text of each change is appended to a journal, which is not what was asked for but each difference of it."""
+    """The text of each change is appended to a journal, so that missed changes matter."""
     seen: dict[str, str] = {}
     async for kind, widget in states(client):
         if kind in ("SYNCED", "DELETED"):
@@ -208,7 +208,7 @@ async def follows_each_change(client, buggy):
 
 @program
 async def renames(client, buggy):
-    """The child is named by the text; the one of the text before goes."""
+    """The child is named by the text; the child of the former text is deleted."""
     before: dict[str, str] = {}
     async for kind, widget in states(client):
         if kind in ("SYNCED", "DELETED"):
@@ -226,7 +226,7 @@ async def renames(client, buggy):
 
 @program
 async def observes_first(client, buggy):
-    """The status tells which text was seen, to do nothing twice."""
+    """The status has the processed text, so that nothing is done twice."""
     async for kind, widget in states(client):
         if kind in ("SYNCED", "DELETED") or (widget.status or {}).get("seen") == widget.spec["text"]:
             continue

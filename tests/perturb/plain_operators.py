@@ -64,7 +64,7 @@ class Cluster:
 
 
 def program(handle: Callable[[Cluster, bool], None]) -> Callable[[bool], Any]:
-    """``handle(cluster, buggy)`` is begun anew when it ends or fails."""
+    """``handle(cluster, buggy)`` is restarted when it ends or fails."""
 
     def make(buggy: bool) -> Any:
         def main(kubeconfig: str, stop: threading.Event) -> None:
@@ -157,7 +157,7 @@ def adds_up(cluster: Cluster, buggy: bool) -> None:
 
 @program
 def leaks(cluster: Cluster, buggy: bool) -> None:
-    """Two objects for each; when the first has gone the second is forgotten."""
+    """Two objects for each; when the first is deleted the second is leaked."""
     listed = cluster.widgets()
     wanted = {name_of(widget) for widget in listed["items"]}
     for found in cluster.core.list_namespaced_config_map(SPACE, label_selector="part=one").items:
@@ -176,7 +176,7 @@ def leaks(cluster: Cluster, buggy: bool) -> None:
 
 @program
 def believes_its_cache(cluster: Cluster, buggy: bool) -> None:
-    """Deletes what belongs to nobody, as far as an old list tells."""
+    """Deletes objects without an owner in a stale list."""
     owners = cluster.widgets(**({"resource_version": "0"} if buggy else {}))
     names = {name_of(widget) for widget in owners["items"]}
     for found in cluster.core.list_namespaced_config_map(SPACE, label_selector="of=widgets").items:
@@ -251,7 +251,7 @@ def counts_twice(cluster: Cluster, buggy: bool) -> None:
 def knows_by_name():
     @program
     def handle(cluster: Cluster, buggy: bool) -> None:
-        """A child names its owner's uid: one of a widget that was deleted and made again is made again, too."""
+        """A child names its owner's uid: it is recreated with a recreated widget."""
         for kind, widget in each(cluster):
             name, uid = name_of(widget), widget["metadata"]["uid"]
             if kind == "DELETED":

@@ -69,7 +69,7 @@ def test_a_bug_is_found_and_reported_and_its_fix_passes(sandbox: Sandbox, name: 
 
 
 def test_a_request_that_conflicts_with_itself_is_reported(sandbox: Sandbox) -> None:
-    """kopf sends again what was carried out, with the version of before."""
+    """kopf retries a patch that took effect, with the former version."""
     only = [point_of("lost@patch:widgets.example.com:default/web#1")]
     (found,) = perturb(sandbox, CASES["finalizer-lost"].scenario(True), only=only)
     assert "patch 2 of widgets.example.com default/web: 422\n  (that was the request again whose" in found.story
@@ -221,7 +221,7 @@ for line in ask("GET", path + "?watch=1&labelSelector=copy%3Dyes"):
 
 
 def test_a_command_is_killed_and_restarted(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A process makes another copy after its crash, and one with the bug mended does not."""
+    """A process creates another copy after its crash, and one with the bug fixed does not."""
     (tmp_path / "copying.py").write_text(PROCESS)
     command = [sys.executable, str(tmp_path / "copying.py")]
 
@@ -290,7 +290,7 @@ def test_a_point_that_is_not_reached_is_reported(sandbox: Sandbox) -> None:
 
 
 async def never_waits(kubeconfig: str) -> None:
-    """As a watch does that is told 410, and begins anew at the same version."""
+    """As a watch that gets 410 and restarts at the same version."""
     api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
     async with api.api_client:
         while True:
@@ -417,7 +417,7 @@ def test_an_invalid_operator_is_refused_at_once(sandbox: Sandbox) -> None:
 
 
 def test_a_killed_operator_cannot_use_the_credentials_of_the_next_start(sandbox: Sandbox) -> None:
-    """Its loop goes on while it ends, as kopf's does, which logs in again where it is refused."""
+    """Its loop continues while it ends, as kopf's does, which logs in again after a 401."""
     told: list[str] = []
     released, done = threading.Event(), threading.Event()
 
@@ -623,7 +623,7 @@ def test_fields_that_are_in_all_references() -> None:
 
 
 def test_temporary_removals_by_a_restart_are_reported(sandbox: Sandbox) -> None:
-    """Settled states do not show it: all is put back."""
+    """Settled states do not show it: everything is restored."""
     found = perturb(sandbox, CASES["forgets-the-rest"].scenario(True), kinds=("crash",), enough=1)
     assert "configmaps default/all: data.web was taken away for a while" in found[0].story
     assert perturb(sandbox, CASES["forgets-the-rest"].scenario(False), only=[found[0].point]) == []
@@ -796,7 +796,7 @@ def run(folder: Path, *words: str, buggy: bool = True) -> str:
 
 
 def test_each_point_is_a_reported_test(tmp_path: Path) -> None:
-    """The plugin in a pytest of its own, on an operator whose answer is lost."""
+    """The plugin in a separate pytest, on an operator with a lost answer."""
     absent = "crash@create:configmaps:nothing#1"
     told = run(tmp_path, "--kcm-replay", "lost@create:configmaps:copy-of-a*#1", "--kcm-replay", absent, "-rf")
     point = "lost@create:configmaps:copy-of-a*#1"

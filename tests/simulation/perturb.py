@@ -1,4 +1,4 @@
-"""kcm's own controllers under perturbation: every write of every controller, each time with one thing gone wrong.
+"""kcm's controllers under perturbation: every write of every controller, each with one fault.
 
 python -m tests.simulation.perturb                    all points of all stories (make perturb)
 python -m tests.simulation.perturb --sample 50        so many of each story, chosen by --seed

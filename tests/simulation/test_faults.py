@@ -1,4 +1,4 @@
-"""The same end whatever goes wrong on the way: one rollout under each fault, on virtual time."""
+"""The same result under each fault: one rollout, on virtual time."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ FAULTS = [
 
 
 async def roll_out(world: World, faults: list[Fault], *, kill: tuple[float, ...] = ()) -> Workload:
-    """Create a Deployment and roll it out anew; ``kill``: after so many seconds the manager is replaced."""
+    """Create a Deployment and update it; ``kill``: the manager is replaced after so many seconds."""
     work = Workload(world, world.rng)
     manager = world.manager(faults)
     await world.create("apps/v1/deployments", deployment("web", SIZE))

@@ -1,4 +1,4 @@
-"""Jobs and CronJobs on virtual time: what is counted, whatever goes wrong, and a day of runs."""
+"""Jobs and CronJobs on virtual time: counters under faults, and a day of runs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

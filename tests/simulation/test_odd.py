@@ -1,4 +1,4 @@
-"""All controllers at work, a third of what they see of every kind is odd: ordinary work goes on as ever."""
+"""All controllers, with a third of the objects of every kind odd: ordinary workloads settle."""
 
 import asyncio
 import logging

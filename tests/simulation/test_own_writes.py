@@ -1,4 +1,4 @@
-"""No pod is made twice, however late the news come and however many answers are lost.
+"""No pod is created twice with late watch events and lost answers.
 
 Pods here never fail and are never deleted, so that each owner needs as many creations as it has replicas, completions
 or nodes: one more is one that was made on a cache older than the manager's own writes.

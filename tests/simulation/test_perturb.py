@@ -1,4 +1,4 @@
-"""A few of the points of ``make perturb``: kcm's own controllers stand what goes wrong at their writes."""
+"""Some points of ``make perturb``: kcm's controllers withstand faults at their writes."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ def reference() -> Run:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_controller_withstands_perturbations(kind: str, reference: Run) -> None:
-    """The first creation of a pod, or the first update, with one thing gone wrong."""
+    """The first creation of a pod, or the first update, with one perturbation."""
     verb = "update" if kind == "conflict" else "create"
     points = [point for point in points_of(STORY, reference) if point.kind == kind and point.spot.verb == verb]
     point = next(one for one in points if one.spot.controller == "replicationcontroller-controller")
@@ -35,7 +35,7 @@ def test_a_controller_withstands_perturbations(kind: str, reference: Run) -> Non
 
 @pytest.mark.parametrize("story", CHEAP)
 def test_one_perturbation_of_each_kind_per_story(story: str) -> None:
-    """Their writes in turn, each with another thing gone wrong."""
+    """Their writes in turn, each with another perturbation."""
     found = reference_of(story)
     points = points_of(story, found)
     for number, kind in enumerate(KINDS):
@@ -77,7 +77,7 @@ def test_repeated_requests_are_perturbed_also_the_last_time() -> None:
 
 
 def test_failures_are_detected(reference: Run) -> None:
-    """A manager that dies for good after its first pod leaves one out, and that is told."""
+    """A manager that is killed for good after its first pod leaves one missing, which is reported."""
     spot = next(one for one in reference.spots if one.verb == "create" and one.resource == "pods")
     run, _ = play(STORY, Point(STORY, "after", spot), reference)
     assert sum(line.strip() == "after" for line in run.told) == 1

@@ -137,7 +137,7 @@ def _counts(world: World, path: str, wanted: dict[str, int]) -> list[str]:
 
 
 def _pods(world: World, work: Workload) -> list[str]:
-    """Every workload has the pods that it asks for, no more, and no pod is left behind."""
+    """Every workload has exactly its desired pods, and no pod is left."""
     alive = [p for p in _trees(world, "v1/pods") if p["status"]["phase"] in ("Pending", "Running")]
     have = Counter(p["metadata"]["labels"]["app"] for p in alive)
     want = Counter({k: v for k, v in (work.deployments | work.stateful_sets).items() if v})

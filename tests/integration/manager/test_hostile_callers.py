@@ -1,4 +1,4 @@
-"""Callers that want too much of 10257: each is answered as Go answers it, and costs the others nothing."""
+"""Excessive requests to port 10257 get Go's responses, and do not affect other clients."""
 
 import asyncio
 import ssl
@@ -35,7 +35,7 @@ async def rest(reader: asyncio.StreamReader) -> bytes:
 
 
 async def answered(server: Running, *parts: bytes) -> bytes:
-    """All that comes until the server closes."""
+    """All bytes until the server closes."""
     async with connected(server) as (reader, writer):
         got = asyncio.create_task(reader.read())
         for part in parts:
@@ -64,7 +64,7 @@ REFUSED = {
 
 
 def test_requests_beyond_the_limits_are_refused_as_by_go() -> None:
-    """All at once: a second passes before the server closes."""
+    """All concurrently, since the server closes after a second."""
 
     async def work() -> None:
         async with serving() as server:
@@ -143,7 +143,7 @@ def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_flood_of_connections_does_not_keep_others_out() -> None:
-    """Large heads that never end, handshakes that never begin, answers that nobody reads."""
+    """Large heads that never end, handshakes that never start, responses that are not read."""
 
     async def work() -> None:
         async with serving() as server:

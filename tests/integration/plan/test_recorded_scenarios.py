@@ -1,4 +1,4 @@
-"""Plans say what the Go manager did, in every recorded scenario (tests/plans)."""
+"""Plans equal the writes of the Go manager in every recorded scenario (tests/plans)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The takeover audit of a cluster with a bit of everything, which the Go manager has settled (tests/plans/whole.py)."""
+"""The takeover audit of a cluster with many kinds, settled by the Go manager (tests/plans/whole.py)."""
 
 from collections.abc import Callable
 from functools import cache
@@ -109,7 +109,7 @@ def test_a_pod_of_a_deleted_node_is_deleted() -> None:
 
 @pytest.mark.parametrize("include", ["configmaps", "custom"])
 def test_without_optional_kinds_the_plan_is_the_same(include: str) -> None:
-    """Controllers that need it stay out."""
+    """Controllers that need them are disabled."""
     dropped = {
         gvr for gvr in whole().collections
         if gvr == CONFIG_MAPS or gvr.group in ("example.com", "apiextensions.k8s.io")

@@ -1,4 +1,4 @@
-"""Proxies that stall, drip, lie or hang up: one bounded wait, one clear error, and no socket left behind."""
+"""Proxies that stall, are slow, respond invalidly or hang up: one timeout, one clear error, no open socket."""
 
 import asyncio
 import re
@@ -128,7 +128,7 @@ async def left_by_all(proxy):
 
 
 def test_a_proxy_that_does_not_connect_times_out_with_a_reason(run, authority, wait_at_most):
-    """Where the proxy says or does what is wrong, the reason is that, however slow the machine."""
+    """The reason is the proxy's error, also on a slow machine."""
 
     async def refused(scheme, name, steps, expected):
         async with through(scheme, steps, authority) as (made, proxy):
@@ -215,7 +215,7 @@ def test_a_socks_proxy_that_refuses_the_user_is_named(run, authority):
 
 
 def test_a_slow_proxy_is_waited_for(run, authority):
-    """Byte by byte is slow, not wrong: what is missing then is the server behind it."""
+    """A reply byte by byte is slow, but valid: then only the server behind it is missing."""
 
     async def main():
         for scheme, steps in (("socks5", [b"\x05\x00", GRANTED]), ("http", [CONNECTED])):

@@ -272,7 +272,7 @@ def test_a_missing_response_is_a_transport_error(run, serving, authority, answer
 
 
 def test_connecting_is_limited_by_the_timeout_of_the_request(run, authority):
-    """The server's backlog takes the connection, and nobody speaks TLS there."""
+    """The server's backlog accepts the connection, without a TLS handshake."""
 
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -440,7 +440,7 @@ def test_changed_certificate_files_are_used(run, serving, authority):
 
 
 class Counted:
-    """What a session tells of itself."""
+    """The metrics of a session."""
 
     def __init__(self):
         self.hosts, self.looks = [], []
@@ -715,7 +715,7 @@ def test_endless_headers_are_limited(run, serving, authority, part, place):
 
 
 def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(run, authority, monkeypatch):
-    """A lookup may take minutes; the process does not wait for it at its end."""
+    """A lookup can take minutes; shutdown does not wait for it."""
     asked, answer = [], threading.Event()
 
     def mute(host, port, *_, **__):

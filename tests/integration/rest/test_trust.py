@@ -1,4 +1,4 @@
-"""A server's certificate is judged as the Go binary judges it: its answers are in tests/recorded/trust.json."""
+"""Server certificates are verified as by the Go binary, whose results are in tests/recorded/trust.json."""
 
 import asyncio
 import json

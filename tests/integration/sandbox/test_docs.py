@@ -1,4 +1,4 @@
-"""The examples of docs/testing-operators.md, as they stand: run by a pytest of their own, in a folder of their own."""
+"""The unchanged examples of docs/testing-operators.md, run by a separate pytest in a separate folder."""
 
 import re
 import subprocess

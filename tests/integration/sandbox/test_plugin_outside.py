@@ -1,4 +1,4 @@
-"""The plugin in a pytest of its own, as a user has it: what is told of tests that fail, and what is left behind."""
+"""The plugin in a separate pytest: reports of failed tests, and cleanup."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Nothing of a sandbox connects to the addresses of its pods, nodes and Services, which on the host may be anyone's."""
+"""A sandbox never connects to the addresses of its pods, nodes and Services, which may exist on the host's network."""
 
 import json
 import ssl

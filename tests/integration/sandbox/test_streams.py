@@ -1,4 +1,4 @@
-"""Logs, commands and ports, as clients of several kinds ask for them."""
+"""Logs, commands and ports with several kinds of clients."""
 
 import gc
 import json
@@ -329,7 +329,7 @@ def test_files_of_deleted_pods_are_dropped_first(kcm_sandbox, kcm_namespace, cor
 
 
 class Upgraded:
-    """A connection that goes on in another protocol."""
+    """An upgraded connection."""
 
     def __init__(self, sandbox, method: str, path: str, upgrade: str) -> None:
         where = urlsplit(sandbox.url)
@@ -442,7 +442,7 @@ def test_input_of_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, outp
 
 @pytest.fixture
 def echo():
-    """A server that answers each connection with what it hears, in capitals; its port."""
+    """A server that returns its input in capitals; yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer(one: socket.socket) -> None:

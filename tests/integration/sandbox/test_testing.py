@@ -1,4 +1,4 @@
-"""What kcm_cli.testing offers beyond the examples of its page: the way back, users, faults over TLS."""
+"""kcm_cli.testing beyond the examples of its page: reset, users, faults over TLS."""
 
 import kubernetes
 import pytest
@@ -138,7 +138,7 @@ def test_reset_does_not_restore_objects_terminating_at_the_snapshot(kcm_sandbox,
 
 
 def test_a_reset_deletes_leases_of_operators_and_keeps_those_of_the_system(kcm_sandbox, kcm_namespace, core):
-    """An operator that is started again would wait for one that has gone."""
+    """A restarted operator would wait for one that has ended."""
     leases = kubernetes.client.CoordinationV1Api(core.api_client)
     node = kcm_sandbox.add_node()
     before = kcm_sandbox.snapshot()

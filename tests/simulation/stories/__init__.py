@@ -1,4 +1,4 @@
-"""What people do, kind by kind, for the controllers to follow.
+"""Changes by users, per kind, that controllers react to.
 
 A controller that writes is in ``about`` of a story; those that are in none are named here, with the reason.
 """

@@ -1,4 +1,4 @@
-"""Nodes that come, fail and go, and their pods."""
+"""Nodes that are added, fail and are deleted, and their pods."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -49,7 +49,7 @@ def using(name: str, **fields: Any) -> Tree:
 
 
 def bound(name: str, **source: Any) -> Step:
-    """A claim that is bound to a volume of its own."""
+    """A claim that is bound to a separate volume."""
 
     async def step(world: World) -> None:
         await claim(name, volumeName=f"v-{name}")(world)

@@ -1,4 +1,4 @@
-"""Pods and those who make them."""
+"""Pods and their controllers."""
 
 from typing import Any
 

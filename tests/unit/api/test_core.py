@@ -1,4 +1,4 @@
-"""Views of the core group share what nearly all objects have."""
+"""Views of the core group share common values."""
 
 from kcm_cli.api.core import PODS, Pod
 

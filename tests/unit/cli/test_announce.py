@@ -1,4 +1,4 @@
-"""What is logged at the start."""
+"""Logs at the start."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the flags of kube-apiserver mean to the sandbox."""
+"""The flags of kube-apiserver in the sandbox."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command line of ``kcm plan``: what contradicts itself, and in which order manifests are applied."""
+"""The command line of ``kcm plan``: contradictions, and the order in which manifests are applied."""
 
 from pathlib import Path
 

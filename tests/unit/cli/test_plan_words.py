@@ -1,4 +1,4 @@
-"""The small languages of kcm plan's flags."""
+"""The syntax of arguments of kcm plan's flags."""
 
 import pytest
 

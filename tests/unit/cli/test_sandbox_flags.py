@@ -1,4 +1,4 @@
-"""What the command line of ``kcm sandbox`` may say."""
+"""The command line of ``kcm sandbox``."""
 
 from pathlib import Path
 

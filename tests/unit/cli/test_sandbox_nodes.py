@@ -1,4 +1,4 @@
-"""The command line of ``kcm sandbox nodes``: mistakes, and which cluster is meant."""
+"""The command line of ``kcm sandbox nodes``: mistakes, and the selected cluster."""
 
 from pathlib import Path
 

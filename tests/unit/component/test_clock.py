@@ -1,4 +1,4 @@
-"""For how long the machine has been suspended."""
+"""The time for which the machine was suspended."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The configuration file: what is read, and how mistakes are named."""
+"""The configuration file: its values, and errors with their paths."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Who loses a connection, and when."""
+"""The connections that are closed by limits."""
 
 import asyncio
 from collections.abc import Callable
@@ -182,7 +182,7 @@ class CountingClock(LoopClock):
 
 
 def test_deadlines_are_checked_when_one_expires() -> None:
-    """A watch that is open for a day costs nothing, and one who asks every second next to nothing."""
+    """A watch that is open for a day costs nothing, and a request every second little."""
 
     async def main() -> None:
         clock = CountingClock()

@@ -1,4 +1,4 @@
-"""Feature gates: what may be set, and what follows from it."""
+"""Feature gates: valid settings and their effects."""
 
 import pytest
 

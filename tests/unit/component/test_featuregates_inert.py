@@ -1,4 +1,4 @@
-"""Every gate is read by some module, or said to change nothing here."""
+"""Every gate is read by some module, or listed as one without effect."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""When all objects are looked at."""
+"""Full garbage collections."""
 
 import asyncio
 import gc

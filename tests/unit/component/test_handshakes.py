@@ -1,4 +1,4 @@
-"""Whose handshake goes on next."""
+"""The order of handshakes."""
 
 import asyncio
 from dataclasses import dataclass

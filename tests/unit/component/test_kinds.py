@@ -1,4 +1,4 @@
-"""Values of flags: what is read, how it is shown again, what is refused."""
+"""Values of flags: parsing, formatting, errors."""
 
 import math
 import struct

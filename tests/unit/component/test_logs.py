@@ -1,4 +1,4 @@
-"""klog's forms."""
+"""klog's formats."""
 
 import json
 import logging

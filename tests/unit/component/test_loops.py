@@ -1,4 +1,4 @@
-"""Which event loop a process runs on."""
+"""The event loop of a process."""
 
 import asyncio
 import gc

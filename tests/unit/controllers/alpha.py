@@ -1,4 +1,4 @@
-"""Kinds that a default API server does not serve: custom resources stand for them, whose content is as one likes."""
+"""Kinds that a default API server does not serve, as custom resources with any content."""
 
 from typing import Any
 

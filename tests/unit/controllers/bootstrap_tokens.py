@@ -1,4 +1,4 @@
-"""Secrets that hold bootstrap tokens."""
+"""Secrets with bootstrap tokens."""
 
 import base64
 from typing import Any

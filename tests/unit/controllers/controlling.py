@@ -1,4 +1,4 @@
-"""Runs controllers in a sandbox of the test's own, on virtual time."""
+"""Runs controllers in a sandbox per test, on virtual time."""
 
 import asyncio
 import random

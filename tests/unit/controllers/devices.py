@@ -1,4 +1,4 @@
-"""Claims of devices for tests: what pods ask for, and what a scheduler and a driver would write."""
+"""ResourceClaims for tests: requests of pods, and the writes of a scheduler and a driver."""
 
 from typing import Any
 

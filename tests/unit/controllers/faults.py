@@ -1,4 +1,4 @@
-"""Transports that fail as a test says."""
+"""Transports with configurable failures."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -10,7 +10,7 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport, Transpo
 
 
 class Refusing:
-    """Fails the requests that ``refuses`` says yes to, before they are sent; ``before`` runs first on each."""
+    """Fails the requests for which ``refuses`` is true, before they are sent; ``before`` is awaited first for each."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Held:
 
 
 def refusal(status: int, reason: str, message: str = "no", causes: Iterable[dict[str, str]] = ()) -> Response:
-    """An API server's answer that says no."""
+    """An error response of an API server."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason}
     body["details"] = {"causes": list(causes)}
     return Response(status, {"content-type": "application/json"}, json.dumps(body | {"message": message}).encode())

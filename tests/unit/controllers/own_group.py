@@ -1,4 +1,4 @@
-"""Kinds of Kubernetes' own that the sandbox has none of, as custom ones: for controllers behind gates."""
+"""Kinds of Kubernetes that the sandbox does not serve, as custom resources: for controllers behind gates."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A root CA for controllers that hand one out; nobody has its key."""
+"""A root CA for controllers that publish one, without its key."""
 
 CA = """\
 -----BEGIN CERTIFICATE-----

@@ -1,4 +1,4 @@
-"""Differences from upstream on purpose (docs/deviations.md) that show in what a controller sends, on virtual time."""
+"""Deliberate differences from upstream (docs/deviations.md) in the requests of controllers, on virtual time."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What managers and API servers of 1.28 to 1.33 left, without the fields that came later, stays as it is."""
+"""Objects of managers and API servers of 1.28 to 1.33, without later fields, are not changed."""
 
 import copy
 from collections.abc import Awaitable, Callable

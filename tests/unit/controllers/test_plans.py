@@ -1,4 +1,4 @@
-"""Every controller reads, plans and reports by these names, and what it plans is pure."""
+"""Every controller reads, plans and reports by these names, and plans are pure."""
 
 import ast
 from pathlib import Path

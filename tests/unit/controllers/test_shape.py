@@ -1,4 +1,4 @@
-"""Every controller has the one shape: what it follows and what works on it is declared."""
+"""Every controller declares its kinds, queues and passes."""
 
 import ast
 from pathlib import Path

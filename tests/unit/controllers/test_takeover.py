@@ -1,4 +1,4 @@
-"""What another manager left settled stays as it is, however it is spelt: nothing is written, no pod restarts."""
+"""Objects settled by another manager are not changed, however they are serialised: no write, no restart of pods."""
 
 import copy
 import random

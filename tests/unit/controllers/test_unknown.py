@@ -1,4 +1,4 @@
-"""An object that cannot be decoded is there: what hangs on it stays as it is, and goes once it is really gone."""
+"""An object that cannot be decoded exists: its dependents are kept until it is deleted."""
 
 from typing import Any
 

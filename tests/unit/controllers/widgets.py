@@ -1,4 +1,4 @@
-"""A custom kind for tests that need one: Widgets, whose content is as one likes."""
+"""A custom kind for tests: Widgets with any content."""
 
 from typing import Any
 

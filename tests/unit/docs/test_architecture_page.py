@@ -1,4 +1,4 @@
-"""docs/architecture.md: the changes that it follows lead through files and names that are there."""
+"""docs/architecture.md: the changes that it follows name existing files and functions."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Generated documents are current, and what they say holds."""
+"""Generated documents are current and correct."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A pass over what has been kept for long enough."""
+"""A pass over expired objects."""
 
 import random
 from datetime import datetime

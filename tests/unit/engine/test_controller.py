@@ -1,4 +1,4 @@
-"""What follows from a controller's declaration: which changes queue which keys, and what waits for what."""
+"""Effects of a controller's declaration: the keys that changes queue, and the caches that workers wait for."""
 
 import asyncio
 import random

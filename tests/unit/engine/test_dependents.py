@@ -1,4 +1,4 @@
-"""Which owners an orphan concerns."""
+"""The owners that can adopt an orphan."""
 
 from kcm_cli.api.apps import Deployment, DeploymentSpec
 from kcm_cli.engine.dependents import matching_owners

@@ -1,4 +1,4 @@
-"""What passes the door is named and counted once, and can be exchanged."""
+"""Writes through the door are named, counted once, and can be intercepted."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""What a controller remembers of its own writes, how long a key waits for its caches, and how it comes back."""
+"""Records of a controller's own writes, waiting of keys for caches, and requeues."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Whatever the order of writes, lost answers, late events and relists: no plan on an old cache, no wait without end."""
+"""With any order of writes, lost answers, late events and relists: no plan on a stale cache, no endless wait."""
 
 import asyncio
 import random

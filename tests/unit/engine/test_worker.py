@@ -1,4 +1,4 @@
-"""What becomes of a key: done, looked at again, tried again, given up; and what is logged of it."""
+"""The results of a sync: done, requeued, retried, dropped; and its logs."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Writes that decide again after a conflict."""
+"""Writes that are computed again after a conflict."""
 
 import asyncio
 import json

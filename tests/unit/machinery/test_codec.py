@@ -1,4 +1,4 @@
-"""Null is absence in every view; what is no JSON, or of another shape, is one error."""
+"""Null means absent in every view; invalid JSON and other shapes are one error."""
 
 import pytest
 

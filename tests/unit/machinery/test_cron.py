@@ -1,4 +1,4 @@
-"""Schedules: what is accepted, what the others are told, and when the next time is."""
+"""Schedules: syntax, errors, and next times."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A part of a document that is not what it should be is empty."""
+"""A part of a document with the wrong type is empty."""
 
 import pytest
 

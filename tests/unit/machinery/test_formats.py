@@ -1,4 +1,4 @@
-"""Forms of text."""
+"""Formats of strings."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Hashes equal those that the recorded Go binary computed, and stay as they are."""
+"""Hashes equal those that the recorded Go binary computed."""
 
 import json
 from collections.abc import Iterator

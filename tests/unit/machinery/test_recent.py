@@ -1,4 +1,4 @@
-"""What was met lately."""
+"""A bounded set of recent values."""
 
 from kcm_cli.machinery.recent import Recent
 

@@ -1,4 +1,4 @@
-"""Go's regular expressions: the same matches, the same refusals."""
+"""Go's regular expressions: the same matches and errors."""
 
 import pytest
 

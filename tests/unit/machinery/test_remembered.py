@@ -1,4 +1,4 @@
-"""What is kept, and that nothing long is."""
+"""Cached results, none of which is long."""
 
 from kcm_cli.machinery.remembered import remembered, remembered_all
 

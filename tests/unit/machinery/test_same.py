@@ -1,4 +1,4 @@
-"""Equality of JSON values that tells booleans, integers and fractions apart."""
+"""Equality of JSON values that distinguishes booleans, integers and fractions."""
 
 import pytest
 

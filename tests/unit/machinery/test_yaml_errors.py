@@ -1,4 +1,4 @@
-"""What is wrong with YAML is one line that says where."""
+"""Errors in YAML are one line with the position."""
 
 import pytest
 import yaml

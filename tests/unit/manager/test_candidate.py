@@ -20,7 +20,7 @@ from kcm_cli.rest.transport import Request, Response, Stream
 
 @dataclass
 class Server:
-    """Holds one LeaseCandidate and sends its changes to whoever watches."""
+    """Holds one LeaseCandidate and sends its changes to watches."""
 
     doc: dict[str, Any] | None = None
     version: int = 0

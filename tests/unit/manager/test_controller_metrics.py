@@ -1,4 +1,4 @@
-"""The metrics that controllers declare, compared with the original's."""
+"""The metrics that controllers declare, compared with upstream's."""
 
 import importlib
 import inspect

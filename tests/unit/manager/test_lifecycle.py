@@ -1,4 +1,4 @@
-"""What one part of a manager does where another one fails."""
+"""Parts of a manager when another one fails."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Which metrics of the original a manager with all its controllers lacks, and why."""
+"""The metrics of upstream that a manager with all controllers lacks, with reasons."""
 
 import re
 from collections.abc import Callable

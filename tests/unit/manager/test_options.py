@@ -1,4 +1,4 @@
-"""The flags of the manager are those of the original, each with a help text of our own."""
+"""The flags of the manager equal upstream's, with different help texts."""
 
 from collections.abc import Callable
 from itertools import groupby

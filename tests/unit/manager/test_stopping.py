@@ -1,4 +1,4 @@
-"""A manager that was asked to stop ends with 0, and gives its lease up, whatever fails on the way."""
+"""A stopped manager exits with 0 and releases its lease, with any failures during shutdown."""
 
 import asyncio
 import random
@@ -81,7 +81,7 @@ class SameLoop(LoopThread):
 
 
 class Life:
-    """A manager with its lease, on a world of its own."""
+    """A manager with its lease, on a separate world."""
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world, self.stop = world, asyncio.Event()

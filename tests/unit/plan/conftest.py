@@ -1,4 +1,4 @@
-"""Clusters that a module's tests share end with it."""
+"""Clusters that the tests of a module share."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Reading a cluster: what is asked, what is refused, what is torn."""
+"""Reading a cluster: requests, errors, inconsistent lists."""
 
 import json
 from collections.abc import Callable

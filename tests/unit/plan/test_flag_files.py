@@ -1,4 +1,4 @@
-"""The manager's flags from the files that it is configured by."""
+"""The manager's flags from manifests, units and configuration files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Autoscalers on a twin: load is frozen, or given."""
+"""Autoscalers on a twin: load is constant, or set."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""Plans on a simulated cluster: what they say follows from a change."""
+"""Plans on a simulated cluster: the results of a change."""
 
 import pytest
 

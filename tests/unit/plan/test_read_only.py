@@ -1,4 +1,4 @@
-"""The transport that only looks."""
+"""The read-only transport."""
 
 import asyncio
 

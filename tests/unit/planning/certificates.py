@@ -1,4 +1,4 @@
-"""Requests for certificates, by themselves and as stored."""
+"""Certificate requests, in PEM and as stored objects."""
 
 import base64
 
@@ -17,7 +17,7 @@ def name(common="ann", *organizations):
 
 
 def request(subject=None, *names):
-    """A request that is signed with a key of its own."""
+    """A request that is signed with a new key."""
     builder = x509.CertificateSigningRequestBuilder().subject_name(name() if subject is None else subject)
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)

@@ -1,4 +1,4 @@
-"""What signers ask of requests."""
+"""The requirements of signers."""
 
 import base64
 from ipaddress import ip_address

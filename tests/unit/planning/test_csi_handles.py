@@ -1,4 +1,4 @@
-"""By which handles drivers know volumes that they have taken over."""
+"""The handles of migrated volumes."""
 
 import pytest
 

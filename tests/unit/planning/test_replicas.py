@@ -1,4 +1,4 @@
-"""How many pods: what ReplicaSets and ReplicationControllers decide."""
+"""Numbers of pods: plans of ReplicaSets and ReplicationControllers."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

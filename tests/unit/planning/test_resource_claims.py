@@ -1,4 +1,4 @@
-"""Which claims pods use, and whose they are."""
+"""The claims that pods use, and their owners."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pod templates in many spellings: those of older releases, of other clients, and of whoever writes JSON by hand."""
+"""Equivalent pod templates of older releases, of other clients, and in manually written JSON."""
 
 import copy
 import json

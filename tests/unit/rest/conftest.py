@@ -1,4 +1,4 @@
-"""A transport that answers from a script, and clients on virtual time."""
+"""A transport with scripted responses, and clients on virtual time."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -31,7 +31,7 @@ Step = Response | TransportError | Callable[[Request], Response]
 
 @dataclass
 class Script:
-    """Answers requests in order; the last answer stays. ``asked`` and ``times`` tell what came when."""
+    """Returns responses in order, then repeats the last one. ``asked`` and ``times`` record the requests."""
 
     steps: list[Step]
     asked: list[Request] = field(default_factory=list)

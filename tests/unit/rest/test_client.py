@@ -1,4 +1,4 @@
-"""Verbs become requests; answers become views, retries or errors."""
+"""Requests of verbs, and views, retries and errors for responses."""
 
 import asyncio
 import json
@@ -199,7 +199,7 @@ def test_a_document_other_than_the_requested_one_is_unreadable(script, answer, d
 
 @pytest.mark.parametrize(("namespace", "name"), [("", "x"), ("ns", "")])
 def test_a_reference_without_a_name_or_namespace_is_an_error_of_one_object(script, answer, namespace, name):
-    """Other clients write such into a status: no defect of ours to log with a traceback."""
+    """Other clients write such references into a status: this is not logged with a traceback."""
     with pytest.raises(InvalidName, match="empty"):
         virtual.run(script(answer(200, POD)).client().get(PODS, namespace, name))
 

@@ -1,4 +1,4 @@
-"""A connection whose transport has ended and has not said so yet; the time of its requests."""
+"""A connection whose transport is closed without a notification yet; timeouts of requests."""
 
 import asyncio
 import gc

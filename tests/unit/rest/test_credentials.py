@@ -15,7 +15,7 @@ GET = Request("GET", "/x")
 
 
 class Tokens:
-    """Gives t1, t2, … that hold for a while; fails while told to."""
+    """Returns t1, t2, … that are valid for a while; fails on request."""
 
     def __init__(self, lifetime_s=10.0, delay_s=0.0):
         self.given = 0

@@ -1,4 +1,4 @@
-"""Kubeconfigs: what is read from them, and one clear line for each fault."""
+"""Kubeconfigs: their fields, and one clear line for each error."""
 
 import base64
 import os
@@ -339,7 +339,7 @@ def test_an_unsupported_proxy_of_the_environment_is_named(environ, text):
 
 
 def fresh(code):
-    """Run code in an interpreter of its own."""
+    """Run code in a new interpreter."""
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Exec credential plugins: real processes, asked through the kubeconfig that names them."""
+"""Exec credential plugins: real processes that a kubeconfig names."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Refusals as types."""
+"""Classes of errors."""
 
 import json
 

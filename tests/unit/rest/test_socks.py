@@ -1,4 +1,4 @@
-"""What is sent to a SOCKS5 proxy for each kind of address, and that nothing of the server's is read."""
+"""The requests to a SOCKS5 proxy for each kind of address; only the reply is read."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Contexts of clients, made anew when what they are made of changes."""
+"""TLS contexts of clients, rebuilt when their files change."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A key plans only once its cache shows what it did."""
+"""A key is planned only once its cache shows its writes."""
 
 from kcm_cli.runtime.expectations import TIMEOUT_S, Expectations
 

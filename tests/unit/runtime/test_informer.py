@@ -1,4 +1,4 @@
-"""Informers against a scripted server: initial sets, resumption, starting over, and objects made again."""
+"""Informers against a scripted server: initial lists, resumed watches, relists, and recreated objects."""
 
 import asyncio
 import itertools
@@ -361,7 +361,7 @@ def test_undecodable_objects_are_counted_and_logged_once_per_version(caplog: pyt
 
 
 def test_unexpected_watch_events_are_skipped_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A Service of a pod's name is no pod, whatever becomes of it."""
+    """A Service with a pod's name is not a pod."""
     registry = Registry()
     service = {"kind": "Service", "apiVersion": "v1", **pod("a", 9)}
     odd = [event("MODIFIED", service), event("DELETED", service), event("NEWS", pod("a", 9))]
@@ -378,7 +378,7 @@ def test_unexpected_watch_events_are_skipped_counted_and_logged_once(caplog: pyt
 
 
 def test_a_list_with_objects_of_another_kind_is_requested_again_and_then_used() -> None:
-    """Until then what such an object stands in for may be one that is there."""
+    """Until then the object in its place may exist."""
     mixed = page(7, pod("a", 1), {"kind": "Service", "apiVersion": "v1", **pod("b", 2)})
     server = Server([status(422, "Invalid")], [mixed] * (PATIENCE + 1))
     seen = follow(server)

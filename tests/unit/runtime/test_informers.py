@@ -120,7 +120,7 @@ def test_a_consistent_list_needs_no_cache(play):
 
 
 def test_listeners_added_or_removed_during_delivery(play):
-    """The newcomer hears of it once, from the store; who goes hears of no later one."""
+    """A new listener gets the object once, from the store; a removed one gets no later change."""
 
     async def life(world: World) -> None:
         shared, tasks = informers(world), running()

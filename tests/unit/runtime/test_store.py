@@ -1,4 +1,4 @@
-"""The cache and its indexes say the same after any sequence of changes."""
+"""The cache and its indexes agree after any sequence of changes."""
 
 import pytest
 from hypothesis import given
@@ -67,7 +67,7 @@ def test_indexes_equal_a_search_through_all_objects(changes: list[tuple[bool, st
 
 
 def test_an_owner_with_unknown_dependents_cannot_be_planned_for() -> None:
-    """What cannot be decoded would be taken for missing, and made again without end."""
+    """Objects that cannot be decoded would count as missing, and be recreated endlessly."""
     store: Store[Object] = Store()
     store.add_index(CONTROLLER_UID, by_controller)
     store.put(obj("a", owner="u1"))

@@ -1,4 +1,4 @@
-"""A long loop leaves others their turns."""
+"""A long loop yields to other tasks."""
 
 import asyncio
 

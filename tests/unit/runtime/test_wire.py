@@ -1,4 +1,4 @@
-"""Events are read whatever way their JSON is written, and nothing else is taken for one."""
+"""Watch events are decoded in any JSON formatting, and nothing else is accepted."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: cluster-info is signed with the tokens that there are."""
+"""The controller in a whole sandbox, on virtual time: cluster-info is signed with the existing tokens."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may sign, and what a signature says."""
+"""Tokens that sign, and the form of signatures."""
 
 import base64
 import hashlib

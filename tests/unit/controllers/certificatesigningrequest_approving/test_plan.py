@@ -1,4 +1,4 @@
-"""Which requests are approved, and on which permission."""
+"""The requests that are approved, and the permissions that they need."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""How long requests for certificates are kept."""
+"""Retention of CertificateSigningRequests."""
 
 import base64
 from datetime import UTC, datetime, timedelta

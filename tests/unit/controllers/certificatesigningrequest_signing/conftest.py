@@ -1,4 +1,4 @@
-"""CAs that sign."""
+"""CAs for signing."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

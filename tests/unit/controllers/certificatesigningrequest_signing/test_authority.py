@@ -1,4 +1,4 @@
-"""What a signed certificate says."""
+"""Signed certificates: fields, validity, errors."""
 
 from datetime import timedelta
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Which requests are due, and for how long they are signed."""
+"""The requests that are due, and the duration of certificates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: rules follow the roles that are chosen."""
+"""The controller in a whole sandbox, on virtual time: rules follow the selected roles."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an aggregated ClusterRole is made of, and what is applied to it."""
+"""The rules of an aggregated ClusterRole, and how they are applied."""
 
 import pytest
 

@@ -24,7 +24,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Story:
-    """A CronJob ``c`` that runs every ten minutes; a run takes a minute unless told otherwise."""
+    """A CronJob ``c`` that runs every ten minutes; a run takes a minute by default."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""What a CronJob's Jobs mean to it: history and status."""
+"""History and status of a CronJob by its Jobs."""
 
 from collections.abc import Callable
 

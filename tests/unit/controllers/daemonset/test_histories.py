@@ -1,4 +1,4 @@
-"""Revisions that are not as this controller makes them: in a whole sandbox, on virtual time."""
+"""Revisions that differ from those of this controller, in a whole sandbox on virtual time."""
 
 from typing import Any
 

@@ -191,7 +191,7 @@ def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(play):
 
 
 def test_a_refused_template_is_reported(play):
-    """Its ReplicaSet is made; that this one can make no pods is shown."""
+    """Its ReplicaSet is created; the failed creations of pods are a condition."""
 
     async def life(world: World) -> None:
         story = Story(world)

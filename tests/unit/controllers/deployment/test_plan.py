@@ -1,4 +1,4 @@
-"""What the deployment controller decides, without a server."""
+"""Plans of the deployment controller."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -155,7 +155,7 @@ both = st.tuples(st.integers(0, 12), st.integers(0, 12))
 def test_a_rolling_step_keeps_its_budget(
     desired: int, old: tuple[int, int], new: tuple[int, int], surge: int, unavailable: int
 ) -> None:
-    """Never more than the surge on top; old pods are only taken while enough others are available."""
+    """Never more than the surge; old pods are only deleted while enough others are available."""
     strategy = DeploymentStrategy(
         "RollingUpdate", RollingUpdateDeployment(max_surge=surge, max_unavailable=unavailable)
     )
@@ -501,7 +501,7 @@ def test_without_a_deadline_progress_is_not_checked() -> None:
 
 
 def test_an_unknown_strategy_rolls_nothing_out():
-    """As upstream: nothing would be what was asked for."""
+    """As upstream."""
     d = deployment(2, strategy=DeploymentStrategy("Canary"))
     with pytest.raises(SyncError, match="unexpected deployment strategy type: Canary"):
         plan(Snapshot(d, (), {}), NOW)

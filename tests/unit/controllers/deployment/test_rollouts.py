@@ -150,7 +150,7 @@ updates = st.builds(RollingUpdateDeployment, max_surge=amounts, max_unavailable=
 def test_a_rollout_ends_and_always_keeps_its_budget(
     desired: int, update: RollingUpdateDeployment, rollouts: int, seed: int
 ) -> None:
-    """Never more than maxSurge on top, never more than maxUnavailable missing, however fast pods come."""
+    """Never more than maxSurge added, never more than maxUnavailable missing, at any speed of pods."""
     cluster = Cluster(desired, update, seed)
     cluster.run()
     for number in range(rollouts):

@@ -1,4 +1,4 @@
-"""When devices have to be given up, and what rules say about it."""
+"""Times of evictions by device taints, and the status of rules."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

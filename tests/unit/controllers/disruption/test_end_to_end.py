@@ -1,4 +1,4 @@
-"""The controller on informers that hold what an API server would not take any more."""
+"""The controller on informers with objects that an API server would refuse."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Budgets in a whole sandbox, on virtual time: whoever evicts, however many at once, the budget holds."""
+"""Budgets in a whole sandbox, on virtual time: concurrent evictions by any client keep the budget."""
 
 import asyncio
 import random
@@ -292,7 +292,7 @@ def test_every_budget_of_a_pod_counts_its_current_state(play):
     ],
 )
 def test_an_unhealthy_pod_can_be_evicted(play, policy, spec, evicted):
-    """Two of three are healthy; what is healthy stays protected in any case."""
+    """Two of three are healthy; healthy pods stay protected."""
 
     async def life(world: World) -> None:
         story = Story(world)
@@ -318,7 +318,7 @@ def test_an_unhealthy_pod_can_be_evicted(play, policy, spec, evicted):
 
 
 def test_an_eviction_without_a_deletion_expires(play):
-    """Granted, but the pod is never deleted: told, forgotten and allowed again."""
+    """Granted, but the pod is never deleted: reported, dropped and allowed again."""
 
     async def life(world: World) -> None:
         story, metrics = Story(world), Registry()

@@ -1,4 +1,4 @@
-"""A status that cannot be written is written later, though nothing that a budget is about changes."""
+"""A failed write of a status is retried without another change."""
 
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
 from tests.unit.controllers.disruption.test_evictions import Story, owned_pods

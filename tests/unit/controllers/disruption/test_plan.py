@@ -1,4 +1,4 @@
-"""How many pods of a budget may be evicted: tables and properties."""
+"""The number of pods of a budget that can be evicted: tables and properties."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is written to the Endpoints of a Service, and what is not."""
+"""The writes to the Endpoints of a Service."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Snapshots, and what the API server would make of a planned's writes."""
+"""Snapshots, and the result of planned writes on an API server."""
 
 from collections.abc import Iterable
 from typing import Any

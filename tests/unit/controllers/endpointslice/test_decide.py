@@ -1,4 +1,4 @@
-"""One sync of a Service: what is written, and what is not."""
+"""The writes of one sync of a Service."""
 
 import msgspec
 import pytest

@@ -20,7 +20,7 @@ from tests.unit.planning.endpoints.making import pod
 
 
 def slices_of(*counts, limit=10):
-    """Slices with so many endpoints each: all full first, then some of their pods gone."""
+    """Slices with these numbers of endpoints: created full, then some pods are deleted."""
     pods = many(limit * len(counts))
     full = settled(snapshot(pods, max_per_slice=limit))
     by_name = {subject.name: subject for subject in pods}
@@ -139,7 +139,7 @@ def test_any_sequence_of_changes(history, limit, rng):
 
 
 def touched_by(pods, slices):
-    """The slices in which some endpoint has changed or gone, or that hold none."""
+    """The slices with a changed or removed endpoint, and empty ones."""
     wanted = {subject.name: subject.status.conditions[0].status == "True" for subject in pods}
     return {
         slice_.name

@@ -1,4 +1,4 @@
-"""Hints by the zones' shares of the CPUs, as nodes come, change and go: the controller in a whole sandbox."""
+"""Hints by the zones' shares of CPUs while nodes are added, changed and deleted, in a whole sandbox."""
 
 import json
 from collections import Counter

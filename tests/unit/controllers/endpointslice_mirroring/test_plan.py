@@ -1,4 +1,4 @@
-"""Which slices mirror Endpoints."""
+"""The EndpointSlices that mirror Endpoints."""
 
 from typing import Any
 

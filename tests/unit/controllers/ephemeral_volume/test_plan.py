@@ -1,4 +1,4 @@
-"""Which claims are made for a pod."""
+"""The claims that are created for a pod."""
 
 import pytest
 

@@ -42,7 +42,7 @@ REPLICA_SET = {
 
 
 class Story:
-    """ConfigMaps that own each other, and what is left of them."""
+    """ConfigMaps with owner references, and those that remain."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -91,7 +91,7 @@ class Story:
         await self.world.patch(kind, name, {"metadata": {"finalizers": None}})
 
     async def left(self, kind: Resource[Any] = CONFIG_MAPS, namespace: str = "default") -> dict[str, list[str]]:
-        """Names of what is left, with the names of its owners."""
+        """The names of the remaining objects, with the names of their owners."""
         page = json.loads(await self.world.client.list_page(kind, namespace if kind.namespaced else ""))
         return {
             item["metadata"]["name"]: [ref["name"] for ref in item["metadata"].get("ownerReferences", [])]
@@ -357,7 +357,7 @@ def test_two_references_to_one_uid_where_one_is_right(live):
 
 
 def test_an_owner_whose_dependents_were_deleted_owns_again(live):
-    """Done with its dependents, but held by somebody else's finalizer: it is an owner that lives."""
+    """Its dependents are deleted, but another finalizer keeps it: it counts as an existing owner."""
 
     async def life(story: Story) -> None:
         async with story.running():
@@ -376,7 +376,7 @@ def test_an_owner_whose_dependents_were_deleted_owns_again(live):
 
 
 def test_owners_of_kinds_without_an_informer_are_deleted(live):
-    """It is in the graph as an owner only; when its own owner is gone it goes, and then what it owns."""
+    """It is in the graph only as an owner. It is deleted after its owner, and then its dependents."""
 
     async def life(story: Story) -> None:
         async with story.running(config=GarbageCollectorConfig(ignored_resources=(("", "secrets"),))):
@@ -394,7 +394,7 @@ def test_owners_of_kinds_without_an_informer_are_deleted(live):
 
 
 def test_custom_resources_own_and_are_owned(live):
-    """Their kind comes while the controller runs, and knows no strategic merge patch."""
+    """Their kind is created while the controller runs, and does not support strategic merge patches."""
 
     async def life(story: Story) -> None:
         async with story.running():
@@ -470,7 +470,7 @@ def test_a_reference_to_an_unserved_kind_keeps_the_object(live):
 
 @pytest.mark.parametrize("name", ["a/b", "../secrets/root", ".."])
 def test_an_owner_with_an_invalid_name_keeps_the_object(live, name):
-    """It would be a path to something else: nothing is asked for, and nothing concluded."""
+    """It would be the path of another resource: no request is sent, and nothing is deleted."""
 
     async def life(story: Story) -> None:
         async with story.running():
@@ -595,7 +595,7 @@ def test_a_lookup_before_the_deletion_of_an_owner_is_not_shared_with_later_ones(
 
 
 def test_an_owner_observed_while_it_is_looked_up_at_other_coordinates(live):
-    """A child in the wrong namespace makes us ask there; meanwhile the owner is seen where it is, and stays."""
+    """A child in the wrong namespace causes a lookup there; meanwhile the owner is observed, and is kept."""
 
     async def life(story: Story) -> None:
         await story.world.create(NAMESPACES, {"metadata": {"name": "aaa"}})
@@ -698,7 +698,7 @@ def of_widgets(kind: str) -> tuple[str, ...]:
 
 
 def widget(plural: str) -> dict[str, Any]:
-    """How ``Story.make`` makes one."""
+    """Parameters of ``Story.make`` for a widget."""
     kind = "Widget" if plural == "widgets" else plural.capitalize()
     return {"kind": resource(plural, "example.com"), "body": {"apiVersion": "example.com/v1", "kind": kind}}
 
@@ -786,7 +786,7 @@ forests = st.lists(st.lists(st.integers(0, 7), max_size=2, unique=True), min_siz
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(forests, st.sets(st.integers(0, 7), min_size=1), st.sampled_from(["Background", "Foreground"]))
 def test_only_objects_with_a_kept_owner_are_kept(live, forest, deleted, propagation):
-    """Each object is owned by some made before it; after any deletions what has lost all its owners is gone."""
+    """Each object is owned by some earlier ones; after any deletions objects without owners are deleted."""
 
     async def life(story: Story) -> None:
         async with story.running():
@@ -915,7 +915,7 @@ def test_an_owner_of_a_removed_kind_keeps_the_object_silently(live, caplog):
 
 
 def test_lookups_of_one_owner_are_shared(live):
-    """And never with more requests than upstream, which asks for each dependent and for its owners."""
+    """And never with more requests than upstream, which gets each dependent and its owners."""
 
     async def life(story: Story) -> None:
         asked: list[str] = []

@@ -1,4 +1,4 @@
-"""What events do to the graph, and what then has to be looked at."""
+"""The effects of events on the graph, and the queued objects."""
 
 from typing import Any
 
@@ -276,7 +276,7 @@ def test_all_remaining_blocking_dependents_are_queued(scene: Scene) -> None:
 
 
 def test_all_late_blocking_dependents_are_queued(scene: Scene) -> None:
-    """Nothing else queues them: with the last of the first gone, none would ever go."""
+    """Nothing else queues them: without this they would never be deleted."""
     scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
     scene.add("first", ref("owner", block=True))
     node = scene.graph.get("owner")
@@ -323,7 +323,7 @@ def test_the_deletion_of_an_unknown_object_changes_nothing(scene: Scene) -> None
 
 
 def test_the_event_of_a_deletion_has_the_coordinates_of_a_virtual_owner(scene: Scene) -> None:
-    """A child names the owner in its own namespace; the owner's last event says that it was elsewhere."""
+    """A child names the owner in its namespace; the owner's last event has another one."""
     scene.add("child", ref("owner"))
     assert scene.remove(identity("owner", "other")) == {"delete": {"child"}, "wrong": {"child"}}
     assert identity("owner", "other") in scene.absent
@@ -456,7 +456,7 @@ events = st.tuples(
 
 @given(st.lists(events, max_size=25))
 def test_the_graph_equals_the_references(history: list[Any]) -> None:
-    """Whatever comes in whatever order: an owner knows exactly its children, and who is queued was in the graph.
+    """With any events in any order: an owner has exactly its children, and queued nodes were in the graph.
 
     An owner that has left may stay unknown to its children: a uid does not come back.
     """

@@ -1,4 +1,4 @@
-"""What becomes of an object, and the patches that say so."""
+"""The decision about an object, and its patches."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a metrics adapter would answer, in front of the sandbox's API server: custom and external metrics."""
+"""A metrics adapter in front of the sandbox's API server: custom and external metrics."""
 
 import json
 from contextlib import AbstractAsyncContextManager

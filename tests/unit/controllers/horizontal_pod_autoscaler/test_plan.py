@@ -1,4 +1,4 @@
-"""The size that an autoscaler's target should have, and the status that follows."""
+"""The desired replicas of an autoscaler's target, and the status."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -64,7 +64,7 @@ class World:
         self._store(finished(tracking, new, self.now) or new)
 
     def settle(self) -> None:
-        """The cache catches up: pods that were let go and have ended are gone."""
+        """The cache is updated: ended pods without finalizers are deleted."""
         for name, pod in list(self.pods.items()):
             if pod.uid in self.released:
                 del self.pods[name]

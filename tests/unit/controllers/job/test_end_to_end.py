@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: counters only grow, and no pod is held for ever."""
+"""The controller in a whole sandbox, on virtual time: counters only grow, and all finalizers are removed."""
 
 import asyncio
 import random

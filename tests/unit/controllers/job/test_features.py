@@ -1,4 +1,4 @@
-"""Gates that are on for good in this release, and can be off where an older one is emulated."""
+"""Gates that are locked on in this release, and can be off in an emulated older one."""
 
 import pytest
 

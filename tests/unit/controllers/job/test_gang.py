@@ -1,4 +1,4 @@
-"""Pods that are scheduled together: who gets a Workload and a PodGroup, and what is in them."""
+"""Gang scheduling: the Jobs that get a Workload and a PodGroup, and the contents of these."""
 
 import json
 from typing import Any

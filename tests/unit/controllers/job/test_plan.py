@@ -1,4 +1,4 @@
-"""What is done about pods."""
+"""The creations and deletions of pods."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

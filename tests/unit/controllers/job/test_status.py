@@ -1,4 +1,4 @@
-"""How pods are counted, and how a Job is declared over."""
+"""How pods are counted, and how a Job is finished."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: unused tokens are marked, and go a period later."""
+"""The controller in a whole sandbox, on virtual time: unused tokens are marked, and deleted a period later."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which tokens are unused, and what becomes of them."""
+"""The tokens that are unused, and the actions for them."""
 
 from datetime import UTC, datetime
 from typing import Any

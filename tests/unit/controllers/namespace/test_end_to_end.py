@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: pods go first, then the rest, then the namespace."""
+"""The controller in a whole sandbox, on virtual time: pods are deleted first, then the rest, then the namespace."""
 
 import json
 import random

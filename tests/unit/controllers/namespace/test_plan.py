@@ -1,4 +1,4 @@
-"""The conditions of a terminating namespace, and how long its content is waited for."""
+"""The conditions of a terminating namespace, and the delay until it is checked again."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta

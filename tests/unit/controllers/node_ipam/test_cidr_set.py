@@ -1,4 +1,4 @@
-"""What is taken of a range, and what is given out next."""
+"""Occupied ranges, and the next allocation."""
 
 import ipaddress
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: nodes get ranges, and give them back."""
+"""The controller in a whole sandbox, on virtual time: ranges are allocated to nodes, and released."""
 
 import ipaddress
 import random

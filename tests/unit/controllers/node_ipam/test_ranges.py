@@ -1,4 +1,4 @@
-"""What the flags ask for, and what is wrong with them."""
+"""The ranges in flags, and their errors."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
+"""The controller's loops in a whole sandbox, on virtual time, with failing writes and new zones."""
 
 import itertools
 from collections.abc import Callable
@@ -271,7 +271,7 @@ def test_failed_updates_of_pods_are_retried_also_if_the_kubelet_reports_not_read
 
 
 def test_concurrent_changes_of_a_pod_are_not_overwritten(play):
-    """The cache lags behind: the pod was given another status. It is marked once the cache has caught up."""
+    """The cache is stale: the pod has another status. It is marked once the cache is current."""
 
     async def life(world: World) -> None:
         await world.pod("p")

@@ -1,4 +1,4 @@
-"""Taints, labels and zones that follow from a node's conditions; when a node is silent."""
+"""Taints, labels and zones by the conditions of nodes, and nodes without heartbeats."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

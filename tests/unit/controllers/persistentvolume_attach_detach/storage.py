@@ -43,7 +43,7 @@ def attachment(claim: str, node: str = "node-1") -> str:
 
 
 async def told(world: World, node: str = "node-1") -> list[str]:
-    """The volumes that a node is told of."""
+    """The volumesAttached of a node."""
     return [volume["name"] for volume in (await world.get(NODES, node))["status"].get("volumesAttached", [])]
 
 

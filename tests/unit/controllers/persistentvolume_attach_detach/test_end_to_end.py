@@ -73,7 +73,7 @@ def test_a_volume_is_attached_and_detached_with_its_pod(play):
 
 
 def test_pods_of_one_volume_all_get_the_events(play):
-    """Upstream looks every 100 ms at what is to be attached."""
+    """Upstream reconciles every 100 ms."""
 
     async def life(world: World) -> None:
         await bound(world, "a")
@@ -96,7 +96,7 @@ def test_pods_of_one_volume_all_get_the_events(play):
 
 
 def test_volumes_missing_in_the_node_status_are_written_again(play):
-    """As after a start with a stale cache: what it showed is not what the node says."""
+    """As after a start with a stale cache, which differs from the node's status."""
 
     async def life(world: World) -> None:
         await bound(world, "a")
@@ -345,7 +345,7 @@ def test_the_next_manager_continues_from_the_attachments(play):
 
 
 def test_volumes_stay_attached_while_a_pod_cannot_be_decoded(play):
-    """After a restart its volumes are not known; those of other namespaces are detached as ever."""
+    """After a restart its volumes are unknown; those of other namespaces are detached."""
 
     async def life(world: World) -> None:
         await world.create(resource("namespaces", namespaced=False), {"metadata": {"name": "other"}})

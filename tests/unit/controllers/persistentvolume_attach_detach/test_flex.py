@@ -137,7 +137,7 @@ echo '{"status": "Failure"}'
 
 
 def test_a_slow_driver_does_not_block_others(tmp_path):
-    """Nothing is attached before all drivers have been asked for the first time. The first waits for the second."""
+    """Nothing is attached before all drivers are initialised. The first waits for the second."""
 
     async def life() -> None:
         install(tmp_path, "example.com/a", WAITING)

@@ -1,4 +1,4 @@
-"""When volumes are attached and detached, when pods need theirs no more, and what is said."""
+"""When volumes are attached and detached, when pods no longer need theirs, and messages."""
 
 import pytest
 

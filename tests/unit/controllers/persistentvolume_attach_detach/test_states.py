@@ -1,4 +1,4 @@
-"""The desired and the actual state, and the operations between them."""
+"""The desired and the actual state, and operations."""
 
 from kcm_cli.api.core import PODS
 from kcm_cli.component import virtual

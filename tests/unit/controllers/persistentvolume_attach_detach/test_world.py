@@ -1,4 +1,4 @@
-"""How the state of the world is read at the start, while it goes on changing."""
+"""The initial state is read while objects change."""
 
 import asyncio
 import random

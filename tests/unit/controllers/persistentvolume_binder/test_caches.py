@@ -1,4 +1,4 @@
-"""What is read from the caches for one decision."""
+"""The snapshot of the caches for one decision."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What is decided about claims and volumes."""
+"""Decisions about claims and volumes."""
 
 import pytest
 

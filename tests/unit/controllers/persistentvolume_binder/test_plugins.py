@@ -1,4 +1,4 @@
-"""Who makes, empties and deletes a volume."""
+"""The plugins that provision, recycle and delete a volume."""
 
 import pytest
 

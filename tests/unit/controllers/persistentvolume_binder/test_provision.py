@@ -1,4 +1,4 @@
-"""Volumes that are made for claims, in a whole sandbox."""
+"""Provisioning of volumes, in a whole sandbox."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_failed_operations_back_off(play):
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where directories are made."""
+    """The parent of provisioned directories."""
     monkeypatch.setattr(plugins, "ROOT", str(tmp_path))
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Random work under random faults, with two managers at once: whatever happens, things settle in order."""
+"""Random work under random faults, with two managers at once: everything settles."""
 
 import random
 from typing import Any
@@ -25,7 +25,7 @@ Doc = dict[str, Any]
 
 
 class Life:
-    """A few names, made, deleted and made again."""
+    """A few names, which are created, deleted and recreated."""
 
     def __init__(self, world: World, seed: int) -> None:
         self._world = world

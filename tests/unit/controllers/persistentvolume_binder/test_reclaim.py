@@ -1,4 +1,4 @@
-"""What becomes of volumes whose claims go, in a whole sandbox."""
+"""Reclaiming of volumes after the deletion of claims, in a whole sandbox."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 async def release(world: World) -> None:
-    """A claim binds the volume ``v`` and goes."""
+    """A claim binds the volume ``v`` and is deleted."""
     await make_claim(world, "c")
     await world.wait(30)
     assert await phase(world, VOLUMES, "v") == "Bound"
@@ -236,7 +236,7 @@ def test_a_retained_volume_causes_no_request(play):
 
 
 def test_a_claim_missing_in_the_cache_keeps_its_volume(play):
-    """A volume that was made for it, and bound to it, by somebody else."""
+    """A volume that another client created for it and bound to it."""
 
     async def life(world: World) -> None:
         async with controllers(world, CONFIG, names=[NAME]):

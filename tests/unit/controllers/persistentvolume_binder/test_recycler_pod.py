@@ -1,4 +1,4 @@
-"""The pods that empty volumes."""
+"""The pods that recycle volumes."""
 
 import textwrap
 

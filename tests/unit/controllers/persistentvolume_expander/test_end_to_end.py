@@ -17,7 +17,7 @@ RESIZER = "volume.kubernetes.io/storage-resizer"
 
 
 async def bound(world: World, name: str, source: dict) -> None:
-    """A claim of 1Gi, bound to a volume of its own."""
+    """A claim of 1Gi, bound to a separate volume."""
     size = {"storage": "1Gi"}
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "grows"}
     asks = {"resources": {"requests": size}, "volumeName": f"v-{name}"}
@@ -81,7 +81,7 @@ PRE_RESIZE = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 
 async def told_to_grow(world: World, name: str) -> None:
-    """The claim waits for its node, and the volume has its new size."""
+    """The claim waits for its node, and the volume has the new size."""
     made, volume = await world.get(CLAIMS, name), await world.get(VOLUMES, f"v-{name}")
     status = made["status"]
     assert {one["type"]: one["status"] for one in status["conditions"]} == {

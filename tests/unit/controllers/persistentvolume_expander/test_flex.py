@@ -1,4 +1,4 @@
-"""How volumes that grow on their nodes are told to."""
+"""The steps of expanding FlexVolumes."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""When a claim is to grow, and what is said of it."""
+"""The claims that are expanded, and their status."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which pods keep a claim."""
+"""The pods that keep a claim."""
 
 from datetime import UTC, datetime
 

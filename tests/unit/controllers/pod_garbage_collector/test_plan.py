@@ -1,4 +1,4 @@
-"""Which pods nobody else will ever remove."""
+"""The pods that are deleted."""
 
 from typing import Any
 

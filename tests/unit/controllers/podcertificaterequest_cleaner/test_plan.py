@@ -1,4 +1,4 @@
-"""When a pod's request is too old."""
+"""Expiry of PodCertificateRequests."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -183,7 +183,7 @@ def test_owners_with_the_same_selector_do_not_steal_pods(play):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_lost_requests_and_answers(play, seed):
-    """A creation whose answer is lost is seen by the watch: in the end there are as many pods as asked for."""
+    """A creation with a lost answer is observed by the watch: finally all replicas exist."""
 
     async def life(world: World) -> None:
         story = Story(world, "ReplicaSet")

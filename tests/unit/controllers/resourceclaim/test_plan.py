@@ -1,4 +1,4 @@
-"""Names, records and needs, without a server."""
+"""Names of claims, recorded claims, and pods that need a sync."""
 
 from typing import Any
 

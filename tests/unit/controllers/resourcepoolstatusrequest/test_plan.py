@@ -1,4 +1,4 @@
-"""What is answered, and for how long it is kept."""
+"""The status of a request, and its retention."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

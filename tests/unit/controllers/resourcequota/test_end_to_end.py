@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: what is used follows what is there."""
+"""The controller in a whole sandbox, on virtual time: usage follows the objects."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ CLAIMS = resource("persistentvolumeclaims")
 
 
 class Story:
-    """A quota ``q`` and what is used of it."""
+    """A quota ``q`` and its usage."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -126,7 +126,7 @@ def test_an_unserved_kind_is_not_discovered_at_every_change(play):
 
 
 def test_pods_that_cannot_be_decoded_are_still_charged(play):
-    """What they use is not known to a manager that has never seen them otherwise; it is not less than it was."""
+    """Their usage is unknown to a manager that never decoded them; it is not lowered."""
 
     async def life(world: World) -> None:
         story, store = Story(world), world.server.store

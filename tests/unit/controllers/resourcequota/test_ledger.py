@@ -1,4 +1,4 @@
-"""Totals that are kept up to date are those of a full recount, whatever happens in whatever order."""
+"""Incremental totals equal those of a full recount, after any changes in any order."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -100,7 +100,7 @@ WRITES = st.sampled_from(list(DOCUMENTS)).flatmap(lambda kind: st.tuples(st.just
 
 
 class Ledgers(RuleBasedStateMachine):
-    """A ledger that hears of each change, beside caches that anybody could count."""
+    """A ledger that observes each change, beside caches for a full recount."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Ledgers(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(list(RESOURCES)), namespace=NAMESPACES)
     def asked_for(self, kind: GroupResource, namespace: str) -> None:
-        """A quota is made, or a relist after it: all objects there are put, known ones again."""
+        """A quota is created, or relisted: all objects are added, known ones again."""
         self.ledger.keep(kind, namespace)
         for obj in self.stores[kind].by_index(NAMESPACE, namespace):
             self.ledger.put(kind, obj, self.now)

@@ -1,4 +1,4 @@
-"""Labels and policies of mounts, and which of them cannot go together."""
+"""SELinux labels and policies of mounts, and their conflicts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: ranges are ready, and go when no Service needs them."""
+"""The controller in a whole sandbox, on virtual time: ranges are ready, and deleted when no Service needs them."""
 
 import random
 from typing import Any
@@ -193,7 +193,7 @@ def test_a_status_is_written_once_with_a_stale_cache(play):
 
 
 def test_a_range_is_deleted_although_another_cannot_be_decoded(play):
-    """What is not known to hold addresses is taken to hold none: that keeps ranges, and lets none go too early."""
+    """An undecodable range counts as one without addresses, so no range is deleted too early."""
 
     async def life(world: World) -> None:
         def edited(request: Request, response: Response) -> Response:

@@ -1,4 +1,4 @@
-"""Which range holds which address, and which may go."""
+"""The ranges that contain an address, and those that can be deleted."""
 
 import ipaddress
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: token Secrets live and go with their accounts."""
+"""The controller in a whole sandbox, on virtual time: token Secrets are deleted with their accounts."""
 
 import base64
 import random

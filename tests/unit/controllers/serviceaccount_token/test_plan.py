@@ -1,4 +1,4 @@
-"""What a token Secret lacks, whose it is, and what a token says."""
+"""The missing data of token Secrets, their accounts, and the claims of tokens."""
 
 import base64
 import json

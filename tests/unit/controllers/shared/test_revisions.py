@@ -1,4 +1,4 @@
-"""ControllerRevisions: a name may be taken by the very revision that is wanted."""
+"""ControllerRevisions: names that exist, with equal or other data."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def refusal(status, reason):
 
 
 class Server:
-    """Gives these answers in order, and keeps what it was sent."""
+    """Returns these responses in order, and records requests."""
 
     def __init__(self, *answers):
         self._answers = list(answers)

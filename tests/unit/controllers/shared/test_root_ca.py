@@ -1,4 +1,4 @@
-"""What --root-ca-file may hold."""
+"""Contents of --root-ca-file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whose change of a slice it was. (Whether the cache shows ours: test_own_writes.py.)"""
+"""Own writes of slices and those of others. (Whether the cache has own writes: test_own_writes.py.)"""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which operations on volumes count, and as what."""
+"""The operations on volumes that are counted, and their results."""
 
 import asyncio
 

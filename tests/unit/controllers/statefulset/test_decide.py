@@ -85,7 +85,7 @@ def test_moving_the_first_ordinal_creates_before_it_deletes(plan):
 
 
 def test_no_pod_is_created_whose_name_cannot_be_parsed(plan):
-    """As v1.36: the API server refuses the pod of ordinal -1, and an Event says so."""
+    """As v1.36: the API server refuses the pod of ordinal -1, which an Event reports."""
     assert plan((2**31 - 1, "ready"), replicas=2, ordinals={"start": 2**31 - 1}) == ["make db--1"]
 
 

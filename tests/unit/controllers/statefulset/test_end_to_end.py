@@ -210,7 +210,7 @@ def test_a_set_grows_beyond_the_limit_of_one_sync(play, monkeypatch):
 
 
 def test_a_set_that_waits_for_deletions_keeps_a_revision(play):
-    """As upstream does: the garbage collector takes the revision, a pod that goes has it made anew."""
+    """As upstream: the garbage collector deletes the revision, and the deletion of a pod recreates it."""
 
     async def life(world: World) -> None:
         story = Story(world)

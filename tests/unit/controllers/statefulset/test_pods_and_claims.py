@@ -1,4 +1,4 @@
-"""Pods and claims that are not as they should be: the controller in a whole sandbox, on virtual time."""
+"""Pods and claims that need corrections: the controller in a whole sandbox, on virtual time."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: objects are written anew, one migration of a resource a time."""
+"""The controller in a whole sandbox, on virtual time: objects are rewritten, one migration per resource at a time."""
 
 import json
 import random
@@ -44,7 +44,7 @@ DONE = {"Running": ("False", "Migration completed"), "Succeeded": ("True", "")}
 
 
 class Applied:
-    """Counts what is applied to Secrets."""
+    """Counts applies to Secrets."""
 
     def __init__(self, world: World) -> None:
         self.names: list[str] = []
@@ -174,7 +174,7 @@ def test_a_resource_that_cannot_be_written_fails(play):
     ],
 )
 def test_refusals(play, status, reason, failed):
-    """What may pass is tried again; a conflict means that somebody else has written the object."""
+    """Temporary errors are retried; a conflict means that another client has written the object."""
 
     async def life(world: World) -> None:
         await prepare(world)

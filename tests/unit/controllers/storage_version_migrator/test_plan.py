@@ -1,4 +1,4 @@
-"""Which migration runs, and what statuses say."""
+"""The migration that runs, and statuses."""
 
 from datetime import UTC, datetime
 from typing import Any

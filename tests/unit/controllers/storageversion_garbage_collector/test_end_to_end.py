@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: what servers wrote goes with them."""
+"""The controller in a whole sandbox, on virtual time: entries are removed with their servers."""
 
 import random
 from typing import Any

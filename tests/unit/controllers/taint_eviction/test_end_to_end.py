@@ -67,7 +67,7 @@ def tolerating(seconds: int | None, key: str = "k") -> dict:
 
 
 class Story:
-    """A pod ``p`` and the taints of its node. Its end is told by ``left``: in which second, None: not."""
+    """A pod ``p`` and the taints of its node. ``left`` returns the second of its deletion, or None."""
 
     def __init__(self, world: World, node: str) -> None:
         self.world = world

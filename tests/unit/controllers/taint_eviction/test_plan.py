@@ -1,4 +1,4 @@
-"""When a pod has to leave a tainted node."""
+"""Times of evictions from tainted nodes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: bootstrap tokens go when their time is over."""
+"""The controller in a whole sandbox, on virtual time: expired bootstrap tokens are deleted."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""How long kubelets may cache, by the number of nodes."""
+"""The TTL for caches of kubelets, by the number of nodes."""
 
 import itertools
 

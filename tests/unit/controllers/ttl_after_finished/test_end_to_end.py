@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time. Jobs are said to be over by their status alone."""
+"""The controller in a whole sandbox, on virtual time. Jobs are finished by their status alone."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""The controller in a whole sandbox, on virtual time: policies are told what cannot work, against real schemas."""
+"""The controller in a whole sandbox, on virtual time: policies get type-checking warnings by real schemas."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which kinds a policy is about, and what is told of its expressions."""
+"""The kinds that a policy matches, and the warnings about its expressions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which classes are in use."""
+"""The classes that are in use."""
 
 import pytest
 

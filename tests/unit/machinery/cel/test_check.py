@@ -1,4 +1,4 @@
-"""Type checks: what an expression gives, and what is said of one that cannot work."""
+"""Type checks: the type of an expression, and errors."""
 
 import pytest
 

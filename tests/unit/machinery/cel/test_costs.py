@@ -1,4 +1,4 @@
-"""The most that expressions can cost; the sums are those that a real server's refusals tell."""
+"""Estimated costs of expressions; the sums are from errors of a kube-apiserver."""
 
 import pytest
 

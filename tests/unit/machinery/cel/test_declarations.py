@@ -1,4 +1,4 @@
-"""The types that schemas give to expressions."""
+"""The CEL types of schemas."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What expressions give, and how they fail."""
+"""Values and errors of expressions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ``format`` gives, and what can be seen to be wrong with it; as a kube-apiserver of v1.36 answered."""
+"""Results and errors of ``format``, as recorded from a kube-apiserver of v1.36."""
 
 import pytest
 

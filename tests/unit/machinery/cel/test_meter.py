@@ -1,4 +1,4 @@
-"""What running an expression costs, as cel-go counts it with Kubernetes' libraries."""
+"""The runtime cost of expressions, as cel-go counts it with Kubernetes' libraries."""
 
 import pytest
 

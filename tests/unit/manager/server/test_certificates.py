@@ -1,4 +1,4 @@
-"""Whom a client's certificate names."""
+"""The users of client certificates."""
 
 import asyncio
 import base64

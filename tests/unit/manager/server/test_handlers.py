@@ -1,4 +1,4 @@
-"""What all handlers have in common with the original's."""
+"""What all handlers have in common with upstream's."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""What is learnt from a cluster's pods, and what new ones do."""
+"""Predictions for new pods from a cluster's existing ones."""
 
 import math
 from typing import Any

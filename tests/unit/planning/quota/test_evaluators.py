@@ -1,4 +1,4 @@
-"""What objects use up of a quota, by kind."""
+"""The usage of a quota by objects, by kind."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace

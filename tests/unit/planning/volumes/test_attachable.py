@@ -1,4 +1,4 @@
-"""Which volumes are attached, and what they are called."""
+"""The volumes that are attached, and their names."""
 
 import pytest
 

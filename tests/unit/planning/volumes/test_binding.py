@@ -1,4 +1,4 @@
-"""What has to be written to bind, and to let go."""
+"""The writes of binding and unbinding."""
 
 import pytest
 

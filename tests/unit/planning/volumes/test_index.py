@@ -1,4 +1,4 @@
-"""Which volume a claim gets."""
+"""The volume that a claim gets."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Volumes that pods describe themselves, as the drivers know them that have taken over their kinds."""
+"""Inline volumes of pods, translated for the CSI drivers that replace their plugins."""
 
 from typing import Any
 

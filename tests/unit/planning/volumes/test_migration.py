@@ -1,4 +1,4 @@
-"""What migrated plugins leave on volumes and claims."""
+"""Annotations and finalizers of migrated plugins on volumes and claims."""
 
 import pytest
 

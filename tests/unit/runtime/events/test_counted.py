@@ -1,4 +1,4 @@
-"""Names of Events: none comes twice, also where time stands still."""
+"""Names of Events are unique, also if time does not advance."""
 
 from datetime import UTC, datetime
 

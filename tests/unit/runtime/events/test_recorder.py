@@ -1,4 +1,4 @@
-"""The writer behind recorders: what it does where answers are lost, refused or unreadable."""
+"""The writer of Events, with lost answers, errors and invalid responses."""
 
 import asyncio
 import json
