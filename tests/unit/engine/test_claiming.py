@@ -71,7 +71,7 @@ def claimed(codes: Mapping[str, int]) -> list[str]:
     [
         pytest.param({}, ["kept", "orphan"], id="all-taken"),
         pytest.param({"orphan": 404}, ["kept"], id="the-orphan-was-deleted"),
-        pytest.param({"other": 404}, ["kept", "orphan"], id="what-is-released-was-deleted"),
+        pytest.param({"other": 404}, ["kept", "orphan"], id="released-object-was-deleted"),
         pytest.param({"other": 422}, ["kept", "orphan"], id="it-was-released-already"),
     ],
 )

@@ -242,7 +242,7 @@ DELETED: Answer = (200, {"kind": "Status", "status": "Success"})
     "news",
     [
         pytest.param(lambda world: world.show("6", deletion_timestamp="2026-01-01T00:00:00Z"), id="is being deleted"),
-        pytest.param(lambda world: world.pods._remove("ns/p"), id="gone"),
+        pytest.param(lambda world: world.pods._remove("ns/p"), id="deleted"),
         pytest.param(lambda world: world.show("9", uid="another"), id="another of its name"),
         pytest.param(
             lambda world: world.pods._mark_unknown(
@@ -351,7 +351,7 @@ LOST = [ConnectionLost("broken"), TimedOut("late"), Unreadable("spoilt"), Transp
         pytest.param(Unreachable("refused"), id="never sent"),
         pytest.param(refusal(403, "Forbidden"), id="refused"),
         pytest.param(refusal(409, "Conflict"), id="conflict"),
-        pytest.param(refusal(404, "NotFound"), id="gone"),
+        pytest.param(refusal(404, "NotFound"), id="deleted"),
         pytest.param(refusal(422, "Invalid"), id="invalid"),
         pytest.param(refusal(500, "InternalError"), id="an admission webhook failed"),
         pytest.param(refusal(503, "ServiceUnavailable"), id="not served at the moment"),
@@ -385,9 +385,9 @@ ETCD, PROXY = refusal(500, ""), (502, {"kind": "Bad gateway"})
 @pytest.mark.parametrize(
     ("made", "waits"),
     [
-        pytest.param([], False, id="not made"),
-        pytest.param([doc("5", "p-1")], False, id="made, and shown"),
-        pytest.param([doc("5", "p-1"), doc("7", "p-2", labels={"app": "a"})], True, id="made, and not shown"),
+        pytest.param([], False, id="not created"),
+        pytest.param([doc("5", "p-1")], False, id="created and cached"),
+        pytest.param([doc("5", "p-1"), doc("7", "p-2", labels={"app": "a"})], True, id="created and not cached"),
     ],
 )
 def test_a_creation_whose_answer_was_lost_is_looked_up_before_the_next_plan(error, made, waits):
@@ -425,7 +425,7 @@ def test_a_creation_whose_answer_was_lost_is_looked_up_before_the_next_plan(erro
         pytest.param(listed(doc("7")), lambda world: world.show("7"), id="there is a newer version"),
         pytest.param(listed(doc("5")), None, id="nothing has changed"),
         pytest.param(listed(doc("7", uid="w")), lambda world: world.show("7", uid="w"), id="there is another one"),
-        pytest.param(listed(), lambda world: world.pods._remove("ns/p"), id="it is gone"),
+        pytest.param(listed(), lambda world: world.pods._remove("ns/p"), id="it is deleted"),
     ],
 )
 def test_a_write_to_a_name_whose_answer_was_lost_is_looked_up(write, found, shows):

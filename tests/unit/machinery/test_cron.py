@@ -121,7 +121,7 @@ def test_accepted(text: str) -> None:
             "TZ=America/New_York 30 1 04 Nov ?",
             "2012-11-04T05:30:00+00:00",
             "2012-11-04T06:30:00+00:00",
-            id="an hour that comes twice starts twice",
+            id="a repeated hour starts twice",
         ),
         pytest.param(
             "TZ=America/Sao_Paulo 0 9 10 * ?",

@@ -96,7 +96,7 @@ def pod(
         "younger",
         "near ready times tie, uid decides",
         "uid decides",
-        "what is only being adopted stays",
+        "a pod that is only being adopted is kept",
         "near ages tie, uid decides all the same",
         "assignment before readiness",
         "phase before cost",

@@ -56,7 +56,7 @@ def pods(count: int) -> list[Pod]:
         pytest.param(3, 1, 2, 0, id="too few"),
         pytest.param(3, 5, 0, 2, id="too many"),
         pytest.param(0, 4, 0, 4, id="none wanted"),
-        pytest.param(None, 0, 1, 0, id="one unless told otherwise"),
+        pytest.param(None, 0, 1, 0, id="one by default"),
         pytest.param(2000, 0, BURST, 0, id="a burst of creations at most"),
         pytest.param(0, BURST + 5, 0, BURST, id="a burst of deletions at most"),
     ],
@@ -159,7 +159,7 @@ FAILING = {"replicas": 0, "conditions": [{"type": "ReplicaFailure", "status": "T
         pytest.param(None, 2, OSError("no"), [("FailedCreate", "no")], id="could not create"),
         pytest.param(None, 4, OSError("no"), [("FailedDelete", "unable to delete pods: no")], id="could not delete"),
         pytest.param(None, 3, OSError("no"), [("", "no")], id="could not, and need not"),
-        pytest.param(FAILING, 4, OSError("no"), [("FailedCreate", "")], id="the first failure stays"),
+        pytest.param(FAILING, 4, OSError("no"), [("FailedCreate", "")], id="the first failure is kept"),
         pytest.param(FAILING, 3, None, [], id="over"),
     ],
 )

@@ -52,15 +52,15 @@ ALPHA = "scheduling.k8s.io/v1alpha2"
     ("entry", "statuses", "expected", "keys"),
     [
         pytest.param(NAMED, [], Reference("c", generated=False), ("ns/c",), id="by name"),
-        pytest.param(TEMPLATE, [], NotCreated(), (), id="not made yet"),
-        pytest.param(TEMPLATE, [{"name": "x", "resourceClaimName": "y"}], NotCreated(), (), id="another one made"),
+        pytest.param(TEMPLATE, [], NotCreated(), (), id="not created yet"),
+        pytest.param(TEMPLATE, [{"name": "x", "resourceClaimName": "y"}], NotCreated(), (), id="another one created"),
         pytest.param(TEMPLATE, [{"name": "e"}], NotNeeded(), (), id="not needed"),
         pytest.param(
             TEMPLATE,
             [{"name": "e", "resourceClaimName": "p-e-1"}],
             Reference("p-e-1", generated=True),
             ("ns/p-e-1",),
-            id="made",
+            id="created",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_an_entry_of_a_newer_api(user: Pod | PodGroup, text: str) -> None:
     ("found", "groups", "reason"),
     [
         pytest.param(claim("Pod", "pod-uid"), False, "", id="own"),
-        pytest.param(claim(), False, "(Pod is not owner)", id="nobody's"),
+        pytest.param(claim(), False, "(Pod is not owner)", id="without an owner"),
         pytest.param(claim("Pod", "old-uid"), False, "(Pod is not owner)", id="a former pod's"),
         pytest.param(claim("PodGroup", "group-uid", ALPHA), False, "(Pod is not owner)", id="the group's, gate off"),
         pytest.param(claim("PodGroup", "group-uid", ALPHA), True, "", id="the group's"),

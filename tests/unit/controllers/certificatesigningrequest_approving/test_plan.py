@@ -40,7 +40,7 @@ def test_requests_that_are_open(request_, expected):
         pytest.param(asking(signer=CLIENT), request(NODE), (), id="another signer"),
         pytest.param(asking(usages=("client auth",)), request(NODE), (), id="other usages"),
         pytest.param(asking(), request(NODE, x509.DNSName("x")), (), id="with a name"),
-        pytest.param(asking(), request(name("ann")), (), id="nobody's"),
+        pytest.param(asking(), request(name("ann")), (), id="without a user"),
     ],
 )
 def test_the_permissions_that_suffice(request_, asked, expected):

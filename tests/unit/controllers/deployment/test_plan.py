@@ -118,10 +118,10 @@ def test_pods_and_surge_beyond_32_bits_create_no_pod(replicas: int, surge: int |
 
 
 ROLLING = [
-    pytest.param([("old", "v1", 10, 10)], {"new": 3, "old": 8}, id="start-surges-and-takes-what-may-be-unavailable"),
+    pytest.param([("old", "v1", 10, 10)], {"new": 3, "old": 8}, id="start-uses-surge-and-max-unavailable"),
     pytest.param([("old", "v1", 8, 8), ("new", "v2", 3, 0)], {"new": 5}, id="the-new-one-grows-before-the-old-shrinks"),
     pytest.param([("old", "v1", 8, 8), ("new", "v2", 5, 0)], {}, id="nothing-moves-while-the-new-pods-are-not-there"),
-    pytest.param([("old", "v1", 8, 8), ("new", "v2", 5, 2)], {"old": 6}, id="the-old-one-gives-what-became-available"),
+    pytest.param([("old", "v1", 8, 8), ("new", "v2", 5, 2)], {"old": 6}, id="old-shrinks-by-what-became-available"),
     pytest.param([("old", "v1", 8, 5), ("new", "v2", 5, 0)], {}, id="unhealthy-old-pods-stay-within-the-budget"),
     pytest.param([("old", "v1", 8, 4), ("new", "v2", 5, 4)], {"old": 4}, id="unhealthy-old-pods-go-first"),
     pytest.param([("new", "v2", 12, 12)], {"new": 10}, id="a-new-one-that-is-too-large-shrinks"),

@@ -241,9 +241,9 @@ SCALING = [
     pytest.param(deployment(5, strategy=DeploymentStrategy("Recreate"), paused=True),
                  [noted("new", "v2", 4, 7, 7), noted("old", "v1", 3, 7, 7)], {}, id="Recreate has no proportions"),
     pytest.param(surged(10, paused=True), [noted("new", "v2", 3, 5, 8, 2), noted("old", "v1", 3, 5, 8)],
-                 {"new": 8, "old": 5}, id="of two equal ones the newer gets what is left over"),
+                 {"new": 8, "old": 5}, id="of two equal ones the newer gets the remainder"),
     pytest.param(surged(4, paused=True), [noted("new", "v2", 5, 7, 10, 2), noted("old", "v1", 5, 7, 10)],
-                 {"new": 4, "old": 3}, id="of two equal ones the older gives what is left over"),
+                 {"new": 4, "old": 3}, id="of two equal ones the older loses the remainder"),
     pytest.param(surged(10, paused=True, status=DeploymentStatus(replicas=8)),
                  [noted("new", "v2", 4, "x", "x"), noted("old", "v1", 4, "x", "-3")],
                  {"new": 6, "old": 7}, id="a tampered annotation: by what runs"),
@@ -271,7 +271,7 @@ def test_scaling(subject: Deployment, sets: list[ReplicaSet], expected: dict[str
                      {names.REVISION: "3", names.REVISION_HISTORY: "1,2"}, id="and again"),
         pytest.param({names.REVISION: "3"}, 3, {names.REVISION: "3"}, id="the same"),
         pytest.param({names.REVISION: "4"}, 3, {names.REVISION: "4"}, id="never back"),
-        pytest.param({names.REVISION: "x"}, 3, {names.REVISION: "x"}, id="what is no number stays"),
+        pytest.param({names.REVISION: "x"}, 3, {names.REVISION: "x"}, id="an invalid number is kept"),
     ],
 )  # fmt: skip
 def test_revisions(known: dict[str, str], revision: int, expected: dict[str, str]) -> None:

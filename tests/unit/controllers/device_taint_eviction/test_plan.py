@@ -117,8 +117,8 @@ A, B = Eviction(after(10), (("a", "1"),)), Eviction(after(5), (("b", "1"),))
         pytest.param(pod(), {"ns/c": (claim("p"), A)}, A, id="a claim by name"),
         pytest.param(pod(node=""), {"ns/c": (claim("p"), A)}, None, id="not bound"),
         pytest.param(pod(), {"ns/c": (claim("q"), A)}, None, id="reserved for another"),
-        pytest.param(pod(), {"ns/made": (claim("p", name="made", owner="p"), A)}, A, id="a claim made for it"),
-        pytest.param(pod(), {"ns/made": (claim("p", name="made", owner="q"), A)}, None, id="made for another"),
+        pytest.param(pod(), {"ns/made": (claim("p", name="made", owner="p"), A)}, A, id="a generated claim"),
+        pytest.param(pod(), {"ns/made": (claim("p", name="made", owner="q"), A)}, None, id="generated for another pod"),
         pytest.param(
             pod(),
             {"ns/c": (claim("p"), A), "ns/made": (claim("p", name="made", owner="p"), B)},

@@ -52,7 +52,7 @@ def shown(endpoints: Endpoints) -> Any:
         pytest.param({"deleted": True}, False, [], id="terminating"),
         pytest.param({"deleted": True}, True, [(["10.0.0.1"], [], [80])], id="terminating, published"),
         pytest.param({"phase": "Failed"}, True, [], id="ended"),
-        pytest.param({"node": "nowhere"}, False, [(["10.0.0.1"], [], [80])], id="node that nobody knows"),
+        pytest.param({"node": "nowhere"}, False, [(["10.0.0.1"], [], [80])], id="unknown node"),
     ],
 )
 def test_states_of_pods(options, publishes, wanted):

@@ -145,7 +145,7 @@ def test_skipped_addresses_are_counted_and_reported():
     ("metadata", "wanted"),
     [
         pytest.param({}, True, id="ordinary"),
-        pytest.param({"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}, False, id="asks not to be"),
+        pytest.param({"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}}, False, id="skip-mirror"),
         pytest.param({"labels": {"endpointslice.kubernetes.io/skip-mirror": "false"}}, True, id="does not ask"),
         pytest.param({"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}, False, id="lock"),
     ],

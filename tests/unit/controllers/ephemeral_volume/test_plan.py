@@ -59,7 +59,9 @@ def test_an_existing_claim_is_not_created():
     assert plan.plan(user, only(user), claim("u")) is None
 
 
-@pytest.mark.parametrize("other", [claim(), claim("v"), claim("u", False)], ids=["nobody's", "another pod's", "owned"])
+@pytest.mark.parametrize(
+    "other", [claim(), claim("v"), claim("u", False)], ids=["without an owner", "another pod's", "owned"]
+)
 def test_a_claim_of_another_owner_is_not_used(other):
     user = pod()
     with pytest.raises(plan.NotOwner) as caught:

@@ -163,8 +163,8 @@ def test_children_that_disagree_on_an_unseen_owner(
         pytest.param((), {}, id="background"),
         pytest.param((FOREGROUND,), {"delete": {"owner", "child"}}, id="foreground"),
         pytest.param((ORPHAN,), {"orphan": {"owner"}}, id="orphan"),
-        pytest.param((ORPHAN, FOREGROUND), {"orphan": {"owner"}}, id="orphan comes first"),
-        pytest.param(("example.com/other",), {}, id="of somebody else"),
+        pytest.param((ORPHAN, FOREGROUND), {"orphan": {"owner"}}, id="orphan takes precedence"),
+        pytest.param(("example.com/other",), {}, id="another finalizer"),
     ],
 )
 @pytest.mark.parametrize("known", [True, False], ids=["known", "new"])
@@ -198,7 +198,7 @@ def test_a_finalizer_added_during_the_deletion_is_a_start(scene: Scene) -> None:
     [
         pytest.param(ref("owner", block=True), None, {"delete": {"owner"}}, id="blocking one removed"),
         pytest.param(ref("owner", block=False), None, {}, id="other one removed"),
-        pytest.param(ref("owner"), None, {}, id="removed, never said"),
+        pytest.param(ref("owner"), None, {}, id="removed without a change"),
         pytest.param(ref("owner", block=True), ref("owner", block=False), {"delete": {"owner"}}, id="unblocked"),
         pytest.param(ref("owner", block=True), ref("owner"), {"delete": {"owner"}}, id="block dropped"),
         pytest.param(ref("owner", block=False), ref("owner", block=True), {}, id="blocked"),

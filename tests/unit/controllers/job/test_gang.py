@@ -26,7 +26,7 @@ UID = "77466b23-e218-41dd-92b6-ce9ca38f0255"
         pytest.param({"completionMode": "NonIndexed"}, False, id="not indexed"),
         pytest.param({"completions": 4}, False, id="not all at once"),
         pytest.param({"completions": 1, "parallelism": 1}, False, id="one"),
-        pytest.param({"parallelism": None, "completions": None}, False, id="nothing said"),
+        pytest.param({"parallelism": None, "completions": None}, False, id="not set"),
         pytest.param({"template": {"spec": {"schedulingGroup": {"podGroupName": "g"}}}}, False, id="grouped already"),
     ],
 )
@@ -206,7 +206,7 @@ def test_jobs_without_a_pod_group(play, gates, spec):
 @pytest.mark.parametrize(
     ("count", "templates"),
     [
-        pytest.param(1, [{"name": "t", "schedulingPolicy": {"basic": {}}}], id="somebody else's"),
+        pytest.param(1, [{"name": "t", "schedulingPolicy": {"basic": {}}}], id="another owner's"),
         pytest.param(2, [{"name": "t", "schedulingPolicy": {"basic": {}}}], id="several"),
     ],
 )

@@ -41,7 +41,7 @@ def test_text(indexes: set[int], text: str) -> None:
         pytest.param("1,7", 5, {1}, id="out of range is left out"),
         pytest.param("1,x,3", 9, {1, 3}, id="no number is skipped"),
         pytest.param("1,2-y,3", 9, {1, 3}, id="half a range is skipped"),
-        pytest.param(f"1,{'9' * 5000},2-{'9' * 5000},3", 9, {1, 3}, id="what does not fit is no number"),
+        pytest.param(f"1,{'9' * 5000},2-{'9' * 5000},3", 9, {1, 3}, id="an overflow is invalid"),
         pytest.param("5-3,6", 9, {6}, id="backwards is skipped"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_marked_token_stays_for_the_whole_period(play):
 @pytest.mark.parametrize(
     ("listed", "given"),
     [
-        pytest.param(False, {}, id="made by a user"),
+        pytest.param(False, {}, id="created by a user"),
         pytest.param(True, {USED: "2026-06-01"}, id="used"),
         pytest.param(True, {USED: "never"}, id="used on no day"),
     ],

@@ -92,7 +92,7 @@ def test_mark_unmark_or_delete(invalid_since: str | None, action: type) -> None:
         pytest.param(("t",), "", True, id="listed"),
         pytest.param(("t",), "account", True, id="of this account"),
         pytest.param(("t",), "earlier", False, id="of an earlier account of the name"),
-        pytest.param(("other",), "", False, id="made by a user"),
+        pytest.param(("other",), "", False, id="created by a user"),
     ],
 )
 def test_generated_tokens_are_listed_by_the_account(listed: tuple[str, ...], uid: str, generated: bool) -> None:

@@ -52,7 +52,7 @@ LEFT = Counter({"pods.": 2, "widgets.example.com": 1})
         pytest.param(
             Remains(resources=LEFT, finalizers=Counter({"a/a": 1}), content_errors=["a"], pods_only=True),
             {CONTENT: ("ContentDeletionFailed", "Failed to delete all resource types, 1 remaining: a")},
-            id="while there are pods only errors are told",
+            id="with pods only errors are reported",
         ),
     ],
 )
@@ -79,8 +79,10 @@ def test_all_five_conditions_exist_from_the_start() -> None:
 @pytest.mark.parametrize(
     ("before", "error", "expected"),
     [
-        pytest.param("True", "down", ("True", DELETED, "down"), id="still wrong, another reason: the time stays"),
-        pytest.param("False", "down", ("True", format_time(NOW + timedelta(hours=1)), "down"), id="goes wrong"),
+        pytest.param(
+            "True", "down", ("True", DELETED, "down"), id="still failing with another reason: the time is kept"
+        ),
+        pytest.param("False", "down", ("True", format_time(NOW + timedelta(hours=1)), "down"), id="fails"),
         pytest.param("True", "", ("False", format_time(NOW + timedelta(hours=1)), None), id="gets better"),
         pytest.param("False", "", ("False", DELETED, None), id="still well"),
     ],

@@ -155,8 +155,8 @@ async def watched(world: World, seconds: int) -> dict[str, int]:
     ("nodes", "failing", "expected"),
     [
         pytest.param(5, 2, 2, id="some: one after the other"),
-        pytest.param(5, 3, 0, id="more than half of a small zone: nobody"),
-        pytest.param(4, 4, 0, id="all: it must be us"),
+        pytest.param(5, 3, 0, id="more than half of a small zone: none"),
+        pytest.param(4, 4, 0, id="all: none"),
     ],
 )
 def test_eviction_rates_of_zones(play, nodes, failing, expected):

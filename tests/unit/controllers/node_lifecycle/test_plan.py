@@ -63,7 +63,7 @@ def node(
             ]
             for status in ("True", "False", "Unknown")
         ],
-        pytest.param("KernelDeadlock", "True", None, id="of somebody else"),
+        pytest.param("KernelDeadlock", "True", None, id="another condition"),
     ],
 )
 def test_taints_of_conditions(type_: str, status: str, key: str | None) -> None:
@@ -197,8 +197,10 @@ OLD_ZONE, OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain
         pytest.param({REGION: "r"}, "r:\x00:", id="region"),
         pytest.param({ZONE: "z", REGION: "r"}, "r:\x00:z", id="both"),
         pytest.param({OLD_ZONE: "z", OLD_REGION: "r"}, "r:\x00:z", id="the old names"),
-        pytest.param({ZONE: "z", OLD_ZONE: "old"}, ":\x00:old", id="the old zone comes first"),
-        pytest.param({REGION: "r", OLD_REGION: "old", ZONE: "z"}, "old:\x00:z", id="the old region comes first"),
+        pytest.param({ZONE: "z", OLD_ZONE: "old"}, ":\x00:old", id="the deprecated zone takes precedence"),
+        pytest.param(
+            {REGION: "r", OLD_REGION: "old", ZONE: "z"}, "old:\x00:z", id="the deprecated region takes precedence"
+        ),
         pytest.param({ZONE: "z", OLD_ZONE: ""}, "", id="an empty old one counts"),
     ],
 )

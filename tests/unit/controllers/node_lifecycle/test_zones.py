@@ -33,14 +33,14 @@ def test_rates(state: ZoneState, nodes: int, rate: float) -> None:
         pytest.param({"a": P, "b": N}, {"a": N, "b": N}, Change({"a": N, "b": N}, {"a": 0.1}), id="and recovers"),
         pytest.param({"a": N, "b": N}, {"a": F, "b": N}, Change({"a": F, "b": N}, {"a": 0.1}), id="one is down"),
         pytest.param({"a": F, "b": N}, {"a": F, "b": F}, Change({"a": F, "b": F}, {"a": 0.0, "b": 0.0}, let_off=True),
-                     id="the last one goes down"),
+                     id="the last zone goes down"),
         pytest.param({"a": F, "b": F}, {"a": F, "b": F}, Change({"a": F, "b": F}, {}), id="all stay down"),
         pytest.param({"a": F, "b": F}, {"a": F, "b": N}, Change({"a": F, "b": N}, {"a": 0.1, "b": 0.1}, restart=True),
-                     id="one comes back: all rates are set anew"),
+                     id="one recovers: all rates are reset"),
         pytest.param({}, {"a": F}, Change({"a": F}, {"a": 0.0}, let_off=True), id="the first look finds all down"),
         pytest.param({"a": F}, {"a": F, "b": F}, Change({"a": F, "b": F}, {"a": 0.0, "b": 0.0}, let_off=True),
-                     id="a new zone comes down"),
-        pytest.param({"a": N, "b": F}, {"b": F}, Change({"b": F}, {}), id="the only one that was up is gone"),
+                     id="a new zone is down"),
+        pytest.param({"a": N, "b": F}, {"b": F}, Change({"b": F}, {}), id="the only healthy zone is removed"),
     ],
 )  # fmt: skip
 def test_disruption(before: dict[str, ZoneState], now: dict[str, ZoneState], expected: Change) -> None:

@@ -42,7 +42,7 @@ OUT = node("Unknown", "node.kubernetes.io/out-of-service")
         pytest.param(True, LOST, 360, True, Detach.WAIT, id="mounted for six minutes"),
         pytest.param(True, LOST, 360.1, True, Detach.TIMEOUT, id="mounted for more"),
         pytest.param(True, None, 361, True, Detach.TIMEOUT, id="mounted for more, no node"),
-        pytest.param(True, node(""), 361, True, Detach.TIMEOUT, id="a node that says nothing"),
+        pytest.param(True, node(""), 361, True, Detach.TIMEOUT, id="a node without status"),
         pytest.param(True, LOST, 361, False, Detach.WAIT, id="mounted for more, never forced"),
         pytest.param(False, READY, 361, True, Detach.TIMEOUT, id="unmounted late"),
         pytest.param(False, READY, 361, False, Detach.SAFELY, id="unmounted late, never forced"),
@@ -67,7 +67,7 @@ def unneeded(**changes):
     ("volume", "expected"),
     [
         pytest.param(unneeded(mounted=False, known_plugin=False), (Detach.NO, None), id="of an unknown plugin"),
-        pytest.param(unneeded(mounted=False, pending=True), (Detach.NO, None), id="an operation goes on"),
+        pytest.param(unneeded(mounted=False, pending=True), (Detach.NO, None), id="an operation is pending"),
         pytest.param(unneeded(mounted=False, pending=True, backoff_s=2), (Detach.NO, None), id="again"),
         pytest.param(unneeded(mounted=False, backoff_s=2), (Detach.NO, 2), id="failed before"),
         pytest.param(unneeded(mounted=False, may_be_needed=True), (Detach.NO, 60), id="a pod is undecodable"),
@@ -95,7 +95,7 @@ def needed(**changes):
     ("volume", "expected"),
     [
         pytest.param(needed(), (Attach.START, None), id="free"),
-        pytest.param(needed(pending=True), (Attach.NO, None), id="an operation goes on"),
+        pytest.param(needed(pending=True), (Attach.NO, None), id="an operation is pending"),
         pytest.param(needed(pending=True, attached=True), (Attach.NO, None), id="being detached"),
         pytest.param(needed(attached=True), (Attach.ATTACHED, None), id="attached"),
         pytest.param(needed(backoff_s=2, attached=True), (Attach.ATTACHED, None), id="attached, failed before"),

@@ -31,7 +31,7 @@ OTHERS = volume(claimRef=ref("other", uid="o"))
     ("snapshot", "kind", "reason"),
     [
         pytest.param(Snapshot(claim(), V), Bind, "", id="found"),
-        pytest.param(Snapshot(claim()), Provision, "", id="to be made"),
+        pytest.param(Snapshot(claim()), Provision, "", id="to be provisioned"),
         pytest.param(Snapshot(claim(storageClassName="")), Pend, "FailedBinding", id="no class"),
         pytest.param(Snapshot(claim(storageClassName=None), default="d"), AssignClass, "", id="default"),
         pytest.param(Snapshot(claim(), delayed=True), Pend, "WaitForFirstConsumer", id="no consumer"),
@@ -75,7 +75,7 @@ REMADE = claim(metadata={"uid": "new"})
         pytest.param(volume(claimRef=ref()), None, False, SetPhase("Available"), id="kept by name"),
         pytest.param(BOUND, claim(volumeName="v"), False, SetPhase("Bound"), id="bound"),
         pytest.param(BOUND, None, False, Simple.ASK, id="claim not in the cache"),
-        pytest.param(BOUND, None, True, Reclaim(False), id="claim gone"),
+        pytest.param(BOUND, None, True, Reclaim(False), id="claim deleted"),
         pytest.param(RELEASED, None, False, Reclaim(True), id="known to be released"),
         pytest.param(FAILED, None, False, Reclaim(True), id="failed, again"),
         pytest.param(BOUND, REMADE, False, Simple.ASK, id="claim remade, it seems"),
@@ -87,14 +87,14 @@ REMADE = claim(metadata={"uid": "new"})
             ELSEWHERE,
             False,
             Reclaim(False),
-            id="made for a claim that has another",
+            id="provisioned for a claim that has another",
         ),
         pytest.param(
             volume(claimRef=MINE, phase="Bound", metadata=MADE, persistentVolumeReclaimPolicy="Retain"),
             ELSEWHERE,
             False,
             Simple.UNBIND,
-            id="made for a claim that has another, to be kept",
+            id="provisioned for a claim that has another, retained",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_volume_of_another_mode_is_reported_on_both_objects():
             volume(claimRef=MINE, phase="Released", persistentVolumeReclaimPolicy="Delete"), None, False, id="to delete"
         ),
         pytest.param(BOUND, claim(volumeName="v"), True, id="bound"),
-        pytest.param(BOUND, None, False, id="claim gone"),
+        pytest.param(BOUND, None, False, id="claim deleted"),
     ],
 )
 def test_volumes_that_are_not_changed(given, of_it, expected):
@@ -143,7 +143,7 @@ def test_volumes_that_are_not_changed(given, of_it, expected):
     [
         pytest.param(volume(), None, False, id="free"),
         pytest.param(volume(claimRef=ref()), None, False, id="kept by name"),
-        pytest.param(BOUND, None, True, id="claim gone"),
+        pytest.param(BOUND, None, True, id="claim deleted"),
         pytest.param(BOUND, REMADE, True, id="claim remade"),
         pytest.param(BOUND, claim(), False, id="claim not bound yet"),
         pytest.param(BOUND, claim(volumeName="v"), False, id="bound"),

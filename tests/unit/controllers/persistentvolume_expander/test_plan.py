@@ -44,7 +44,7 @@ def volume(source, ref=("d", "u"), annotations=None):
         (("1Gi", "1Gi"), ("1024Mi", "1073741824"), False),
         (("", ""), ("", ""), False),
     ],
-    ids=["asks for more", "has more", "has something", "asks for less", "in other words", "nothing"],
+    ids=["requests more", "has more", "has something", "requests less", "in other words", "nothing"],
 )
 def test_changes_that_count(old, new, expected):
     assert plan.has_grown(claim(*old), claim(*new)) is expected
@@ -64,7 +64,9 @@ def test_claims_that_are_expanded(asks, has, annotations, expected):
     assert plan.must_grow(claim(asks, has), volume(CSI, annotations=annotations)) is expected
 
 
-@pytest.mark.parametrize("ref", [None, ("d", "v"), ("e", "u")], ids=["nobody's", "an earlier claim's", "elsewhere"])
+@pytest.mark.parametrize(
+    "ref", [None, ("d", "v"), ("e", "u")], ids=["without a claim", "an earlier claim's", "elsewhere"]
+)
 def test_a_volume_of_another_claim_is_an_error(ref):
     with pytest.raises(plan.NotBound, match="not bound to PVC being updated : d/c"):
         plan.must_grow(claim(), volume(CSI, ref))

@@ -42,12 +42,15 @@ def test_the_claims_of_a_pod_are_named_or_ephemeral():
         pytest.param(pod(NAMED, node=""), claim("data"), False, id="on no node"),
         pytest.param(pod(NAMED, phase="Succeeded"), claim("data"), True, id="ended"),
         pytest.param(pod(NAMED, **GOING, deletionGracePeriodSeconds=0), claim("data"), True, id="shut down"),
-        pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="made for it"),
-        pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="made for another of its name"),
-        pytest.param(pod(EPHEMERAL), claim("p-data"), False, id="made by somebody"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="created for it"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="created for another of its name"),
+        pytest.param(pod(EPHEMERAL), claim("p-data"), False, id="created by another client"),
         pytest.param(pod(EPHEMERAL, **GOING, deletionGracePeriodSeconds=30), claim("p-data", "pod"), True, id="going"),
         pytest.param(
-            pod(EPHEMERAL, **GOING, deletionGracePeriodSeconds=0), claim("p-data", "pod"), False, id="made, shut down"
+            pod(EPHEMERAL, **GOING, deletionGracePeriodSeconds=0),
+            claim("p-data", "pod"),
+            False,
+            id="created, shut down",
         ),
     ],
 )
@@ -68,8 +71,8 @@ RUNS = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
         pytest.param(pod(NAMED, phase="Succeeded"), claim("data"), False, id="ended"),
         pytest.param(pod(NAMED, status=RUNS, **GOING), claim("data"), True, id="going"),
         pytest.param(pod(NAMED, status=ENDED, **GOING), claim("data"), False, id="going, and all has ended"),
-        pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="made for it"),
-        pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="made for another of its name"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="created for it"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="created for another of its name"),
     ],
 )
 def test_pods_that_refer_to_a_claim(user, wanted, expected):

@@ -74,7 +74,7 @@ def test_the_order_does_not_depend_on_the_input_order(states: list[tuple[int, bo
         pytest.param(pod("p"), node("n"), False, id="not terminating"),
         pytest.param(pod("p", deleting=True), node("n", "True"), False, id="the node is ready"),
         pytest.param(pod("p", deleting=True), node("n", "Unknown"), True, id="the node is unknown"),
-        pytest.param(pod("p", deleting=True), node("n", None), True, id="the node says nothing"),
+        pytest.param(pod("p", deleting=True), node("n", None), True, id="the node has no conditions"),
         pytest.param(pod("p", deleting=True), node("n", taint=None), False, id="not marked"),
         pytest.param(pod("p", deleting=True), node("n", taint="example.com/x"), False, id="marked otherwise"),
         pytest.param(pod("p", deleting=True), None, False, id="no such node"),

@@ -59,9 +59,9 @@ def pod(cpu: str = "", phase: str = "Running", **spec: Any) -> dict[str, Any]:
         pytest.param(["count/deployments.apps"], set(), {("apps", "deployments")}, id="of a group"),
         pytest.param(["count/widgets.a.b.c"], set(), {("a.b.c", "widgets")}, id="of a group with dots"),
         pytest.param(["requests.example.com/gpu"], {PODS_KIND}, set(), id="extended resource"),
-        pytest.param(["example.com/unknown"], set(), set(), id="what nobody knows"),
+        pytest.param(["example.com/unknown"], set(), set(), id="an unknown resource"),
         pytest.param(["count/events", "count/events.events.k8s.io", "count/bindings"], set(), set(),
-                     id="what quotas never count"),
+                     id="a resource that is never counted"),
     ],
 )  # fmt: skip
 def test_kinds(names: list[str], measured: set[GroupResource], counted: set[GroupResource]) -> None:
@@ -130,10 +130,10 @@ def test_counts(
         pytest.param({"cpu": "1"}, {"hard": {"cpu": "1"}, "used": {"cpu": "500m"}}, {"cpu": "0.5"}, None,
                      id="the same amount, written otherwise"),
         pytest.param({"pods": "5"}, {"hard": {"pods": "5"}, "used": {"pods": "1", "cpu": "1"}}, {"pods": "1"},
-                     {"pods": "1"}, id="what is not limited any more goes"),
+                     {"pods": "1"}, id="usage without a limit is removed"),
         pytest.param({"pods": "5", "count/x.y": "1"}, {"hard": {"pods": "5", "count/x.y": "1"},
                      "used": {"pods": "1", "count/x.y": "7"}}, {"pods": "2"}, {"pods": "2", "count/x.y": "7"},
-                     id="what nobody counts now stays"),
+                     id="usage that is not counted now is kept"),
     ],
 )  # fmt: skip
 def test_the_written_object(
@@ -173,7 +173,7 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
         pytest.param(typed(pod("1")), typed(pod("1", "Succeeded")), True, id="succeeded"),
         pytest.param(typed(pod("1")), typed(pod("1", "Failed")), True, id="failed"),
         pytest.param(typed(pod("1", "Failed")), typed(pod("1", "Failed")), False, id="failed before"),
-        pytest.param(typed(pod("1")), typed(pod("2")), True, id="resize asked for"),
+        pytest.param(typed(pod("1")), typed(pod("2")), True, id="resize requested"),
         pytest.param(typed(pod("1"), **given_to("2")), typed(pod("1"), **given_to("1")), True, id="resize done"),
         pytest.param(typed(pod("1")), typed(pod("1", activeDeadlineSeconds=9)), True, id="given a deadline"),
         pytest.param(typed(pod("1")), typed(pod("1"), DELETED), True, id="its deletion is overdue"),
@@ -221,7 +221,7 @@ def test_claims_release_usage_by_size_and_class() -> None:
         pytest.param({"pods": "2"}, {"hard": {"pods": "1"}, "used": {"pods": "0"}}, True, id="another limit"),
         pytest.param({"pods": "1", "services": "1"}, {"hard": {"pods": "1", "services": "1"}, "used": {"pods": "0"}},
                      True, id="one was never counted"),
-        pytest.param({"a/b": "1"}, {"hard": {"a/b": "1"}, "used": {}}, False, id="what nobody can count"),
+        pytest.param({"a/b": "1"}, {"hard": {"a/b": "1"}, "used": {}}, False, id="an uncountable resource"),
     ],
 )  # fmt: skip
 def test_quotas_that_are_urgent(hard: dict[str, str], status: dict[str, Any], expected: bool) -> None:

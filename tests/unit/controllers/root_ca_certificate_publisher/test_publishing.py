@@ -32,7 +32,7 @@ GOOD = {"ca.crt": CA}
 @pytest.mark.parametrize(
     ("found", "right"),
     [
-        pytest.param(config_map(GOOD, **{DESCRIPTION: TEXT}), True, id="as it is made"),
+        pytest.param(config_map(GOOD, **{DESCRIPTION: TEXT}), True, id="unchanged"),
         pytest.param(config_map(GOOD, **{DESCRIPTION: "mine"}), True, id="any description will do"),
         pytest.param(config_map(GOOD, **{DESCRIPTION: ""}), False, id="an empty one will not"),
         pytest.param(config_map(GOOD), False, id="no description"),

@@ -32,8 +32,8 @@ DUAL, SIX = one("dual", "10.1.0.0/16", "fd00::/112"), one("six", "fd00::/108")
     ("address", "names"),
     [
         ("10.1.2.3", ["wide", "inner", "dual"]),
-        pytest.param("10.1.0.0", ["wide"], id="its network address is given to nobody"),
-        pytest.param("10.1.255.255", ["wide"], id="its broadcast address is given to nobody"),
+        pytest.param("10.1.0.0", ["wide"], id="its network address is not allocated"),
+        pytest.param("10.1.255.255", ["wide"], id="its broadcast address is not allocated"),
         ("10.255.255.255", []),
         ("192.168.0.1", ["other"]),
         pytest.param("fd00::", [], id="the first one of IPv6, too"),
@@ -70,7 +70,7 @@ def test_overlapping(changed: ServiceCIDR, names: list[str]) -> None:
     ("obj", "given_out"),
     [
         pytest.param(ip("10.0.0.1"), True, id="an allocator's"),
-        pytest.param(ip("10.0.0.1", {}), False, id="somebody's"),
+        pytest.param(ip("10.0.0.1", {}), False, id="created by another client"),
         pytest.param(ip("10.0.0.1", {"ipaddress.kubernetes.io/managed-by": "me"}), False, id="another one's"),
         pytest.param(ip("ten"), False, id="no address"),
     ],
@@ -84,7 +84,7 @@ def test_only_addresses_allocated_by_api_servers_count(obj: IPAddress, given_out
     [
         pytest.param(OTHER, [OTHER], [], None, id="no addresses"),
         pytest.param(OTHER, [OTHER], [ip("192.168.0.9")], "192.168.0.9", id="its only range"),
-        pytest.param(OTHER, [OTHER], [ip("192.168.0.9", {})], None, id="an address of somebody"),
+        pytest.param(OTHER, [OTHER], [ip("192.168.0.9", {})], None, id="an address of another client"),
         pytest.param(OTHER, [OTHER, WIDE], [ip("10.0.0.9")], None, id="an address of another range"),
         pytest.param(INNER, [INNER, WIDE], [ip("10.1.0.9")], None, id="part of another"),
         pytest.param(INNER, [INNER, one("same", "10.1.0.0/16")], [ip("10.1.0.9")], None, id="another with the same"),

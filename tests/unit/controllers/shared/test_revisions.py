@@ -63,8 +63,8 @@ def with_revisions(server, work):
 @pytest.mark.parametrize(
     ("answers", "found", "waits"),
     [
-        pytest.param([(201, revision({"a": 1}))], True, True, id="made"),
-        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 1}))], True, True, id="made before"),
+        pytest.param([(201, revision({"a": 1}))], True, True, id="created"),
+        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 1}))], True, True, id="created before"),
         pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 2}))], False, True, id="another"),
     ],
 )

@@ -48,7 +48,7 @@ def test_one_pod_at_a_time_from_the_highest_ordinal(updating, pods, expected):
         ([OLD, OLD, ("old", "failed")], []),
         ([("old", "failed"), OLD, OLD], ["db-2"]),
     ],
-    ids=["broken lower", "broken highest", "new one pending", "missing", "failed goes anyway", "failed lower"],
+    ids=["broken lower", "broken highest", "new one pending", "missing", "a failed pod is deleted", "failed lower"],
 )
 def test_a_parallel_set_waits_only_for_updated_pods(updating, pods, expected):
     assert updating(*pods, policy="Parallel") == expected

@@ -128,7 +128,9 @@ def test_objects_that_are_older_are_due(version: str, due: bool) -> None:
             {},
             id="never marked",
         ),
-        pytest.param(definition(), False, "The migration has failed", {}, id="what failed may be stored as it was"),
+        pytest.param(
+            definition(), False, "The migration has failed", {}, id="a failed migration keeps the stored versions"
+        ),
     ],
 )
 def test_definitions(crd: CustomResourceDefinition, success: bool, message: str, more: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from kcm_cli.machinery import codec
             {"gold", "silver", "bronze"},
         ),
     ],
-    ids=["none", "empty", "asked for", "current", "no target", "all"],
+    ids=["none", "empty", "requested", "current", "no target", "all"],
 )
 def test_the_classes_of_a_claim(doc, expected):
     assert controller.classes_of_claim(PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))) == expected

@@ -12,8 +12,8 @@ from tests.unit.planning.endpoints.making import pod, service
         pytest.param(pod("a", ""), True, False, id="no address"),
         pytest.param(pod("a", phase="Succeeded"), True, False, id="succeeded"),
         pytest.param(pod("a", phase="Failed"), True, False, id="failed"),
-        pytest.param(pod("a", deleted=True), True, True, id="terminating, asked for"),
-        pytest.param(pod("a", deleted=True), False, False, id="terminating, not asked for"),
+        pytest.param(pod("a", deleted=True), True, True, id="terminating, included"),
+        pytest.param(pod("a", deleted=True), False, False, id="terminating, not included"),
     ],
 )
 def test_pods_that_are_endpoints(subject, terminating, wanted):

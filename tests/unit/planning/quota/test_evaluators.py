@@ -34,7 +34,7 @@ ONE = {"count/pods": "1", "pods": "1"}
 @pytest.mark.parametrize(
     ("doc", "expected"),
     [
-        pytest.param(pod(), ONE, id="nothing asked for"),
+        pytest.param(pod(), ONE, id="nothing requested"),
         pytest.param(pod("Failed"), {"count/pods": "1"}, id="over"),
         pytest.param(
             pod(metadata={"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeconds": 30}),
@@ -70,7 +70,7 @@ ONE = {"count/pods": "1", "pods": "1"}
         pytest.param(
             pod(containers=[container(requests={"cpu": "1"})], resources={"requests": {"cpu": "3"}}),
             ONE | {"cpu": "3", "requests.cpu": "3"},
-            id="said for the pod as a whole",
+            id="pod-level resources",
         ),
         pytest.param(
             pod(containers=[container(requests={"hugepages-2Mi": "4Mi", "example.com/gpu": "2"})]),
@@ -174,7 +174,7 @@ COUNTED = {"persistentvolumeclaims": "1", "count/persistentvolumeclaims": "1"}
                 f"old{CLASS}requests.storage": "1Gi",
                 f"old{CLASS}persistentvolumeclaims": "1",
             },
-            id="the annotation comes first",
+            id="the annotation takes precedence",
         ),
         pytest.param(claim("1500m"), COUNTED | {"requests.storage": "2"}, id="rounded up"),
         pytest.param(
@@ -185,7 +185,7 @@ COUNTED = {"persistentvolumeclaims": "1", "count/persistentvolumeclaims": "1"}
         pytest.param(
             claim("5Gi", status={"allocatedResources": {"storage": "3Gi"}}),
             COUNTED | {"requests.storage": "5Gi"},
-            id="asks for more",
+            id="requests more",
         ),
     ],
 )
@@ -209,7 +209,7 @@ MOVING = claim(volumeAttributesClassName="fast", status={"currentVolumeAttribute
         pytest.param(claim(), scope("DoesNotExist"), True, id="there is to be none"),
         pytest.param(FAST, scope("In", "fast"), True, id="in"),
         pytest.param(FAST, scope("In", "slow"), False, id="not in"),
-        pytest.param(MOVING, scope("In", "slow"), True, id="what it has counts"),
+        pytest.param(MOVING, scope("In", "slow"), True, id="the current class counts"),
         pytest.param(
             claim(status={"modifyVolumeStatus": {"targetVolumeAttributesClassName": "slow"}}),
             scope("In", "slow"),
@@ -236,7 +236,7 @@ def request(name: str = "gpu", **fields: Any) -> dict[str, Any]:
         pytest.param([request(count=3)], {"gpu": "3"}, id="three"),
         pytest.param([request(count=3), request(count=2)], {"gpu": "5"}, id="a sum"),
         pytest.param([request(allocationMode="All")], {"gpu": "32"}, id="all count as many as there can be"),
-        pytest.param([request(allocationMode="Other")], {"gpu": "0"}, id="what nobody knows"),
+        pytest.param([request(allocationMode="Other")], {"gpu": "0"}, id="an unknown resource"),
         pytest.param(
             [
                 {
@@ -312,7 +312,7 @@ FULL = container("full", requests={"cpu": "1", "memory": "1"}, limits={"cpu": "1
     ("doc", "names", "expected"),
     [
         pytest.param(pod(containers=[container()]), ["pods"], "", id="nothing is required"),
-        pytest.param(pod(containers=[FULL]), ["cpu", "limits.memory"], "", id="all is said"),
+        pytest.param(pod(containers=[FULL]), ["cpu", "limits.memory"], "", id="everything is set"),
         pytest.param(
             pod(containers=[FULL, container("b"), container("a")]),
             ["requests.cpu", "limits.memory"],
@@ -329,7 +329,7 @@ FULL = container("full", requests={"cpu": "1", "memory": "1"}, limits={"cpu": "1
             pod(containers=[container()], resources={"limits": {"cpu": "1"}}),
             ["cpu"],
             "",
-            id="said for the pod as a whole",
+            id="pod-level resources",
         ),
     ],
 )

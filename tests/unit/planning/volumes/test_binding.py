@@ -21,9 +21,9 @@ def bound(wanted, given):
 @pytest.mark.parametrize(
     ("given", "wanted", "by_us"),
     [
-        pytest.param(volume(), claim(), (True, True), id="found by us"),
+        pytest.param(volume(), claim(), (True, True), id="found by the controller"),
         pytest.param(volume(claimRef=ref()), claim(), (False, True), id="volume kept for the claim"),
-        pytest.param(volume(), claim(volumeName="v"), (True, False), id="claim asks for the volume"),
+        pytest.param(volume(), claim(volumeName="v"), (True, False), id="claim names the volume"),
         pytest.param(volume(claimRef=ref()), claim(volumeName="v"), (False, False), id="both"),
     ],
 )

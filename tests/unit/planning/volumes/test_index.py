@@ -46,7 +46,7 @@ CASES = [
     ),
     pytest.param(claim(volumeMode="Block"), [volume("a"), volume("b", volumeMode="Block")], "b", id="block"),
     pytest.param(claim(), [volume("a", volumeMode="Filesystem")], "a", id="file systems are the default"),
-    pytest.param(claim(), [volume("a", volumeAttributesClassName="fast")], None, id="attributes not asked for"),
+    pytest.param(claim(), [volume("a", volumeAttributesClassName="fast")], None, id="attributes not requested"),
     pytest.param(
         claim(volumeAttributesClassName="fast"),
         [volume("a"), volume("b", volumeAttributesClassName="fast")],
