@@ -54,7 +54,7 @@ def next_time(schedule: str, after: str) -> str | None:
         ("TZ=/etc * * * * *", "provided bad location /etc: time: invalid location name"),
     ],
 )
-def test_what_is_wrong(text: str, problem: str) -> None:
+def test_errors_of_schedules(text: str, problem: str) -> None:
     with pytest.raises(FormatError) as caught:
         parse(text)
     assert str(caught.value) == problem

@@ -83,7 +83,7 @@ def test_accepts(check, value):
         (names.port_name, "a\n", ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
     ],
 )
-def test_names_what_is_wrong(check, value, messages):
+def test_error_messages(check, value, messages):
     assert check(value) == messages
 
 

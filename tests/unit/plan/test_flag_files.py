@@ -45,7 +45,7 @@ def test_a_component_config(tmp_path: Path) -> None:
         ('[Service]\nExecStart=/bin/kcm --x="\n', "No closing quotation"),
     ],
 )
-def test_what_cannot_be_used_is_one_line(tmp_path: Path, text: str, why: str) -> None:
+def test_unsupported_files_are_one_error_line(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "file"
     path.write_text(text)
     with pytest.raises(PlanError, match=why) as raised:

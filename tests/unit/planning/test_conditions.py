@@ -61,7 +61,7 @@ _conditions = st.builds(
 
 
 @given(st.lists(_conditions, unique_by=lambda c: c.type).map(tuple), _conditions)
-def test_one_condition_of_a_type_with_the_status_asked_for(current, new):
+def test_a_condition_of_a_type_with_a_status(current, new):
     for result in (conditions.moved(current, new), conditions.updated(current, new)):
         assert [c.status for c in result if c.type == new.type] == [new.status]
         assert len({c.type for c in result}) == len(result)

@@ -161,7 +161,7 @@ def respelt(template: dict[str, Any], chosen: list[tuple[tuple[str | int, ...], 
     return template
 
 
-def test_what_a_server_returns_is_serialised_as_it_is():
+def test_templates_from_a_server_are_serialised_unchanged():
     minimal = edited(FULL, (*_CONTAINER, "args", 1), "x")
     assert serialised(minimal) == minimal
     assert serialised(minimal, defaulted=True) == minimal

@@ -44,7 +44,7 @@ def test_comparisons_take_plain_numbers(operator, bound, value, expected):
     assert tolerates(Toleration("k", operator, bound), Taint("k", value, "NoExecute"), comparisons=True) is expected
 
 
-def test_the_first_untolerated_taint_of_the_asked_effects():
+def test_the_first_untolerated_taint_of_the_requested_effects():
     taints = [Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoSchedule"), Taint("c", "", "NoSchedule")]
     found = untolerated(taints, [Toleration("b", "Exists")], ("NoSchedule", "NoExecute"))
     assert found is taints[2]

@@ -56,7 +56,7 @@ def indexes(found: JobPlan) -> list[str]:
         pytest.param({"completions": None, "parallelism": 3}, {"succeeded": 1}, 1, 0, id="work queue with a success"),
     ],
 )
-def test_creates_what_is_missing(
+def test_missing_pods_are_created(
     spec: dict[str, Any], status: dict[str, Any], running: int, expected: int, make_job: MakeJob, make_pod: MakePod
 ) -> None:
     found = planned(make_job(status=status, **spec), *(make_pod(f"p{n}") for n in range(running)))

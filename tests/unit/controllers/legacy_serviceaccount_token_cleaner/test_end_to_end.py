@@ -66,7 +66,7 @@ def test_an_unused_token_is_marked_and_deleted_a_period_later(play):
     play(life, alone=True)
 
 
-def test_a_marked_token_stays_for_the_whole_period(play):
+def test_a_marked_token_is_kept_for_the_whole_period(play):
     async def life(world: World) -> None:
         await token(world, **{INVALID: "2026-01-01"})
         async with cleaning(world):

@@ -49,7 +49,7 @@ async def names(world: World) -> list[str]:
     return sorted(node["metadata"]["name"] for node in nodes)
 
 
-def test_it_goes_on_when_a_taint_cannot_be_removed(play):
+def test_a_failed_removal_of_a_taint_does_not_stop_the_controller(play):
     async def life(world: World) -> None:
         name = (await names(world))[0]
         taint = {"key": UNREACHABLE, "effect": "NoExecute"}

@@ -230,7 +230,7 @@ def test_an_already_deleted_pod_counts_as_a_failed_deletion(play):
     play(life)
 
 
-def test_it_goes_on_when_a_pod_cannot_be_deleted(play):
+def test_a_failed_deletion_does_not_affect_other_pods(play):
     async def life(world: World) -> None:
         for number in range(2):
             await world.pod(f"p{number}", {"restartPolicy": "Never"}, run_time="1s")

@@ -77,7 +77,7 @@ def test_the_name_of_a_generated_claim(owner: str, entry: str, expected: str) ->
     assert plan.generated_name(owner, entry) == expected
 
 
-def test_what_was_recorded_stays_in_the_order_of_the_spec() -> None:
+def test_recorded_claims_keep_the_order_of_the_spec() -> None:
     entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b", "c", "d")]
     status = {"resourceClaimStatuses": [{"name": "b", "resourceClaimName": "p-b"}, {"name": "d"}]}
     found: Any = plan.status(PODS, pod(entries, status=status), {"a": "p-a"}).body

@@ -116,7 +116,7 @@ def test_formatted_templates(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), FAILS.items(), ids=range(len(FAILS)))
-def test_what_cannot_be_formatted(text: str, message: str) -> None:
+def test_values_that_cannot_be_formatted(text: str, message: str) -> None:
     with pytest.raises(cel.CelError, match=message):
         cel.Program(text).evaluate({})
 
