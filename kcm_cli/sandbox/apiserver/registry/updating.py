@@ -111,7 +111,7 @@ class Updater:
 
         def stated(current: Stored | None) -> Tree:
             assert current is not None
-            live = self._core.from_storage(call.served, current.copy())
+            live = self._live(call, current.copy())
             return core.patching.stated(resource, live, call.request.body, media)
 
         return Change(produce, options, call.subresource, stated=stated)

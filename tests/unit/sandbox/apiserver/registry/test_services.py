@@ -37,6 +37,17 @@ def test_the_internal_traffic_policy_of_an_external_name_is_hidden(api: Api, ser
     assert "f:internalTrafficPolicy" not in owned(api.put(f"{services}/s", hidden).doc)
 
 
+def test_json_patches_of_hidden_fields_may_state_empty_lists(api: Api, services: str) -> None:
+    api.make(services, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+    api.merge(f"{services}/s", {"spec": OUTSIDE})
+    changes = [
+        {"op": "remove", "path": "/spec/internalTrafficPolicy"},
+        {"op": "add", "path": "/metadata/finalizers", "value": []},
+    ]
+    patched = api.run(api.ask("PATCH", f"{services}/s", changes, content_type="application/json-patch+json"))
+    assert (patched.status, patched.message) == (200, "")
+
+
 def test_an_address_on_a_name_is_shown_twice_and_not_taken(api: Api, services: str) -> None:
     api.make(services, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
     api.make(services, {"metadata": {"name": "other"}, "spec": {"ports": [{"port": 80}]}})
