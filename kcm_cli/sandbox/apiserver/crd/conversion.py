@@ -71,13 +71,17 @@ class Webhook:
         of the caller, however many they are. Raises ApiError 500.
         """
         wanted = {_key(doc, version): doc for doc in docs if doc.get("apiVersion") != version}
-        while missing := [key for key in wanted if key not in self._kept]:
-            for key in missing:
-                if key not in self._kept:  # another request may have converted it
-                    self._kept[key] = await self.convert(wanted[key], version)
-        for key in wanted:
-            self._kept.move_to_end(key)
-        while len(self._kept) > max(_KEPT, len(wanted)):
+        made: dict[_Key, Doc] = {}  # other requests may remove these from the cache meanwhile
+        for key, doc in wanted.items():
+            made[key] = self._kept.get(key) or await self.convert(doc, version)
+            self._keep(key, made[key], _KEPT)
+        for key, found in made.items():
+            self._keep(key, found, max(_KEPT, len(made)))
+
+    def _keep(self, key: _Key, found: Doc, limit: int) -> None:
+        self._kept[key] = found
+        self._kept.move_to_end(key)
+        while len(self._kept) > limit:
             self._kept.popitem(last=False)
 
     def prepared(self, doc: Tree, version: str) -> Doc | None:

@@ -3,6 +3,7 @@
 upstream: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go#Delete (v1.36)
 """
 
+import sys
 from datetime import datetime, timedelta
 
 import msgspec
@@ -25,8 +26,6 @@ from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-_PAGE = 10_000
-"""How many objects a collection is read in at a time; the version of a list with a limit is an exact one."""
 _JOB_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
     "set propagationPolicy=Orphan to suppress this warning"
@@ -70,7 +69,7 @@ class Deleter:
         listed = list_options(call.query)
         check_list_version(listed)
         if listed.version and not listed.limit:
-            listed = replace(listed, limit=_PAGE)
+            listed = replace(listed, limit=sys.maxsize)  # the version of a list with a limit is an exact one
         chosen, page = select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
         _warn(call, options)
@@ -82,6 +81,7 @@ class Deleter:
                 if error.code != 404:
                     raise
             call.warnings += [text for text in one.warnings if text not in call.warnings]
+        await self._core.prepare(call.served, *chosen)
         return call.media.list(chosen, page.revision, page.more, page.left)
 
     async def remove(self, call: Call, options: DeleteOptions, *, admit: bool = True) -> _Outcome:

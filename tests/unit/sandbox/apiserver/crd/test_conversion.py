@@ -1,6 +1,7 @@
 """Conversion webhooks, over real connections to a server of this process."""
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,37 @@ def test_more_objects_than_are_cached_are_converted(hook: Hook, monkeypatch: pyt
     for name in "abcd":
         hook.api.make(path("v1"), thing("v1", name, a=name))
     assert [item["spec"]["b"] for item in hook.api.get(path("v2")).doc["items"]] == [*"abcd"]
+
+
+def test_more_objects_than_are_cached_are_deleted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "_KEPT", 2)
+    for name in "abcd":
+        hook.api.make(path("v1"), thing("v1", name, a=name))
+    assert [item["spec"]["b"] for item in hook.api.delete(path("v2")).doc["items"]] == [*"abcd"]
+
+
+def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "_KEPT", 1)
+    calls: list[str] = []
+
+    class Busy(conversion.Webhook):
+        """Each conversion takes until another request is done."""
+
+        async def convert(self, doc: Tree, version: str) -> Tree:
+            calls.append(doc["metadata"]["uid"])
+            assert len(calls) < 20, "the list never ends"
+            if not doc["metadata"]["uid"].startswith("other"):
+                await self.prepare([stored(f"other{len(calls)}")], version)
+            return {**doc, "apiVersion": version}
+
+    def stored(uid: str) -> Tree:
+        return {**thing("v1"), "metadata": {"uid": uid, "resourceVersion": "1"}}
+
+    webhook = Busy({}, None, random.Random(1))  # type: ignore[arg-type]  # nothing is sent
+    docs = [stored(uid) for uid in "abc"]
+    asyncio.run(webhook.prepare(docs, "x.test/v2"))
+    assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
+    assert sorted(uid for uid in calls if uid in "abc") == ["a", "b", "c"]
 
 
 def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:

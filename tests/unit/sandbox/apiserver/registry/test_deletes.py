@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
 
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -123,6 +124,20 @@ def test_a_collection_is_deleted_as_of_the_version_that_is_named(served: Any) ->
         left = await api.json("GET", CONFIG_MAPS)
         assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
         await api.json("DELETE", CONFIG_MAPS, {}, query={"resourceVersion": "99999"}, status=504)
+
+    served(test)
+
+
+def test_a_collection_is_deleted_whole_however_many_it_has(served: Any) -> None:
+    async def test(api: Api) -> None:
+        store = api.server.api.core.store
+        for number in range(10_001):  # upstream reads pages of 10,000
+            meta = {"name": f"m{number}", "namespace": "default", "uid": str(number)}
+            doc = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+            store.create(GVR("", "v1", "configmaps"), "default", meta["name"], doc)
+        gone = await api.json("DELETE", CONFIG_MAPS, {}, query={"resourceVersion": store.revision})
+        assert len(gone["items"]) == 10_001 and not gone["metadata"].get("continue")
+        assert not (await api.json("GET", CONFIG_MAPS))["items"]
 
     served(test)
 
