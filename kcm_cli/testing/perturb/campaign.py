@@ -22,12 +22,14 @@ _log = logging.getLogger(__name__)
 class Outcome(msgspec.Struct, frozen=True):
     """The result of a point. story: what happened if the operator failed, else empty.
 
-    came_up: whether the point was reached. If not, nothing was tested.
+    came_up: whether the point was reached. If not, nothing was tested. note: the flaw of the operator's framework that
+    explains the failure; then ``story`` is empty.
     """
 
     point: Point
     story: str
     came_up: bool
+    note: str = ""
 
 
 @checked
@@ -49,6 +51,8 @@ def perturb(
     for outcome in each(sandbox, scenario, kinds=kinds, most=most, only=only):
         if not outcome.came_up:
             _log.warning("%s did not come up: nothing was perturbed", outcome.point)
+        if outcome.note:
+            _log.warning("%s: %s", outcome.point, outcome.note)
         if outcome.story:
             found.append(outcome)
             if enough and len(found) >= enough:
@@ -87,9 +91,10 @@ def each(
     if seed is not None:
         random.Random(seed).shuffle(chosen)
     for point in chosen:
-        trial, story = Trial(sandbox, base, "", point, reference), ""
+        trial, story, note = Trial(sandbox, base, "", point, reference), "", ""
         try:
             run(trial)
         except Perturbed as error:
-            story = str(error)
-        yield Outcome(point, story, trial.fired)
+            note = error.note
+            story = "" if note else str(error)
+        yield Outcome(point, story, trial.fired, note)

@@ -16,6 +16,7 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
 from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.testing.perturb.kopf_flaws import KopfFlaws
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, generated_name, name_of, plain
@@ -26,7 +27,6 @@ _BLIND_S = 30.0
 _VAIN = 2
 """After so many writes of an object without effect, further ones are no activity, until something changes."""
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_HANDLED = b'"kopf.zalando.org/last-handled-configuration"'
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
 
 
@@ -37,7 +37,7 @@ class Interceptor:
     by line. fired: whether the perturbation has happened. requests: the number of requests. asked: that number by verb
     and resource, since it was cleared. activity: the number of changes and of writes by operators. active_at: the
     cluster's time of the last of them. latest: its text. quiet: whether the quiet time at the end has begun. settled:
-    the revision of the last checkpoint. handled: the object that kopf has noted as handled, until the perturbation.
+    the revision of the last checkpoint. kopf: what kopf itself loses.
     generated: all generated names. blind_until: when an operator sees new changes again, in the cluster's time.
     """
 
@@ -51,7 +51,8 @@ class Interceptor:
         self.asked: Counter[str] = Counter()
         self.activity = self.requests = self.settled = 0
         self.active_at = self.blind_until = 0.0
-        self.latest = self.handled = ""
+        self.latest = ""
+        self.kopf = KopfFlaws()
         self.generated: dict[str, str] = {}
         self._sandbox = sandbox
         self._namespace = namespace
@@ -107,8 +108,8 @@ class Interceptor:
         kind = self._point.kind if self._point is not None and hit else ""
         if self._vain[spot.verb, spot.resource, spot.name] < _VAIN:
             self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
-        if not self.fired and _HANDLED in asked.request.body:
-            self.handled = f"{spot.resource} {spot.name}"
+        if not self.fired:
+            self.kopf.arrived(asked, spot, perturbed=bool(kind))
         if kind:
             self._precede(kind, asked, spot)
         before = self._store.revision
@@ -228,6 +229,7 @@ class Interceptor:
         self.story.append(f"{self._who(asked)}{spot.describe()}: {answer.status}")
         if answer.status in (409, 422) and self._lost and self._lost == asked.request.body:
             self.story.append("(that was the request again whose answer was lost: its own change is in its way)")
+            self.kopf.refused_again(asked)
         if answer.status >= 400:
             self._note_vain(spot, answer.status)
             return

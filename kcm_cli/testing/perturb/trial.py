@@ -39,17 +39,18 @@ _SEEING = frozenset({"crash", "unsent", "lost", "refused", "conflict"})
 _STARTS, _QUIET_STEPS = 20, 10
 _TOLD, _OFTEN, _LOST = 40, 3, 5
 
-_LATE_STATUS = (
-    "kopf notes that an object is handled, and then sends its status (patch.status, what handlers return) in another "
-    "request: write the status in the handler with a client, or set it again in on.resume and a timer"
-)
 _BLOCKING = "(if it waits with time.sleep, write it as def main(kubeconfig, stop): async def waits with await)"
 _OVERWRITTEN = "what another client wrote between its read and its write was overwritten (an annotation is gone)"
 _WHOLE = "what is made of several objects has to wait until all of them are listed"
 
 
 class Perturbed(AssertionError):
-    """The operator failed after a perturbation. The text is the story."""
+    """The operator failed after a perturbation. The text is the story. note: the flaw of its framework that explains
+    the failure, else empty."""
+
+    def __init__(self, story: str, note: str = "") -> None:
+        super().__init__(story)
+        self.note = note
 
 
 class Trial:
@@ -161,7 +162,8 @@ class Trial:
         passed = 0.0
         while wrong := self._wrong(self._reference, len(self.record.checkpoints)):
             if passed >= self._limit_s:
-                raise Perturbed(self.story([f"it was not as it should be after {self._passed(passed)}:", *wrong]))
+                story = self.story([f"it was not as it should be after {self._passed(passed)}:", *wrong])
+                raise Perturbed(story, self._interceptor.kopf.explain(wrong))
             passed += self._step(1.0 if passed < 10 else _LEAP_S if passed < 200 else 60.0)
         self._checkpoint()
         self._interceptor.story.append("(all was as it should be)")
@@ -190,7 +192,12 @@ class Trial:
                 time.sleep(_REAL_STEP_S)
         self._checkpoint()
         if self._reference is not None and (wrong := list(self._faults(self._reference))):
-            raise Perturbed(self.story(wrong))
+            raise Perturbed(self.story(wrong), self._interceptor.kopf.explain(wrong))
+
+    def failed(self, error: Exception) -> Perturbed:
+        """The failure of a scenario with a perturbation by an error of its own, such as a failed assertion."""
+        differs = [] if self._reference is None else self._wrong(self._reference, len(self.record.checkpoints))
+        return Perturbed(self.story([f"{type(error).__name__}: {error}"]), self._interceptor.kopf.explain(differs))
 
     def stop(self) -> None:
         """Stop the operators. May be called at any time, and twice."""
@@ -209,9 +216,7 @@ class Trial:
         lines.append("what the operator did:")
         lines += [f"  {line}" for line in _around(self._interceptor.story)]
         if point is not None:
-            handled = f"{self._interceptor.handled}: status"
-            late = self._interceptor.handled and any(line.startswith(handled) for line in wrong)
-            lines.append(f"to mend it: {_LATE_STATUS if late else point.advice()}")
+            lines.append(f"to mend it: {point.advice()}")
             lines.append(f"again: pytest --kcm-perturb --kcm-replay '{point}'")
         return "\n".join(lines)
 
