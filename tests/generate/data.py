@@ -1,5 +1,6 @@
 """Where the data files of the sandbox's API server are, and the published schemas that some are made from."""
 
+import bz2
 import gzip
 import json
 from importlib.util import find_spec
@@ -25,3 +26,8 @@ def write(name: str, text: str) -> None:
     """Make ``name.json.gz``: the same bytes for the same text."""
     place = Path(data.__file__).with_name(f"{name}.json.gz")
     place.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def write_definitions(text: str) -> None:
+    """Make ``definitions.json.bz2``, which is a third smaller than with gzip."""
+    Path(data.__file__).with_name("definitions.json.bz2").write_bytes(bz2.compress(text.encode(), 9))

@@ -1,4 +1,4 @@
-"""Makes types.json.gz and definitions.json.gz from the package kubernetes-validate, to be installed for it.
+"""Makes types.json.gz and definitions.json.bz2 from the package kubernetes-validate, to be installed for it.
 
     python -m tests.generate.types
 
@@ -47,7 +47,7 @@ def main() -> None:
     _write_types(definitions, wanted)
     kept = {name: _UNIONS.get(name) or _clean(definitions[name]) for name in sorted(wanted)}
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True).replace(_REF, "#/definitions/")
-    data.write("definitions", text)
+    data.write_definitions(text)
 
 
 def _kinds(definition: Json) -> Iterator[tuple[str, str, str]]:

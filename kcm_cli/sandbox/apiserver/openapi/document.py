@@ -12,7 +12,7 @@ import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.data import read_data, read_definitions
 from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import MEDIA_TYPES, META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -192,7 +192,7 @@ class OpenApi:
     def _load(self) -> None:
         if not self._text:
             self._facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
-            self._text = read_data("definitions")
+            self._text = read_definitions()
             self._definitions = codec.decode(self._text, dict[str, dict[str, object]])
 
     def _definition(self, name: str) -> Doc | None:

@@ -6,21 +6,21 @@ upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 from collections.abc import Sequence
 from functools import cache
 from ipaddress import ip_network
-from pathlib import Path
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.security.bootstrap_roles import rbac_objects
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 
 @cache
 def fixed_objects() -> Sequence[Doc]:
-    """The objects in ``bootstrap.json``: namespaces, priority classes, mandatory and suggested FlowSchemas and priority
-    levels (the sandbox does not throttle), and an APIService for each built-in version. Shared: do not change them.
+    """The objects in ``bootstrap.json.gz``: namespaces, priority classes, mandatory and suggested FlowSchemas and
+    priority levels (the sandbox does not throttle), and an APIService for each built-in version. Shared: do not change
+    them.
     """
-    data = Path(__file__).with_name("bootstrap.json").read_bytes()
-    return codec.decode(data, list[dict[str, object]])
+    return codec.decode(read_data("bootstrap"), list[dict[str, object]])
 
 
 def bootstrap_objects(
