@@ -38,11 +38,12 @@ class Sandbox(HostedSandbox):
 def _threaded(
     method: Callable[Concatenate[HostedSandbox, P], T],
 ) -> "Callable[Concatenate[AsyncSandbox, P], Coroutine[Any, Any, T]]":
-    """The same method, run on a thread."""
+    """The sandbox's method of this name, run on a thread."""
 
     @wraps(method)
     async def run(self: "AsyncSandbox", /, *args: P.args, **keywords: P.kwargs) -> T:
-        return await asyncio.to_thread(method, self.sandbox, *args, **keywords)
+        bound: Callable[P, T] = getattr(self.sandbox, method.__name__)  # of a subclass, perhaps
+        return await asyncio.to_thread(bound, *args, **keywords)
 
     return run
 

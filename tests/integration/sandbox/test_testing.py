@@ -1,10 +1,12 @@
 """kcm_cli.testing beyond the examples of its page: reset, users, faults over TLS."""
 
+import asyncio
+
 import kubernetes
 import pytest
 
 from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.testing import Fault, HostOptions, Sandbox, SandboxError
+from kcm_cli.testing import AsyncSandbox, Fault, HostOptions, Sandbox, SandboxError
 from kcm_cli.testing.perturb.campaign import perturb
 
 WIDGETS = {
@@ -211,3 +213,11 @@ def test_a_snapshot_is_of_one_cluster(lone, kcm_sandbox):
 def test_a_sandbox_that_was_not_started_is_an_error(name):
     with pytest.raises(SandboxError, match="not running"):
         getattr(Sandbox(), name)
+
+
+def test_an_asynchronous_sandbox_calls_the_methods_of_a_subclass():
+    class Other(Sandbox):
+        def report(self, namespace="default"):
+            return f"objects of {namespace}"
+
+    assert asyncio.run(AsyncSandbox.of(Other()).report("a")) == "objects of a"
