@@ -293,9 +293,18 @@ class _Process:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             raise
+        self._swept = False
 
     def alive(self) -> bool:
-        return self._process.poll() is None
+        if self._process.poll() is None:
+            return True
+        if not self._swept:  # at once and only once: later the number may be that of another group
+            self._swept = True
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._guard.kill()
+            self._guard.communicate()
+        return False
 
     def error(self) -> str:
         return f"exit code {self._process.returncode}"
@@ -312,8 +321,4 @@ class _Process:
             self._process.wait()
             raise OperatorError(f"the operator did not stop within {STOP_S:g} s of SIGTERM") from None
         finally:
-            if not self.alive():
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                self._guard.kill()
-                self._guard.communicate()
+            self.alive()  # ends what is left

@@ -56,6 +56,22 @@ def test_a_command_that_has_ended_by_itself_leaves_no_process():
     running.kill()
 
 
+def test_the_process_group_of_a_command_that_has_ended_is_killed_once(monkeypatch):
+    """Later the number may be that of another group."""
+    killed = []
+    monkeypatch.setattr(os, "killpg", lambda *args: killed.append(args))
+    running = operator(["true"])
+    running.start()
+    guard, command = running._run._guard, running._run._process
+    os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOWAIT)
+    assert not running.alive()
+    assert killed == [(command.pid, signal.SIGKILL)]
+    assert guard.returncode is not None
+    running.alive()
+    running.kill()
+    assert len(killed) == 1
+
+
 def test_a_command_whose_guard_cannot_be_started_does_not_go_on(monkeypatch):
     started = []
     real = subprocess.Popen
