@@ -71,6 +71,10 @@ class Toleration(View, frozen=True, gc=False):
     toleration_seconds: int | None = None
 
 
+_MOST_SHARED = 16
+"""Longer lists are not kept for pods that may never come."""
+
+
 @lru_cache(maxsize=64)
 def _equal_one(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
     """Return the equal tuple that was seen first."""
@@ -224,7 +228,7 @@ class PodSpec(View, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         """Share equal tolerations. Nearly all pods have the same two, which take 600 of the 3,000 bytes of a pod."""
-        if self.tolerations:
+        if 0 < len(self.tolerations) <= _MOST_SHARED:
             force_setattr(self, "tolerations", _equal_one(self.tolerations))
 
 
