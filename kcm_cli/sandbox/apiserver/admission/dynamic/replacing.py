@@ -18,13 +18,13 @@ class Replacer:
 
     def replace(self, view: View, changed: Tree, *, strict: bool = False) -> None:
         """Replace the object. ``changed``: in the view's version; do not use it afterwards. ``strict``: it may have no
-        unknown field. Raises ApiError 500.
+        unknown field, unless it is a custom resource. Raises ApiError 500.
         """
         group, version, kind = view.kind
         target = Target(group, version, kind)
         if self._schemas.node(target) is not None:
             changed, unknown = self._schemas.finish_patched(target, changed, internal)
-            if strict and unknown:
+            if strict and unknown and not self._schemas.is_custom(target):
                 raise internal("strict decoding error: " + ", ".join(unknown))
         if view.attrs.subresource == SCALE:
             assert view.attrs.obj is not None

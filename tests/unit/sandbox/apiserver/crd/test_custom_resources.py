@@ -369,14 +369,26 @@ def test_watches_end_a_second_after_their_definition_changes(served: Any) -> Non
     served(test)
 
 
-def test_policies_see_and_change_objects_of_kinds_with_several_versions(served: Any) -> None:
+PATCHES = [
+    ("ApplyConfiguration", "applyConfiguration", "Object{spec: Object.spec{size: object.spec.size + 1}}"),
+    (
+        "JSONPatch",
+        "jsonPatch",
+        "[JSONPatch{op: 'replace', path: '/spec/size', value: 2}, JSONPatch{op: 'add', path: '/spec/odd', value: 1}]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "field", "expression"), PATCHES, ids=["apply", "JSON patch with an unknown field"])
+def test_policies_see_and_change_objects_of_kinds_with_several_versions(
+    served: Any, kind: str, field: str, expression: str
+) -> None:
     async def test(api: Api) -> None:
         await define(api, definition(version(), version("v1beta1", storage=False)))
         rule = {"apiGroups": ["x.test"], "apiVersions": ["*"], "resources": ["things"], "operations": ["CREATE"]}
-        patch = {"expression": "Object{spec: Object.spec{size: object.spec.size + 1}}"}
         spec = {
             "matchConstraints": {"resourceRules": [rule]},
-            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": patch}],
+            "mutations": [{"patchType": kind, field: {"expression": expression}}],
             "reinvocationPolicy": "Never",
         }
         group = "/apis/admissionregistration.k8s.io/v1"
