@@ -9,7 +9,7 @@ from typing import Any
 
 import kcm_cli.api
 from kcm_cli.api.resource import Resource
-from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.data import read_data, read_definitions
 
 ODD_TEXTS = (
     "",
@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 
 @cache
 def definitions() -> dict[str, Schema]:
-    found: dict[str, Schema] = json.loads(read_data("definitions"))
+    found: dict[str, Schema] = json.loads(read_definitions())
     return found
 
 
