@@ -5,6 +5,7 @@ is served.
 """
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -131,7 +132,7 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
 def _json_objects(text: str) -> list[object]:
     """The JSON objects in a text that has nothing else; else an empty list."""
     found: list[object] = []
-    decoder, at = json.JSONDecoder(parse_constant=_no_number), 0
+    decoder, at = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite), 0
     while (start := _space.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
         if text[start] != "{":
             return []
@@ -145,6 +146,13 @@ def _json_objects(text: str) -> list[object]:
 
 def _no_number(name: str) -> object:
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def _check_aliases(where: str, doc: object) -> None:

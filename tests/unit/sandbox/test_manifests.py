@@ -67,6 +67,11 @@ def test_json_objects_one_after_another(text: str, names: list[str]) -> None:
     assert [doc["kind"] for _, doc in parsed(text.encode(), "f")] == names
 
 
+def test_a_number_beyond_all_floats_is_not_infinite() -> None:
+    ((_, doc),) = parsed(b'{"kind": "A", "n": 1e999}', "f")
+    assert doc["n"] == "1e999"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
