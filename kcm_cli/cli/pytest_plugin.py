@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="",
         metavar="KINDS",
         help="repeat tests that use the fixture kcm_operator, with one injected fault each time: "
-        "crash,lost,conflict,stale,older,terminating,missed (the default), refused",
+        "crash,unsent,lost,conflict,stale,older,terminating,missed (the default), refused",
     )
     group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="largest number of runs per test")
     group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="inject only this fault")

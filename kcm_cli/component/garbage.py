@@ -5,7 +5,7 @@ the loop for seconds, and takes a tenth of the CPU. Nearly all objects are in no
 objects are still collected as usual, which takes milliseconds; of those that survive, a later collection frees one in a
 thousand.
 
-What the start has made, modules above all, lives as long as the process and is not looked at.
+Objects of the first seconds, modules above all, are not looked at: the few of them that end up in cycles stay.
 """
 
 import gc

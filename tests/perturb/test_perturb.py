@@ -22,13 +22,13 @@ import pytest
 import urllib3
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.cli.pytest_plugin import pytest_load_initial_conftests
+from kcm_cli.cli.pytest_plugin import pytest_addoption, pytest_load_initial_conftests
 from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.kopf_flaws import FINALIZER, LATE_STATUS, KopfFlaws
-from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import (
     OTHER_CLIENT,
@@ -757,6 +757,13 @@ def test_words_are_taken_from_texts_and_secrets(sandbox: Sandbox) -> None:
     assert words["configmaps a data.k"] == []
     assert words["secrets a metadata.uid"] == [secret.doc["metadata"]["uid"]]
     sandbox.reset(base)
+
+
+def test_help_names_all_kinds() -> None:
+    parser = pytest.Parser(_ispytest=True)
+    pytest_addoption(parser)
+    texts = [option.attrs()["help"] for group in parser._groups for option in group.options]
+    assert any(f"{','.join(KINDS)} (the default), refused" in text for text in texts)
 
 
 def test_the_argument_of_the_option_can_be_a_file(tmp_path: Path) -> None:
