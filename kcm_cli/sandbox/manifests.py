@@ -24,6 +24,7 @@ from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.served import Discovery, ServedResource
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.schema.gojson import without_lone_surrogates
 
 Manifest = str | os.PathLike[str] | Mapping[str, Any]
 """The path of a file or folder, or one object."""
@@ -38,9 +39,20 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader that bounds the keys that merges (``<<``) copy: each level of them may multiply their number."""
+    """A loader that refuses escapes of no character, and bounds the keys that merges (``<<``) copy: each level of them
+    may multiply their number.
+    """
 
     merged = 0
+
+    def scan_flow_scalar_non_spaces(self, double: bool, start_mark: yaml.Mark) -> list[str]:
+        try:
+            chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
+            "".join(chunks).encode()
+        except ValueError:  # a surrogate, or beyond the last character
+            problem = "found invalid Unicode character escape code"
+            raise yaml.scanner.ScannerError(None, None, problem, self.get_mark()) from None
+        return chunks
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, value in node.value:
@@ -133,6 +145,7 @@ def _json_objects(text: str) -> list[object]:
     """The JSON objects in a text that has nothing else; else an empty list."""
     found: list[object] = []
     decoder, at = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite), 0
+    text = without_lone_surrogates(text)
     while (start := _space.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
         if text[start] != "{":
             return []

@@ -72,6 +72,17 @@ def test_a_number_beyond_all_floats_is_not_infinite() -> None:
     assert doc["n"] == "1e999"
 
 
+def test_half_of_a_surrogate_pair_in_json() -> None:
+    ((_, doc),) = parsed(rb'{"kind": "A", "n": "\ud800x\ud83d\ude00\\ud800"}', "f")
+    assert doc["n"] == "\ufffdx\U0001f600\\ud800"
+
+
+@pytest.mark.parametrize("text", [r'n: "\ud800"', r'"\udfff": n', r'n: "\U00110000"'])
+def test_an_escape_of_no_character_in_yaml(text: str) -> None:
+    with pytest.raises(ManifestError, match="f is not YAML: line 2: found invalid Unicode character escape code"):
+        list(parsed(f"kind: A\n{text}".encode(), "f"))
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -51,11 +51,15 @@ _decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_float, parse_i
 
 def parse_pairs(text: str) -> object:
     """Parse valid JSON without losing repeated keys."""
-    return _decoder.decode(_ESCAPE.sub(_replace_lone_surrogate, text) if "\\u" in text else text)
+    return _decoder.decode(without_lone_surrogates(text))
+
+
+def without_lone_surrogates(text: str) -> str:
+    """JSON in which the escape of half a surrogate pair is that of U+FFFD."""
+    return _ESCAPE.sub(_replace_lone_surrogate, text) if "\\u" in text else text
 
 
 def _replace_lone_surrogate(match: re.Match[str]) -> str:
-    """Half of a surrogate pair is read as U+FFFD."""
     text = match[0]
     alone = len(text) == 6 and text[2] in "dD" and text[3] in "89abcdefABCDEF"
     return "\\ufffd" if alone else text
