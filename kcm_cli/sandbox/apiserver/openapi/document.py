@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Target, target_of
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 
-VERSION = "v1.36.0"
+VERSION = "1.36"
 _PLAIN: dict[str, tuple[str, str, str]] = {
     "version": ("/version/", "getCodeVersion", "io.k8s.apimachinery.pkg.version.Info"),
     "openid/v1/jwks": ("/openid/v1/jwks/", "getServiceAccountIssuerOpenIDKeyset", ""),
@@ -65,7 +65,6 @@ class OpenApi:
         self._builtin = builtin
         self._custom = custom
         self._made: dict[str, Document] = {}
-        self._text = b""
         self._definitions: dict[str, Doc] = {}
         self._facts: dict[str, dict[str, Doc]] = {}
         catalog.changed.append(self._made.clear)
@@ -146,27 +145,34 @@ class OpenApi:
     def _make_v2(self) -> bytes:
         every = [operation for place in self._places() for operation in self._operations(place)]
         self._load()
-        custom: Doc = {}
+        definitions: Doc = {}
+        for name, definition in self._definitions.items():
+            definitions[name] = v3.detailed(definition, self._facts.get(name, {}), but="default")
         for served in self._catalog:
             if served.info.custom:
                 name = custom_name(served)
-                custom[name] = self._custom_schema(served, old=True)
-                custom[f"{name}List"] = self._definition(f"{name}List")
-        return v2.document(VERSION, every, self._text, custom) + b"\n"
+                definitions[name] = self._custom_schema(served, old=True)
+                definitions[f"{name}List"] = self._definition(f"{name}List")
+        return codec.encode(v2.document(VERSION, every, definitions)) + b"\n"
 
     def _operations(self, place: str) -> Iterator[Operation]:
         if place in _PLAIN:
             path, id_, answer = _PLAIN[place]
-            word = place.split("/")[0].strip(".")
+            word = "core" if place == "api" else place.split("/")[0].strip(".")
             types = _PLAIN_TYPES.get(place, MEDIA_TYPES)
-            yield Operation(path, "get", id_, "", f"read {place}", None, word, answer=answer, answer_types=types)
+            yield Operation(
+                path, "get", id_, "", f"read {place}", None, word, (), "", types, answer=answer, answer_types=types
+            )
             return
         parts = place.split("/")
         group, version = (parts[1], parts[2]) if len(parts) == 3 else ("", parts[1])
         if parts[0] == "apis" and len(parts) == 2:
             word = tag(parts[1], "").rstrip("_")
             name = f"get{word[:1].upper()}{word[1:]}APIGroup"
-            yield Operation(f"/{place}/", "get", name, "", "read the group", None, word, answer=META + "APIGroup")
+            answer = META + "APIGroup"
+            yield Operation(
+                f"/{place}/", "get", name, "", "read the group", None, word, (), "", MEDIA_TYPES, answer=answer
+            )
             return
         if self._catalog.is_custom(group):
             for served in self._of(place):
@@ -176,7 +182,7 @@ class OpenApi:
         joined = "".join(part[:1].upper() + part[1:] for part in word.split("_"))
         yield Operation(
             f"/{place}/", "get", f"get{joined}APIResources", "", "read the resources", None, word,
-            answer=META + "APIResourceList",
+            body_types=MEDIA_TYPES, answer=META + "APIResourceList",
         )  # fmt: skip
         for served in self._of(place):
             yield from operations(served, self._name_of(served))
@@ -190,10 +196,9 @@ class OpenApi:
     # --- definitions ----------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        if not self._text:
+        if not self._definitions:
             self._facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
-            self._text = read_definitions()
-            self._definitions = codec.decode(self._text, dict[str, dict[str, object]])
+            self._definitions = codec.decode(read_definitions(), dict[str, dict[str, object]])
 
     def _definition(self, name: str) -> Doc | None:
         self._load()

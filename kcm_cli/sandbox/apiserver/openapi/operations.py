@@ -285,7 +285,8 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
     if "patch" in verbs:
         yield _patch(path, names.id("patch"), names, kind, definition)
     if "delete" in verbs:
-        answered = definition if kinds.strategy_of(served.info).returns_object_on_delete else STATUS
+        returned = kinds.strategy_of(served.info).returns_object_on_delete and kind.kind != "Namespace"  # as upstream
+        answered = definition if returned else STATUS
         yield Operation(
             path, "delete", names.id("delete"), "delete", f"delete {names.kind}", kind, names.tag, _DELETE,
             body=META + "DeleteOptions", body_required=False, answer=answered, codes=(200, 202),

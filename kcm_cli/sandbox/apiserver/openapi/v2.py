@@ -1,8 +1,7 @@
-"""OpenAPI 2.0: one document. Its definitions are copied as text, without decoding them."""
+"""OpenAPI 2.0: one document."""
 
 from collections.abc import Iterable
 
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.openapi.operations import Operation, extensions, form_of_parameter, laid_out, responses
 from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
@@ -10,19 +9,17 @@ from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
 _PREFIX = "#/definitions/"
 
 
-def document(version: str, operations: Iterable[Operation], definitions: bytes, custom: Doc) -> bytes:
-    """The document. ``definitions``: the JSON of an object; ``custom``: definitions to add to it."""
-    head = codec.encode({"swagger": "2.0", "info": {"title": "Kubernetes", "version": version}})
-    tail = codec.encode(
-        {
-            "paths": laid_out(operations, _parameter, _operation),
-            "parameters": {},
-            "securityDefinitions": SECURITY,
-            "security": [{"BearerToken": []}],
-        }
-    )
-    more = b"," + codec.encode(custom)[1:-1] if custom else b""
-    return b"".join((head[:-1], b',"definitions":', definitions.rstrip()[:-1], more, b"},", tail[1:]))
+def document(version: str, operations: Iterable[Operation], definitions: Doc) -> Doc:
+    """The document of all operations."""
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": version},
+        "definitions": definitions,
+        "paths": laid_out(operations, _parameter, _operation),
+        "parameters": {},
+        "securityDefinitions": SECURITY,
+        "security": [{"BearerToken": []}],
+    }
 
 
 def _parameter(name: str, place: str) -> Doc:

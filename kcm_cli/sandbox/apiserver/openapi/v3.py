@@ -98,18 +98,18 @@ def _references(value: object) -> Iterator[str]:
             yield from _references(item)
 
 
-def detailed(definition: Doc, facts: Mapping[str, Doc]) -> Doc:
-    """A definition with the facts about fields that only v3 has. Shares all other values."""
+def detailed(definition: Doc, facts: Mapping[str, Doc], but: str = "") -> Doc:
+    """A definition with the facts about its fields, without those named ``but``. Shares all other values."""
     if not facts:
         return definition
     properties = cast("dict[str, Doc]", definition["properties"])
-    known = {name: _with(prop, facts[name]) if name in facts else prop for name, prop in properties.items()}
+    known = {name: _with(prop, facts[name], but) if name in facts else prop for name, prop in properties.items()}
     return {**definition, "properties": known}
 
 
-def _with(schema: Doc, facts: Doc) -> Doc:
-    own = {key: fact for key, fact in facts.items() if key not in _BELOW}
-    below = {key: _with(cast("Doc", schema[key]), cast("Doc", facts[key])) for key in _BELOW if key in facts}
+def _with(schema: Doc, facts: Doc, but: str) -> Doc:
+    own = {key: fact for key, fact in facts.items() if key not in (*_BELOW, but)}
+    below = {key: _with(cast("Doc", schema[key]), cast("Doc", facts[key]), but) for key in _BELOW if key in facts}
     return {**schema, **own, **below}
 
 

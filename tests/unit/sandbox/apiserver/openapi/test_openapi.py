@@ -145,7 +145,20 @@ def test_enumerations_and_defaults_of_fields(openapi):
     assert (pod["default"], pod["allOf"]) == ({}, [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}])
     assert "type" not in schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]
     v2 = json.loads(get(openapi, "/openapi/v2").body)["definitions"]
-    assert "enum" not in v2["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
+    protocol = v2["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
+    assert protocol["enum"] == ["SCTP", "TCP", "UDP"] and "default" not in protocol
+    modes = v2["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"]
+    assert modes["items"]["enum"] == claim["accessModes"]["items"]["enum"]
+
+
+def test_operations_of_discovery_and_of_namespaces(openapi):
+    v2 = json.loads(get(openapi, "/openapi/v2").body)
+    assert v2["info"]["version"] == "1.36"
+    deleted = v2["paths"]["/api/v1/namespaces/{name}"]["delete"]["responses"]
+    assert {deleted[code]["schema"]["$ref"].rpartition(".")[2] for code in ("200", "202")} == {"Status"}
+    read = v2["paths"]["/api/"]["get"]
+    assert (read["tags"], read["consumes"]) == (["core"], read["produces"])
+    assert v2["paths"]["/version/"]["get"]["consumes"] == ["application/json"]
 
 
 def test_shared_types_are_in_the_document_of_each_group(openapi):
