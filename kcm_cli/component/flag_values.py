@@ -1,4 +1,4 @@
-"""Parses values of flags, and formats numbers as Go does.
+"""Parses values of flags.
 
 Parsing functions raise ValueError (FormatError is one) with a text that completes "must ..." or states the error; the
 caller adds the flag or the field's path.
@@ -9,7 +9,6 @@ upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/c
 import ipaddress
 import math
 import re
-import struct
 from collections.abc import Callable
 
 import msgspec
@@ -65,30 +64,6 @@ def parse_float(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError("must be a finite number")
     return value
-
-
-def to_float32(value: float) -> float:
-    """The number with the shortest decimal form of the same 32 bit float, which Go prints for a float32."""
-    packed = _pack32(value)
-    if packed is None:
-        raise ValueError("does not fit in 32 bits")
-    return next(short for n in range(1, 10) if _pack32(short := float(f"{value:.{n}g}")) == packed)
-
-
-def _pack32(value: float) -> bytes | None:
-    try:
-        return struct.pack("<f", value)
-    except OverflowError:
-        return None
-
-
-def show_float(value: float) -> str:
-    """A number as Go's shortest ``%g`` prints it."""
-    exponent = f"{value:.16e}".partition("e")[2]
-    digits = next(n for n in range(17) if float(f"{value:.{n}e}") == value)
-    if -4 <= int(exponent) < 6:
-        return repr(float(value)).removesuffix(".0")
-    return f"{value:.{digits}e}"
 
 
 def split_list(text: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ states the error.
 upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/cli/flag
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,11 +26,10 @@ from kcm_cli.component.flag_values import (
     parse_multimap,
     parse_version_request,
     parse_vmodule,
-    show_float,
     split_list,
-    to_float32,
 )
 from kcm_cli.machinery.durations import format_duration, parse_duration
+from kcm_cli.machinery.go_floats import go_float, to_float32
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -151,6 +151,13 @@ def _pairs_to_doc(first: str, second: str) -> Callable[[tuple[tuple[str, str], .
     return lambda value: [{first: a, second: b} for a, b in value]
 
 
+def _to_float32(value: float) -> float:
+    narrow = to_float32(value)
+    if not math.isfinite(narrow):
+        raise ValueError("does not fit in 32 bits")
+    return narrow
+
+
 def _no_flag(text: str) -> object:
     raise ValueError("has no flag")
 
@@ -170,13 +177,13 @@ INT = _int_kind("int", 64)
 INT32 = _int_kind("int32", 32)
 FLOAT32 = Kind(
     "float32",
-    lambda t: to_float32(parse_float(t)),
-    show_float,
+    lambda t: _to_float32(parse_float(t)),
+    go_float,
     _number_to_doc,
-    lambda d: to_float32(_number(d)),
+    lambda d: _to_float32(_number(d)),
     zero=0.0,
 )
-FLOAT = Kind("float", parse_float, show_float, _number_to_doc, _number, zero=0.0)
+FLOAT = Kind("float", parse_float, go_float, _number_to_doc, _number, zero=0.0)
 DURATION = Kind("duration", _duration, format_duration, format_duration, _duration_from_doc, zero=0.0)
 STRINGS = Kind("strings", split_list, _show_list, list, _texts, join=_join, zero=())
 INT32_SLICE = Kind(

@@ -6,33 +6,12 @@ families come sorted by name and families without series are left out.
 """
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 
 from prometheus_client.metrics_core import Metric
 
+from kcm_cli.machinery.go_floats import go_float
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
-_PLAIN_EXPONENTS = range(-4, 6)
-
-
-def go_float(value: float) -> str:
-    """A number as Go's strconv writes it with format 'g' and the fewest exact digits.
-
-    Examples: 0.005, 1e-08, 3.1104e+07.
-    """
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "+Inf" if value > 0 else "-Inf"
-    if -1e6 < value < 1e6 and value == int(value):
-        return str(int(value))
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    point = len(digits) + exponent - 1
-    if point in _PLAIN_EXPONENTS:
-        return repr(value)
-    text = "".join(map(str, digits))
-    mantissa = f"{text[0]}.{text[1:]}" if len(text) > 1 else text
-    return f"{'-' if sign else ''}{mantissa}e{point:+03d}"
 
 
 def expose(families: Iterable[Metric]) -> bytes:

@@ -18,8 +18,8 @@ import msgspec
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
-from kcm_cli.component.metrics.exposition import go_float
 from kcm_cli.component.version import BINARY, Version, parse_version
+from kcm_cli.machinery.go_floats import go_float
 
 
 class Stability(Enum):

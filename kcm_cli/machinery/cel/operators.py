@@ -21,6 +21,7 @@ from kcm_cli.machinery.cel.values import (
     is_number,
     type_name,
 )
+from kcm_cli.machinery.go_floats import go_float
 
 Binary = Callable[[Value, Value], Value]
 _COMPARABLE = (str, bytes, bool, datetime, timedelta)
@@ -249,7 +250,7 @@ def no_element(where: Value, key: Value) -> CelError:
 
 def _no_index(key: Value) -> CelError:
     if isinstance(key, float):
-        return CelError(f"unsupported index value {key:g} in list")
+        return CelError(f"unsupported index value {go_float(key)} in list")
     return CelError(f"unsupported index type '{type_name(key)}' in list")
 
 

@@ -5,13 +5,11 @@ upstream: cel-go common/types (ConvertToType)
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from kcm_cli.machinery.cel.values import CelError, Value
+from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.machinery.times import as_utc
 
-_DIGITS = 6
-"""From this exponent on a float is written with one."""
 LONGEST = 1 << 22
 """Characters of a text that a function may make. Its cost follows from what it is given (as upstream), and says nothing
 of what it makes, which a few calls in a row would let grow beyond any memory."""
@@ -40,7 +38,7 @@ def simple_text(value: Value) -> str | None:
         case str():
             return value
         case float():
-            return _shortest(value)
+            return go_float(value)
         case int():
             return str(int(value))
         case bytes():
@@ -53,19 +51,6 @@ def simple_text(value: Value) -> str | None:
         case timedelta():
             return f"{_plain(value.total_seconds())}s"
     return None
-
-
-def _shortest(value: float) -> str:
-    """A float with the fewest digits that identify it, as Go's ``%g``."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "+Inf" if value > 0 else "-Inf"
-    decimal = Decimal(repr(value)).normalize()
-    exponent = decimal.adjusted()
-    if -4 <= exponent < _DIGITS:
-        return f"{decimal:f}"
-    return f"{decimal.scaleb(-exponent):f}e{'-' if exponent < 0 else '+'}{abs(exponent):02}"
 
 
 def _plain(value: float) -> str:

@@ -1,15 +1,15 @@
 """Values of flags: parsing, formatting, errors."""
 
 import math
-import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component import kinds
-from kcm_cli.component.flag_values import CertKey, show_float, to_float32
+from kcm_cli.component.flag_values import CertKey
 from kcm_cli.component.kinds import Kind
+from kcm_cli.machinery.go_floats import go_float
 
 READ = [
     pytest.param(kinds.BOOL, "T", True, "true", id="bool T"),
@@ -102,16 +102,9 @@ def test_numbers_are_finite_and_decimal(kind: Kind, text: str) -> None:
         kind.parse(text)
 
 
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_float32_has_the_shortest_exact_text(value: float) -> None:
-    short = to_float32(value)
-    assert struct.pack("<f", short) == struct.pack("<f", value)
-    assert to_float32(short) == short
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_formatted_floats_round_trip(value: float) -> None:
-    assert kinds.FLOAT.parse(show_float(value)) == value
+    assert kinds.FLOAT.parse(go_float(value)) == value
 
 
 @given(st.integers(-(2**31), 2**31 - 1))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.component import configfile, options
-from kcm_cli.component.flag_values import to_float32
+from kcm_cli.machinery.go_floats import to_float32
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import KnownControllers
 from kcm_cli.manager.config_files import COMPONENT_CONFIG

@@ -8,8 +8,8 @@ import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.component.metrics.exposition import go_float
 from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.manager.config import Config, complete
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS

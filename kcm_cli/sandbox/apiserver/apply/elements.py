@@ -6,10 +6,10 @@ upstream: sigs.k8s.io/structured-merge-diff fieldpath/{element,serialize-pe}.go
 import json
 
 from kcm_cli.machinery import go_json
+from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.remembered import remembered, remembered_all
 from kcm_cli.machinery.whole_floats import settle_numbers
-from kcm_cli.sandbox.apiserver.apply.gofmt import go_float
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 _ORDER = {"f": 0, "k": 1, "v": 2, "i": 3}

@@ -1,11 +1,8 @@
 """Values as Go prints them with ``%v``: ``map[a:1 b:[x y]]``. Some errors contain documents in this form."""
 
-import math
-from decimal import Decimal
-
+from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.machinery.integers import fits_int64
 
-_EXPONENT = 6
 _FLOATS = 10**308
 
 
@@ -22,17 +19,6 @@ def go_value(value: object) -> str:
     if isinstance(value, int) and not fits_int64(value) and abs(value) < _FLOATS:
         value = float(value)  # as Go reads it
     return go_float(value) if isinstance(value, float) else str(value)
-
-
-def go_float(value: float) -> str:
-    """``%v`` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e6."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    digits = Decimal(repr(value)).normalize()
-    exponent = digits.adjusted()
-    if not digits or -4 <= exponent < _EXPONENT:
-        return f"{digits:f}"
-    return f"{digits.scaleb(-exponent).normalize():f}e{exponent:+03d}"
 
 
 def go_type(value: object) -> str:

@@ -7,8 +7,8 @@ upstream: kube-openapi pkg/validation/validate/result.go, pkg/validation/errors
 """
 
 from kcm_cli.machinery import codec, go_json
+from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.apply.gofmt import go_float
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
 

@@ -9,6 +9,8 @@ import math
 import re
 from decimal import Decimal
 
+from kcm_cli.machinery.go_floats import go_float, to_float32
+
 _PREFIX = "tag:yaml.org,2002:"
 _INT = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]{0,19})")
 """Decimal numbers that are longer do not fit 64 bits."""
@@ -76,8 +78,8 @@ def json_value(value: object) -> object:
     """A scalar after its conversion to JSON. Raises BadScalar for infinities and NaN."""
     if not isinstance(value, float):
         return value
-    if math.isnan(value) or math.isinf(value):
-        raise BadScalar(f"json: unsupported value: {_non_finite(value)}")
+    if not math.isfinite(value):
+        raise BadScalar(f"json: unsupported value: {go_float(value)}")
     return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _WHOLE_BELOW else value
 
 
@@ -86,14 +88,9 @@ def key_text(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _NON_FINITE_KEYS.get(_non_finite(value), f"{value:g}")
+        text = go_float(to_float32(value))
+        return _NON_FINITE_KEYS.get(text, text)
     return str(value) if isinstance(value, int | str) else None
-
-
-def _non_finite(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return "" if not math.isinf(value) else "+Inf" if value > 0 else "-Inf"
 
 
 def _kind(value: object) -> str:

@@ -1,33 +1,4 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from kcm_cli.component.metrics import Registry, Stability
-from kcm_cli.component.metrics.exposition import go_float
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (-3.0, "-3"),
-        (0.005, "0.005"),
-        (1e-8, "1e-08"),
-        (1e-7, "1e-07"),
-        (9.999999999999999e-06, "9.999999999999999e-06"),
-        (0.0001, "0.0001"),
-        (999999.5, "999999.5"),
-        (1e6, "1e+06"),
-        (31104000.0, "3.1104e+07"),
-        (1763600000.5, "1.7636000005e+09"),
-        (1e21, "1e+21"),
-        (float("inf"), "+Inf"),
-        (float("-inf"), "-Inf"),
-        (float("nan"), "NaN"),
-    ],
-)
-def test_numbers_are_formatted_as_in_go(value: float, text: str) -> None:
-    assert go_float(value) == text
 
 
 def test_families_are_formatted_as_by_the_go_library() -> None:
@@ -47,8 +18,3 @@ def test_a_family_without_series_is_not_exposed() -> None:
     registry = Registry()
     registry.counter("unused_total", "Never.", labels=("x",))
     assert b"unused_total" not in registry.expose()
-
-
-@given(st.floats(allow_nan=False))
-def test_numbers_round_trip(value: float) -> None:
-    assert float(go_float(value)) == value

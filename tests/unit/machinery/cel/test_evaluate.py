@@ -151,6 +151,7 @@ FAILS = {
     "dyn([1]).x": "unsupported index type 'string' in list",
     "has(dyn([1]).x)": "unsupported index type 'string' in list",
     "[1][dyn(0.5)]": "unsupported index value 0.5 in list",
+    "[1][dyn(1234567.5)]": "unsupported index value 1.2345675e+06 in list",
     "[1][dyn(0.0 / 0.0)]": "unsupported index value",
     "dyn(null).all(k, true)": "got 'types.Null', expected iterable type",
     "dyn(1.5).all(k, true)": "got 'types.Double', expected iterable type",
