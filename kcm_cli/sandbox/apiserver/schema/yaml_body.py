@@ -61,7 +61,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """A value. ``size``: its number of nodes, itself included; ``depth``: its nesting of lists and maps."""
+    """A value. ``size``: its number of nodes, itself and aliases included; ``depth``: its nesting of lists and maps."""
 
     value: object
     size: int = 1
@@ -141,13 +141,13 @@ class _Builder(msgspec.Struct):
         if part is None:
             raise YamlError(f"yaml: unknown anchor '{name}' referenced")
         self._aliased += part.size
-        self._nodes += part.size
+        self._nodes += 1 + part.size
         self._check_aliases()
         if self._awaits_key():
             self._set_key(part.value, line)
         else:
             self._check_depth(part.depth, line)
-            self._add(_Part(copy(part.value), part.size, part.depth), line)
+            self._add(_Part(copy(part.value), 1 + part.size, part.depth), line)
 
     def _begin(self, value: dict[str, object] | list[object], event: yaml.CollectionStartEvent) -> None:
         self._nodes += 1

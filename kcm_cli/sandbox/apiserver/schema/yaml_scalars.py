@@ -7,9 +7,9 @@ import base64
 import binascii
 import math
 import re
-from decimal import Decimal
 
 from kcm_cli.machinery.go_floats import go_float, to_float32
+from kcm_cli.machinery.whole_floats import settle_numbers
 
 _PREFIX = "tag:yaml.org,2002:"
 _INT = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]{0,19})")
@@ -17,8 +17,6 @@ _INT = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _OCTAL = re.compile(r"[-+]?0[0-7]+")
 _INT_BITS = (-(2**63), 2**64)
-_WHOLE_BELOW = 1e21
-"""Whole numbers below it are written without an exponent, so they are read as integers."""
 
 
 def _spelled(*words: str) -> tuple[str, ...]:
@@ -80,7 +78,7 @@ def json_value(value: object) -> object:
         return value
     if not math.isfinite(value):
         raise BadScalar(f"json: unsupported value: {go_float(value)}")
-    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _WHOLE_BELOW else value
+    return settle_numbers(value)
 
 
 def key_text(value: object) -> str | None:
