@@ -12,18 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.yaml_errors import described
 from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.served import Discovery, ServedResource
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.schema import yaml_body
 from kcm_cli.sandbox.apiserver.schema.gojson import without_lone_surrogates
 
 Manifest = str | os.PathLike[str] | Mapping[str, Any]
@@ -32,42 +30,7 @@ MANAGER = "kcm-sandbox"
 _DEFINITION = "CustomResourceDefinition"
 _SERVED_S, _POLL_S = 5.0, 0.05
 _ENDINGS = (".yaml", ".yml", ".json")
-_FREE_NODES, _MOST_GROWTH = 100_000, 10
-"""How many nodes aliases may make of any document, and of one with many nodes, how many of each."""
 _space = re.compile(r"\s*")
-_MERGE = "tag:yaml.org,2002:merge"
-
-
-class _Loader(yaml.SafeLoader):
-    """A loader that refuses escapes of no character, and bounds the keys that merges (``<<``) copy: each level of them
-    may multiply their number.
-    """
-
-    merged = 0
-
-    def scan_flow_scalar_non_spaces(self, double: bool, start_mark: yaml.Mark) -> list[str]:
-        try:
-            chunks: list[str] = super().scan_flow_scalar_non_spaces(double, start_mark)
-            "".join(chunks).encode()
-        except ValueError:  # a surrogate, or beyond the last character
-            problem = "found invalid Unicode character escape code"
-            raise yaml.scanner.ScannerError(None, None, problem, self.get_mark()) from None
-        return chunks
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        for key, value in node.value:
-            if key.tag == _MERGE:
-                for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    self._count(part)
-        super().flatten_mapping(node)
-
-    def _count(self, part: yaml.Node) -> None:
-        if not isinstance(part, yaml.MappingNode):
-            return  # which the parser refuses
-        self.flatten_mapping(part)
-        self.merged += len(part.value)
-        if self.merged > _FREE_NODES:
-            raise yaml.constructor.ConstructorError(None, None, "excessive merging", part.start_mark)
 
 
 class ManifestError(ValueError):
@@ -128,23 +91,25 @@ def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
 def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
     """Each object in YAML documents, or in JSON objects one after another, and its location. Raises ManifestError."""
     __tracebackhide__ = True
+    number = 0
     try:
-        text = data.decode()
-        found = _json_objects(text) or list(yaml.load_all(text, Loader=_Loader))
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise ManifestError(f"{where} is not YAML: {described(error)}") from None
+        for number, doc in enumerate(_json_objects(data.decode()) or yaml_body.load_all(data), 1):
+            if doc is not None:
+                yield from _objects(f"{where}, document {number}", doc)
+    except yaml_body.YamlError as error:
+        raise ManifestError(f"{where}, document {number + 1}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{where} is not YAML: {error}") from None
     except RecursionError:
         raise ManifestError(f"{where} is nested too deep") from None
-    for number, doc in enumerate(found, 1):
-        if doc is not None:
-            _check_aliases(f"{where}, document {number}", doc)
-            yield from _objects(f"{where}, document {number}", doc)
 
 
 def _json_objects(text: str) -> list[object]:
-    """The JSON objects in a text that has nothing else; else an empty list."""
+    """The JSON objects in a text that has nothing else; else an empty list. Numbers beyond all floats are text, as in
+    YAML.
+    """
     found: list[object] = []
-    decoder, at = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite), 0
+    decoder, at = json.JSONDecoder(parse_constant=str, parse_float=_float), 0
     text = without_lone_surrogates(text)
     while (start := _space.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
         if text[start] != "{":
@@ -157,40 +122,9 @@ def _json_objects(text: str) -> list[object]:
     return found
 
 
-def _no_number(name: str) -> object:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
+def _float(text: str) -> float | str:
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
-def _check_aliases(where: str, doc: object) -> None:
-    """Refuse a document that aliases make many times as big as it is written, or that contains itself."""
-    sizes: dict[int, int | None] = {}
-    written = 0
-
-    def size(node: object) -> int:
-        nonlocal written
-        if not isinstance(node, dict | list):
-            written += 1
-            return 1
-        if id(node) in sizes:
-            known = sizes[id(node)]
-            if known is None:
-                raise ManifestError(f"{where}: an alias is part of what it stands for")
-            return known
-        sizes[id(node)] = None
-        written += 1
-        found = 1 + sum(map(size, node.values() if isinstance(node, dict) else node))
-        sizes[id(node)] = found
-        return found
-
-    if size(doc) > _FREE_NODES + _MOST_GROWTH * written:
-        raise ManifestError(f"{where}: the document contains excessive aliasing")
+    return value if math.isfinite(value) else text
 
 
 def _files(path: Path) -> list[Path]:

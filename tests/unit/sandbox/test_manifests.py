@@ -79,15 +79,28 @@ def test_half_of_a_surrogate_pair_in_json() -> None:
 
 @pytest.mark.parametrize("text", [r'n: "\ud800"', r'"\udfff": n', r'n: "\U00110000"'])
 def test_an_escape_of_no_character_in_yaml(text: str) -> None:
-    with pytest.raises(ManifestError, match="f is not YAML: line 2: found invalid Unicode character escape code"):
+    problem = "f, document 1: yaml: line 2: found invalid Unicode character escape code"
+    with pytest.raises(ManifestError, match=problem):
         list(parsed(f"kind: A\n{text}".encode(), "f"))
+
+
+def test_scalars_are_those_of_upstream() -> None:
+    ((_, doc),) = parsed(b"{kind: A, a: 12:30:45, b: 2030-01-01, c: 1e3, d: 0o7, e: y, 1: f, g: =}", "f")
+    assert doc == {"kind": "A", "a": "12:30:45", "b": "2030-01-01", "c": 1000, "d": 7, "e": True, "1": "f", "g": "="}
+
+
+def test_documents() -> None:
+    text = "\ufeff# c\n---\n---\t# c\r\nkind: A\n--- {kind: B}\n--- null\n...\n%YAML 1.1\n---\nkind: C\n---\n"
+    assert list(parsed(text.encode(), "f")) == [
+        (f"f, document {n}", {"kind": kind}) for n, kind in ((2, "A"), (3, "B"), (5, "C"))
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param('{"kind": "A"} {"kind"', "f is not YAML", id="cut"),
-        pytest.param('{"kind": "A"} B', "f is not YAML", id="no object"),
+        pytest.param('{"kind": "A"} {"kind"', "f, document 2: yaml: did not find expected", id="cut"),
+        pytest.param('{"kind": "A"} B', "f, document 2: yaml: did not find expected", id="no object"),
         pytest.param('{"a":' * 100_000, "f is nested too deep", id="deep"),
     ],
 )
@@ -99,7 +112,7 @@ def test_json_that_is_none(text: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param("a: [", "is not YAML", id="syntax"),
+        pytest.param("a: [", "document 1: yaml: line 1: did not find expected node content", id="syntax"),
         pytest.param("[]", "document 1: it is no object", id="list"),
         pytest.param(
             "{apiVersion: v1, kind: Nope}", 'document 1: kind "Nope" of version "v1" is not served', id="kind"
@@ -132,11 +145,13 @@ MERGES = "a0: &a0 {k: v, l: w}\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param(BOMB, "document 1: the document contains excessive aliasing", id="bomb"),
-        pytest.param(MERGES, "is not YAML: line 4: excessive merging", id="merges"),
-        pytest.param("a: &a {<<: *a}", "nested too deep", id="merges itself"),
-        pytest.param("a: &a {b: *a}", "document 1: an alias is part of what it stands for", id="circle"),
-        pytest.param("a: &a {b: c}\nd: [*a, *a]\n---\n[", "is not YAML: line 4: ", id="line"),
+        pytest.param(BOMB, "document 1: yaml: document contains excessive aliasing", id="bomb"),
+        pytest.param(MERGES, "document 1: yaml: document contains excessive aliasing", id="merges"),
+        pytest.param("a: &a {<<: *a}", "yaml: anchor 'a' value contains itself", id="merges itself"),
+        pytest.param("a: &a {b: *a}", "yaml: anchor 'a' value contains itself", id="circle"),
+        pytest.param("a: &a {b: c}\nd: [*a, *a]\n---\nb: c\nd: [", "document 2: yaml: line 5: ", id="line"),
+        pytest.param("a: b\n--- c\n", "x.yaml, document 2: it is no object", id="text"),
+        pytest.param("[" * 5000, "document 1: yaml: exceeded max depth", id="deep"),
     ],
 )
 def test_yaml_that_is_not_an_object(text: str, told: str) -> None:
@@ -151,9 +166,9 @@ def test_ordinary_aliases() -> None:
 
 
 def test_ordinary_merges() -> None:
-    text = "base: &b {k: v, l: w}\nmore: &m {<<: *b, l: x}\nall: {<<: [*m, {n: y}]}\n"
+    text = "base: &b {k: v, l: w}\nmore: &m {<<: *b, l: x}\nall: {<<: [*m, {o: z}]}\n"
     (_, found), *_ = parsed(text.encode(), "x.yaml")
-    assert found["all"] == {"k": "v", "l": "x", "n": "y"}
+    assert found["all"] == {"k": "v", "l": "x", "o": "z"}
 
 
 def test_a_missing_file(sandbox: HostedSandbox) -> None:

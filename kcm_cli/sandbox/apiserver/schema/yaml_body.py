@@ -1,13 +1,12 @@
 """Parses YAML as the server does, with its rules for scalars; keys become strings, and repeated ones are reported.
 
-Values are built from the parser's events without recursion, with bounds for nesting and aliases. Only the first
-document is read.
+Values are built from the parser's events without recursion, with bounds for nesting and aliases.
 
 upstream: sigs.k8s.io/yaml, gopkg.in/yaml.v2 decode.go
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import yaml
@@ -30,19 +29,30 @@ class YamlError(Exception):
 
 def load(data: bytes) -> tuple[object, list[str]]:
     """The value of the first document, and the repeated keys. Raises YamlError."""
-    builder = _Builder(_text(data) if b"\\/" in data else "")
+    builder = next(_documents(data), _Builder(""))
+    return builder.value, builder.repeated
+
+
+def load_all(data: bytes) -> Iterator[object]:
+    """The values of all documents. Raises YamlError."""
+    return (builder.value for builder in _documents(data))
+
+
+def _documents(data: bytes) -> Iterator["_Builder"]:
+    text = _text(data) if b"\\/" in data else ""
+    builder = _Builder(text)
     try:
         for event in yaml.parse(data, Loader=_Loader):
             builder.take(event)
             if isinstance(event, yaml.DocumentEndEvent):
-                break
+                yield builder
+                builder = _Builder(text)
     except BadScalar as error:
         raise YamlError(str(error)) from None
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
         raise YamlError(f"yaml: {_where(error)}{error.problem}") from None
-    return builder.value, builder.repeated
 
 
 def _text(data: bytes) -> str:
