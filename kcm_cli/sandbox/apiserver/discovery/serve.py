@@ -126,8 +126,8 @@ class Discovery:
         return self._document(request, lambda: document or {})
 
     def _document(self, request: Request, make: Callable[[], Doc]) -> Response:
-        form = negotiation.negotiate(request.headers.get("accept", ""))
-        if form is None or form.transform:
+        form = negotiation.negotiate(request.headers.get("accept", ""), transforms=frozenset())
+        if form is None:
             raise negotiation.refused()
         return negotiation.shaped(self._kept_json(request.path, make), form)
 

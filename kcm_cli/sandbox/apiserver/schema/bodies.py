@@ -143,7 +143,7 @@ class Bodies:
         try:
             return cast("Doc", self._normalizers.run(node, doc)), unread
         except Irregular:
-            findings = strict.examine(node, doc)
+            findings = strict.examine(node, codec.decode_doc(codec.encode_sorted(doc)))  # a patch sorts what it changes
         if findings.fatal:
             raise refuse(findings.fatal)
         strict.drop_unknown(node, doc)
@@ -295,7 +295,7 @@ def _parse_yaml(target: Target, data: bytes) -> Body:
         lines = "\n  ".join(repeated)
         problems = [f"yaml: unmarshal errors:\n  {lines}"]
     doc = value if isinstance(value, dict) else _require_object(target, value, data)
-    return Body(cast("Doc", doc), data, codec.encode(doc), problems)
+    return Body(cast("Doc", doc), data, codec.encode_sorted(doc), problems)
 
 
 def _pairs(body: Body) -> object:

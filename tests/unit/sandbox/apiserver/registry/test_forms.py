@@ -37,6 +37,18 @@ def test_metadata_of_objects_and_lists(served: Any, path: str, kind: str, versio
     served(test)
 
 
+@pytest.mark.parametrize("accept, status", [("", 406), (",application/json", 200)])
+def test_discovery_has_no_tables_but_other_forms_that_are_accepted_beside_them(
+    served: Any, accept: str, status: int
+) -> None:
+    async def test(api: Api) -> None:
+        headers = {"accept": FORM.format("Table", "v1") + accept}
+        found = await api.json("GET", "/api/v1", status=status, headers=headers)
+        assert found["kind"] == ("APIResourceList" if status == 200 else "Status")
+
+    served(test)
+
+
 def test_annotations_for_fields_of_older_versions_are_no_metadata(served: Any) -> None:
     daemon_sets = "/apis/apps/v1/namespaces/default/daemonsets"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

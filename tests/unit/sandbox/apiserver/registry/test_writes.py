@@ -1,6 +1,7 @@
 """Create, update and patch: names, versions, dry runs, retries, errors."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -52,6 +53,22 @@ def test_repeated_bodies_create_independent_objects(served: Any) -> None:
         assert elsewhere["metadata"]["namespace"] == "kube-system"
         other = await api.json("POST", CONFIG_MAPS, body, status=201, query={"fieldManager": "other"})
         assert [entry["manager"] for entry in other["metadata"]["managedFields"]] == ["other"]
+
+    served(test)
+
+
+def test_unknown_fields_of_yaml_and_merge_patches_are_listed_in_the_order_of_their_names(served: Any) -> None:
+    async def test(api: Api) -> None:
+        yaml = {"content-type": "application/yaml"}
+        body = b"metadata: {name: c, zz: 1}\nzz: 1\nbb: 1\n"
+        made = await api.call("POST", CONFIG_MAPS, body, headers=yaml)
+        assert unknown(made) == ["bb", "metadata.zz", "zz"]
+        patch = {"zz": 1, "metadata": {"zz": 1, "labels": {"a": "b"}, "bb": 1}, "bb": 1}
+        patched = await api.call("PATCH", f"{CONFIG_MAPS}/c", patch, headers=MERGE)
+        assert unknown(patched) == ["bb", "metadata.bb", "metadata.zz", "zz"]
+
+    def unknown(response: Any) -> list[str]:
+        return re.findall(r'unknown field \\"([^"\\]+)', response.headers["warning"])
 
     served(test)
 
