@@ -8,13 +8,14 @@ import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS
 from kcm_cli.api.core import NODES, PODS
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.daemonset import controller
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.controller import DaemonSetController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World
 
@@ -119,8 +120,11 @@ def test_a_restarted_controller_writes_nothing(play):
         kinds = (DAEMON_SETS, PODS, CONTROLLER_REVISIONS)
         before = [await story.world.items(kind) for kind in kinds]
         assert len(before[1]) == 3
-        async with story.running():
+        metrics = Registry()
+        async with story.running(metrics=metrics):
             await world.wait(60)
+        assert metric(metrics, "workqueue_adds_total") > 0
+        assert metric(metrics, "kcm_controller_writes_total") == 0
         assert [await story.world.items(kind) for kind in kinds] == before
 
     play(life)

@@ -12,7 +12,7 @@ from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World, resource
 
@@ -109,8 +109,11 @@ def test_a_restarted_controller_writes_nothing(play):
         kinds = (STATEFUL_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
         before = [await story.world.items(kind) for kind in kinds]
         assert len(before[1]) == len(before[3]) == 3
-        async with story.running():
+        metrics = Registry()
+        async with story.running(metrics=metrics):
             await world.wait(60)
+        assert metric(metrics, "workqueue_adds_total") > 0
+        assert metric(metrics, "kcm_controller_writes_total") == 0
         assert [await story.world.items(kind) for kind in kinds] == before
         owners = [claim["metadata"]["ownerReferences"][0]["name"] for claim in before[3]]
         assert owners == ["db"] * 3
