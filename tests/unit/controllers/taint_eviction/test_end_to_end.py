@@ -4,9 +4,9 @@ import pytest
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import Request, Response
-from tests.unit.controllers.controlling import adds, controllers
+from tests.unit.controllers.controlling import adds, controllers, metric
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 
 def test_a_failed_eviction_is_retried_at_once(play):
@@ -122,6 +122,7 @@ def test_the_condition_has_the_reason(play):
         found = await story.world.condition("p", "DisruptionTarget")
         assert (found["status"], found["reason"]) == ("True", "DeletionByTaintManager")
         assert found["message"] == "Taint manager: deleting due to NoExecute taint"
+        assert found["observedGeneration"] == 1
 
     run(play, tell)
 
@@ -195,6 +196,29 @@ def test_a_toleration_counts_only_if_added_in_time(play):
     run(play, tell, tolerating(60))
 
 
+def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(30) is None
+        tolerations = (await story.world.get(PODS, "p"))["spec"]["tolerations"]
+        changed = [tolerating(None) if each["key"] == "k" else each for each in tolerations]
+        await story.world.patch(PODS, "p", {"spec": {"tolerations": changed}})
+        assert await story.left(100) is None
+        assert await story.told() == [CANCELLED]
+
+    run(play, tell, tolerating(60))
+
+
+def test_deleting_the_pod_cancels_its_eviction(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(20) is None
+        await story.world.delete(PODS, "p", grace_s=0)
+        assert await story.told() == [CANCELLED]
+
+    run(play, tell, tolerating(60))
+
+
 def test_deleting_the_node_does_not_cancel_the_eviction(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
@@ -229,6 +253,63 @@ def test_a_recreated_pod_has_its_own_toleration_time(play):
     run(play, tell, tolerating(60))
 
 
+def test_a_waiting_pod_is_evicted_when_it_is_bound_to_a_tainted_node(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(5) == 0
+        await story.world.wait(5)
+        await story.world.pod("p", {"schedulerName": "another", "terminationGracePeriodSeconds": 1})
+        assert await story.left(30) is None
+        await story.world.bind("p", story.node)
+        assert await story.left(5) == 0
+
+    run(play, tell)
+
+
+def test_a_pod_that_replaces_an_evicted_one_is_kept(play):
+    """It is created between the read and the deletion. The deletion has the uid of the first one."""
+
+    async def life(world: World) -> None:
+        await world.pod("p", {"terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        node, deletions = await world.node_of("p"), []
+
+        async def replace(request: Request) -> None:
+            if request.method == "DELETE":
+                deletions.append(request)
+                await world.delete(PODS, "p", grace_s=0)
+                await world.pod("p", {"nodeName": node, "tolerations": [{"operator": "Exists"}]})
+
+        transport = Refusing(world.server.transport(), lambda request: False, replace)
+        async with controllers(world, names=["taint-eviction-controller"], transport=transport):
+            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+            await world.wait(20)
+        assert len(deletions) == 1
+        assert "deletionTimestamp" not in (await world.get(PODS, "p"))["metadata"]
+        assert [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"] == [MARKED]
+
+    play(life)
+
+
+def test_metrics_count_evictions_and_measure_their_delay_in_seconds(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"tolerations": [tolerating(60)], "terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        node, metrics, broken = await world.node_of("p"), Registry(), [True]
+        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+        prefix = "taint_eviction_controller_pod_deletion"
+        async with controllers(world, names=["taint-eviction-controller"], transport=transport, metrics=metrics):
+            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+            await world.wait(70)
+            assert metric(metrics, f"{prefix}s_total") == 0
+            broken[0] = False
+            await world.wait(60)
+        assert metric(metrics, f"{prefix}s_total") == metric(metrics, f"{prefix}_duration_seconds_count") == 1
+        assert 10 <= metric(metrics, f"{prefix}_duration_seconds_sum") < 30
+
+    play(life)
+
+
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 def test_an_eviction_refused_with_409_by_a_webhook_is_retried(play, method):
     async def life(world: World) -> None:
@@ -248,7 +329,8 @@ def test_an_eviction_refused_with_409_by_a_webhook_is_retried(play, method):
             await world.wait(20)
             assert len(refused) == 5
             assert await world.gone("p")
-            assert [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"] == [MARKED]
+            events = [e for e in await world.items(resource("events")) if e["reason"] == "TaintManagerEviction"]
+            assert [(event["message"], event["count"]) for event in events] == [(MARKED, 1)]
 
     play(life)
 

@@ -61,6 +61,11 @@ class World:
         body = {"containers": [{"name": "c", "image": "nginx"}], **(spec or {})}
         await self.create(PODS, {"metadata": metadata, "spec": body})
 
+    async def bind(self, pod: str, node: str) -> None:
+        """As a scheduler does."""
+        binding = {"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}}
+        await self.client.create(PODS, "default", binding, name=pod, subresource="binding")
+
     async def get(self, kind: Resource[Any], name: str, namespace: str = "default") -> dict:
         return await self.client.get_doc(kind, namespace if kind.namespaced else "", name)
 
