@@ -14,7 +14,6 @@ from kcm_cli.api.devices import (
     DEVICE_TAINT_RULES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
-    AllocatedDevice,
     DeviceTaintRule,
     ResourceClaim,
     ResourceSlice,
@@ -24,7 +23,7 @@ from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEviction
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
 from kcm_cli.controllers.device_taint_eviction.plan import Eviction
 from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus
-from kcm_cli.controllers.device_taint_eviction.taints import PoolId, Taints, devices_of, pool_of
+from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
@@ -140,7 +139,7 @@ class DeviceTaintEvictionController:
             key = f"{claim.namespace}/{consumer.name}"
             if is_pod(consumer):
                 pod = self._pods.store.get(key)
-                if pod is not None and pod.uid == consumer.uid:
+                if pod is not None:
                     yield from self._schedule(pod)
             elif self._groups and is_group(consumer):
                 for pod in self._pods.store.by_index(BY_GROUP, key):
@@ -198,7 +197,7 @@ class DeviceTaintEvictionController:
 
     def slice_added(self, slice_: ResourceSlice) -> Keys:
         """The keys of the users of devices whose taints changed."""
-        return self._devices_changed(slice_, self._taints.put(slice_))
+        return self._pool_changed(slice_, self._taints.put(slice_))
 
     def slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> Keys:
         """The keys of the users of devices whose taints changed, in both pools if the slice moved to another."""
@@ -208,14 +207,12 @@ class DeviceTaintEvictionController:
 
     def slice_deleted(self, slice_: ResourceSlice) -> Keys:
         """The keys of the users of devices that are not tainted any more."""
-        return self._devices_changed(slice_, self._taints.drop(slice_))
+        return self._pool_changed(slice_, self._taints.drop(slice_))
 
-    def _devices_changed(self, slice_: ResourceSlice, devices: set[str]) -> Keys:
-        if not devices:
+    def _pool_changed(self, slice_: ResourceSlice, changed: bool) -> Keys:
+        if not changed:
             return ()
-        pool = pool_of(slice_)
-        claims = self._claims.store.by_index(_POOL, "/".join(pool))
-        return self._look_again(claim for claim in claims if any(_is(one, pool, devices) for one in devices_of(claim)))
+        return self._look_again(self._claims.store.by_index(_POOL, "/".join(pool_of(slice_))))
 
     def rule_added(self, rule: DeviceTaintRule) -> Keys:
         """The rule's key, and the keys of pods whose eviction changed."""
@@ -240,10 +237,6 @@ class DeviceTaintEvictionController:
 def _report(rule: str) -> After:
     """The rule's key, after a delay in which more changes may come and the caches show them."""
     return After(f"{RULE}:{rule}", PERIOD_S)
-
-
-def _is(device: AllocatedDevice, pool: PoolId, names: set[str]) -> bool:
-    return (device.driver, device.pool) == pool and device.device in names
 
 
 def _pools(claim: ResourceClaim) -> tuple[str, ...]:

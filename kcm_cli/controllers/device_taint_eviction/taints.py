@@ -27,10 +27,10 @@ class Pool:
             if one.spec.pool.generation == latest:
                 yield from one.spec.devices
 
-    def refresh(self) -> set[str]:
-        """Recompute the taints. Returns the devices whose taints changed."""
+    def refresh(self) -> bool:
+        """Recompute the taints. Returns whether they changed."""
         before, self.tainted = self.tainted, _tainted(self.devices())
-        return {name for name in before.keys() | self.tainted.keys() if before.get(name) != self.tainted.get(name)}
+        return before != self.tainted
 
 
 class Taints:
@@ -40,17 +40,17 @@ class Taints:
         self.pools: dict[PoolId, Pool] = {}
         self.rules: dict[str, DeviceTaintRule] = {}
 
-    def put(self, slice_: ResourceSlice) -> set[str]:
-        """Add or update a slice. Returns the devices in its pool whose taints changed."""
+    def put(self, slice_: ResourceSlice) -> bool:
+        """Add or update a slice. Returns whether taints in its pool changed."""
         pool = self.pools.setdefault(pool_of(slice_), Pool())
         pool.slices[slice_.name] = slice_
         return pool.refresh()
 
-    def drop(self, slice_: ResourceSlice) -> set[str]:
-        """Remove a slice. Returns the devices in its pool whose taints changed."""
+    def drop(self, slice_: ResourceSlice) -> bool:
+        """Remove a slice. Returns whether taints in its pool changed."""
         pool = self.pools.get(pool_of(slice_))
         if pool is None or pool.slices.pop(slice_.name, None) is None:
-            return set()
+            return False
         if not pool.slices:
             del self.pools[pool_of(slice_)]
         return pool.refresh()

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.api.devices import DEVICE_TAINT_RULES
+from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.devices import DRIVER, SLICES, allocate, by_name, make_claim
+from tests.unit.controllers.controlling import controllers, metric
+from tests.unit.controllers.devices import DRIVER, SLICES, allocate, by_name, claim_spec, from_template, make_claim
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import PODS, World
 
@@ -147,13 +148,163 @@ def test_a_new_pod_of_the_evicted_ones_name_is_kept(play):
     async def life(world: World) -> None:
         await publish(world)
         await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 30}])
-        async with running(world):
+        metrics = Registry()
+        async with running(world, metrics=metrics):
             await publish(world, "d0")
             await world.wait(10)
             await world.delete(PODS, "p", grace_s=0)
             await world.pod("p", {"nodeName": "node-1"})
             await world.wait(60)
             assert not await world.gone("p") and not await marked(world, "p")
+        assert metric(metrics, "device_taint_eviction_controller_pod_deletions_total") == 0
+
+    play(life)
+
+
+def test_a_pod_that_is_bound_later_is_evicted(play):
+    async def life(world: World) -> None:
+        await publish(world, "d0")
+        await make_claim(world, "p")
+        await world.pod("p", by_name("p") | {"schedulerName": "another", "terminationGracePeriodSeconds": 1})
+        await allocate(world, "p", "p")
+        async with running(world):
+            await world.wait(5)
+            assert not await world.gone("p")
+            await world.bind("p", "node-1")
+            await world.wait(5)
+            assert await world.gone("p")
+
+    play(life)
+
+
+def test_a_pod_whose_generated_claim_is_recorded_later_is_evicted(play):
+    async def life(world: World) -> None:
+        await publish(world, "d0")
+        spec = {"nodeName": "node-1", "terminationGracePeriodSeconds": 1}
+        await world.pod("p", from_template() | spec)
+        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+        await world.create(
+            RESOURCE_CLAIMS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": claim_spec()}
+        )
+        await allocate(world, "c", "p")
+        async with running(world):
+            await world.wait(5)
+            assert not await world.gone("p")
+            recorded = {"status": {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": "c"}]}}
+            await world.client.patch(PODS, "default", "p", recorded, subresource="status", content_type=MERGE)
+            await world.wait(5)
+            assert await world.gone("p")
+
+    play(life)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_pods_of_a_group_that_has_reserved_a_claim_are_evicted_with_the_gate(play, enabled):
+    """The sandbox drops the field by which pods join a group, as a default API server does: the test stores it."""
+
+    async def life(world: World) -> None:
+        await publish(world)
+        await use(world, "p")
+        claim = await world.get(RESOURCE_CLAIMS, "p")
+        group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
+        claim["status"]["reservedFor"] = [group]
+        await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
+        pod = await world.get(PODS, "p")
+        pod["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+        world.server.store.update(PODS.gvr, "default", "p", pod)
+        gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if enabled else []
+        async with running(world, gates=gates):
+            await world.wait(5)
+            await publish(world, "d0")
+            await world.wait(5)
+            assert await world.gone("p") is enabled
+
+    play(life)
+
+
+def test_a_user_that_is_unknown_does_not_affect_others(play):
+    async def life(world: World) -> None:
+        await publish(world)
+        await use(world, "p")
+        claim = await world.get(RESOURCE_CLAIMS, "p")
+        claim["status"]["reservedFor"].insert(0, {"resource": "pods", "name": "gone", "uid": "u"})
+        await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
+        async with running(world):
+            await world.wait(5)
+            await publish(world, "d0")
+            await world.wait(5)
+            assert await world.gone("p")
+
+    play(life)
+
+
+def test_a_claim_that_is_not_reserved_any_longer_cancels_the_eviction(play):
+    async def life(world: World) -> None:
+        await publish(world, "d0")
+        await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 60}])
+        async with running(world):
+            await world.wait(5)
+            claim = await world.get(RESOURCE_CLAIMS, "p")
+            del claim["status"]["reservedFor"]
+            await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
+            await world.wait(80)
+            assert not await world.gone("p")
+            assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
+
+    play(life)
+
+
+@pytest.mark.parametrize("spec", [{"taint": {"effect": "NoSchedule"}}, {"deviceSelector": {"driver": "another"}}, None])
+def test_a_rule_that_is_changed_or_deleted_cancels_evictions(play, spec):
+    async def life(world: World) -> None:
+        await serve(world, DEVICE_TAINT_RULES, status={})
+        await publish(world)
+        await use(world, "p", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}])
+        async with running(world, gates=RULES):
+            await make(world, DEVICE_TAINT_RULES, rule(time="2026-01-01T00:00:30Z"))
+            await world.wait(20)
+            if spec is None:
+                await world.delete(DEVICE_TAINT_RULES, "r")
+            else:
+                await world.patch(DEVICE_TAINT_RULES, "r", {"spec": spec}, "")
+            await world.wait(120)
+            assert not await world.gone("p")
+            assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
+
+    play(life)
+
+
+def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(play):
+    async def life(world: World) -> None:
+        await serve(world, DEVICE_TAINT_RULES, status={})
+        await publish(world)
+        written: list[float] = []
+
+        async def keep(request: Request) -> None:
+            if request.method == "PATCH" and request.path.endswith("/devicetaintrules/r/status"):
+                written.append(world.clock.monotonic())
+
+        for second in range(6):
+            await use(world, f"p{second}", f"d{second % 2}")
+        transport = Refusing(world.server.transport(), lambda request: False, keep)
+        async with running(world, gates=RULES, transport=transport):
+            started = world.clock.monotonic()
+            await make(world, DEVICE_TAINT_RULES, rule(time="2027-01-01T00:00:00Z"))
+            await world.wait(5)
+            assert [round(at - started) for at in written] == [0]
+            await world.delete(PODS, "p0", grace_s=0)
+            claim = await world.get(RESOURCE_CLAIMS, "p1")
+            del claim["status"]["reservedFor"]
+            await world.client.update(RESOURCE_CLAIMS, "default", "p1", claim, subresource="status")
+            await world.wait(60)
+            assert await told(world) == ("True", "PodsPendingEviction", "4 pods need to be evicted in 1 namespace.")
+            assert [round(at - started) for at in written] == [0, 10]
+            await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoSchedule"}}}, "")
+            await world.wait(2)
+            await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoExecute"}}}, "")
+            await world.wait(2)
+            assert [round(at - started) for at in written] == [0, 10, 65, 67]
 
     play(life)
 
