@@ -4,6 +4,7 @@ A module of its own, since it does I/O only: it lists and deletes resource by re
 """
 
 import asyncio
+from contextlib import suppress
 
 from kcm_cli.api.core import PODS, Namespace
 from kcm_cli.component.clock import Clock
@@ -103,10 +104,8 @@ class Content:
 
     async def _one_by_one(self, resource: ServedResource, namespace: str) -> None:
         for meta in await self._list(resource, namespace):
-            try:
+            with suppress(*_MISSING):
                 await self._client.delete(resource.partial(), namespace, meta.name, propagation="Background")
-            except _MISSING:
-                continue
 
     async def _list(self, resource: ServedResource, namespace: str) -> list[ObjectMeta]:
         """The metadata of a resource's objects, including those that cannot be decoded."""

@@ -91,7 +91,7 @@ class NamespaceController:
 
 
 def _terminating(namespace: Namespace) -> dict[Path, Value]:
-    if namespace.status.phase == "Terminating" or not namespace.deleting:
+    if namespace.status.phase == "Terminating":
         return {}
     return {("status", "phase"): "Terminating"}
 

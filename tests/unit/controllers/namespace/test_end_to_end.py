@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -149,6 +150,99 @@ def test_pods_are_deleted_first(play):
             await world.patch(PODS, "p", {"metadata": {"finalizers": None}}, "doomed")
             await world.wait(120)
             assert await story.gone()
+
+    play(life)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_pods_are_not_deleted_first_without_the_gate(play, ordered):
+    async def life(world: World) -> None:
+        story = Story(world)
+        gates = [("", f"OrderedNamespaceDeletion={str(ordered).lower()}")]
+        async with story.running(gates=gates, emulated="1.33"):
+            await story.make()
+            await story.pod("p")
+            await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}}, "doomed")
+            await story.doom()
+            await world.wait(30)
+            assert await story.names(PODS) == ["p"]
+            assert await story.names(CONFIG_MAPS) == (["a", "b"] if ordered else [])
+
+    play(life)
+
+
+def test_one_pass_sends_each_request_once(play):
+    """Pods are listed to estimate their time. All deletions are in the background, all other lists of metadata only."""
+    sent: list[Request] = []
+
+    async def keep(request: Request) -> None:
+        if "/namespaces/doomed/" in request.path:
+            sent.append(request)
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.make()
+        await story.doom()
+        async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
+            await world.wait(10)
+            assert await story.gone()
+
+    play(life)
+    kinds = {request.path for request in sent if request.path.count("/doomed/") and request.method == "DELETE"}
+    assert {path.rpartition("/")[2] for path in kinds} > {"pods", "configmaps", "secrets", "leases"}
+    deleted = [request for request in sent if request.method == "DELETE"]
+    assert all(json.loads(request.body)["propagationPolicy"] == "Background" for request in deleted)
+    whole = [r.path for r in sent if r.method == "GET" and "PartialObjectMetadataList" not in r.headers["accept"]]
+    assert whole == ["/api/v1/namespaces/doomed/pods"]
+    requests = Counter((request.method, request.path) for request in sent if request.path not in whole)
+    assert set(requests.values()) == {1}
+
+
+def test_the_phase_is_written_if_the_api_server_did_not_set_it(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        phases: list[str] = []
+
+        def edit(request: Request, response: Response) -> Response:
+            if request.method != "GET" or request.path != "/api/v1/namespaces/doomed":
+                return response
+            doc = json.loads(response.body)
+            doc["status"]["phase"] = "Active"
+            return Response(200, response.headers, json.dumps(doc).encode())
+
+        async def keep(request: Request) -> None:
+            if request.path == "/api/v1/namespaces/doomed/status":
+                phases.append(json.loads(request.body)["status"]["phase"])
+
+        kept = Refusing(world.server.transport(), lambda request: False, keep)
+        async with story.running(Rewriting(kept, edit)):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            assert await story.gone()
+        assert phases[0] == "Terminating"
+
+    play(life)
+
+
+def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(play):
+    """Other clients may have created objects in it before all API servers noticed its deletion."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        read: list[float] = []
+
+        async def keep(request: Request) -> None:
+            if request.method == "GET" and request.path == "/api/v1/namespaces/doomed":
+                read.append(world.clock.monotonic())
+
+        await story.make(finalizers=["example.com/wait"])
+        await story.doom()
+        async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
+            await world.wait(100)
+            before = len(read)
+            await world.wait(300)
+            assert len(read) == before + 1
 
     play(life)
 
