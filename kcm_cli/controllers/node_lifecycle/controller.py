@@ -247,9 +247,7 @@ class NodeLifecycleController:
 
     async def _reachable(self, node: Node) -> None:
         """Remove both eviction taints, and remove the node from its queue."""
-        keys = {key for key in (plan.NOT_READY, plan.UNREACHABLE) if plan.has_taint(node, key)}
-        if keys:
-            await self._taint(node, set(), keys)
+        await self._taint(node, set(), {plan.NOT_READY, plan.UNREACHABLE})
         self._queue_of(node).remove(node.name)
 
     async def _try_reachable(self, node: Node) -> None:

@@ -162,6 +162,23 @@ def test_foreground_deletion_waits_for_blocking_dependents(live):
     live(life)
 
 
+def test_a_dependent_that_owns_others_is_deleted_in_the_foreground_too(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            child = await story.make("child", blocking(root))
+            await story.make("leaf", blocking(child), finalizers=("example.com/wait",))
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(30)
+            assert set(await story.left()) == {"root", "child", "leaf"}
+            await story.let_go("leaf")
+            await story.world.wait(30)
+            assert await story.left() == {}
+
+    live(life)
+
+
 def test_an_owner_waits_for_a_dependent_that_cannot_be_decoded(live):
     """Its metadata can be read, also where another controller's cache has no object of it."""
 
@@ -297,6 +314,19 @@ def test_a_cluster_scoped_object_with_a_namespaced_owner_is_kept(live):
             await story.world.wait(60)
             assert not await story.gone("reader", ROLES)
             assert await story.gone("child")
+
+    live(life)
+
+
+def test_cluster_scoped_objects_own_each_other(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            owner = await story.make("owner", kind=ROLES, body={"rules": []})
+            await story.make("owned", owner, kind=ROLES, body={"rules": []})
+            await story.make("left", owner | {"name": "never", "uid": "u"}, kind=ROLES, body={"rules": []})
+            await story.world.wait(10)
+            assert not await story.gone("owned", ROLES)
+            assert await story.gone("left", ROLES)
 
     live(life)
 

@@ -172,12 +172,21 @@ def test_the_start_of_a_deletion(
     scene: Scene, finalizers: tuple[str, ...], expected: dict[str, set[str]], known: bool
 ) -> None:
     if known:
-        scene.add("owner", finalizers=finalizers)
+        assert scene.add("owner", finalizers=finalizers) == {}  # it is not deleted yet
     scene.add("child", ref("owner"))
     assert scene.add("owner", finalizers=finalizers, deleting=True) == expected
     node = scene.graph.get("owner")
     assert node is not None and node.being_deleted
     assert node.deleting_dependents == (finalizers == (FOREGROUND,))
+
+
+@pytest.mark.parametrize("finalizer", [FOREGROUND, ORPHAN])
+def test_a_finalizer_added_without_a_deletion_is_not_a_start(scene: Scene, finalizer: str) -> None:
+    scene.add("owner")
+    scene.add("child", ref("owner"))
+    assert scene.add("owner", finalizers=(finalizer,)) == {}
+    node = scene.graph.get("owner")
+    assert node is not None and not node.deleting_dependents
 
 
 def test_a_continued_deletion_is_not_a_start(scene: Scene) -> None:

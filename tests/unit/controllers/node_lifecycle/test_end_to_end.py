@@ -151,6 +151,59 @@ async def watched(world: World, seconds: int) -> dict[str, int]:
     return found
 
 
+def test_taints_that_another_client_removes_from_a_silent_node_are_added_again(play):
+    async def life(world: World) -> None:
+        name = (await names(world))[0]
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            await commands.fail(world.client, name)
+            await world.wait(120)
+            assert await tainted(world) == [name]
+            await world.patch(NODES, name, {"spec": {"taints": []}})
+            await world.wait(20)
+            assert await tainted(world) == [name]
+            told = [text for reason, text in await world.events(name) if reason == "NodeNotReady"]
+            assert told == [f"Node {name} status is now: NodeNotReady"]
+
+    play(life)
+
+
+def test_taints_and_labels_follow_the_node_at_once(play):
+    async def life(world: World) -> None:
+        name, cordoned = (await names(world))[0], ("node.kubernetes.io/unschedulable", "NoSchedule")
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            metadata = {"labels": {"kubernetes.io/os": "plan9"}}
+            await world.patch(NODES, name, {"spec": {"unschedulable": True}, "metadata": metadata})
+            await world.wait(1)
+            assert await taints(world, name) == {cordoned}
+            assert (await world.get(NODES, name))["metadata"]["labels"]["beta.kubernetes.io/os"] == "plan9"
+            await world.patch(NODES, name, {"spec": {"unschedulable": None}})
+            await world.wait(1)
+            assert await taints(world, name) == set()
+
+    play(life)
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_pod_that_is_bound_to_a_silent_node_is_not_ready(play, failed):
+    async def life(world: World) -> None:
+        name = (await names(world))[0]
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            if failed:
+                await commands.fail(world.client, name)
+            await world.wait(60)
+            await world.pod("p", {"schedulerName": "another"})
+            said = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            await world.client.patch(PODS, "default", "p", said, content_type=STRATEGIC_MERGE, subresource="status")
+            await world.bind("p", name)
+            await world.wait(5)
+            assert (await world.condition("p", "Ready"))["status"] == str(not failed)
+
+    play(life)
+
+
 @pytest.mark.parametrize(
     ("nodes", "failing", "expected"),
     [
