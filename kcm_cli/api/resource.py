@@ -1,7 +1,7 @@
 """The names and paths of a kind in the API, and its view."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -116,7 +116,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
     def heads(self, *, metadata_only: bool = False) -> tuple[bytes, ...]:
         """The first bytes of most objects of this kind. Go writes structs and maps in different orders."""
-        return _heads(self, metadata_only)
+        return _heads(self.api_version, self.kind, metadata_only)
 
     def foreign(self, data: bytes | msgspec.Raw, *, metadata_only: bool = False) -> str:
         """The kind of an object of another kind, as ``Service (v1)``; empty if it is of this kind, or states none.
@@ -157,9 +157,9 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         return str(self.gvr)
 
 
-@cache
-def _heads(resource: Resource[Any], metadata_only: bool) -> tuple[bytes, ...]:
-    kinds = [(resource.api_version, resource.kind)]
+@lru_cache(1024)
+def _heads(api_version: str, of_kind: str, metadata_only: bool) -> tuple[bytes, ...]:
+    kinds = [(api_version, of_kind)]
     if metadata_only:
         kinds.insert(0, _METADATA_ONLY)
     texts = [
@@ -170,7 +170,7 @@ def _heads(resource: Resource[Any], metadata_only: bool) -> tuple[bytes, ...]:
     return tuple(text.encode() for text in texts)
 
 
-@cache
+@lru_cache(1024)
 def _metadata_only(resource: Resource[Any]) -> Resource[PartialObject]:
     return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
 

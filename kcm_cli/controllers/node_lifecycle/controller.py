@@ -317,6 +317,7 @@ class NodeLifecycleController:
             self._metrics.zone(zone, len(ready), bad)
         for zone in sorted(self._zones.keys() - zones.keys()):
             self._metrics.zone(zone, 0, 0)
+            self._queues.pop(zone, None)
         if not states:
             self._zones = {}
             return

@@ -9,6 +9,7 @@ upstream: pkg/kubeapiserver/options/plugins.go
 
 import random
 from collections.abc import Awaitable, Callable, Collection, Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -68,16 +69,12 @@ class Chain:
 
     def __init__(self, hooks: Iterable[Hook]) -> None:
         self._hooks = tuple(hooks)
-        self._chosen: dict[tuple[str, str, str, str], tuple[Step, ...]] = {}
+        self._chosen = lru_cache(1024)(self._choose)
 
     async def run(self, attrs: Attributes) -> None:
         """Run the steps for a write. Raises ApiError."""
         gvr = attrs.resource.gvr
-        key = (attrs.operation, gvr.group, gvr.plural, attrs.subresource)
-        steps = self._chosen.get(key)
-        if steps is None:
-            steps = self._chosen[key] = self._choose(*key)
-        for step in steps:
+        for step in self._chosen(attrs.operation, gvr.group, gvr.plural, attrs.subresource):
             waiting = step(attrs)
             if waiting is not None:
                 await waiting

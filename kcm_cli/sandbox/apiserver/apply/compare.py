@@ -34,6 +34,9 @@ class Changes:
         return bool(self.added or self.modified or self.removed)
 
 
+_KEPT = 4096
+
+
 class Comparer:
     """Compares documents of any type. Compiled functions are kept."""
 
@@ -50,6 +53,8 @@ class Comparer:
         """The function for values of this type."""
         made = self._wholes.get(node)
         if made is None:
+            if len(self._wholes) >= _KEPT:
+                self._wholes.clear()
             made = self._wholes[node] = self._make(node)
         return made
 

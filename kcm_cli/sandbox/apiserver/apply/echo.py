@@ -7,7 +7,7 @@ upstream: apiserver pkg/endpoints/handlers/patch.go#applyPatchToCurrentObject
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import cast
 
 from kcm_cli.machinery import codec, go_types
@@ -153,7 +153,7 @@ def _moved() -> dict[str, list[list[str]]]:
     return {type_: [chain.split(">") for chain in chains] for type_, *chains in lines}
 
 
-@cache
+@lru_cache(1024)
 def _places(node: Node) -> dict[str, int]:
     """The positions of a struct's fields."""
     if known := _orders().get(node.go):

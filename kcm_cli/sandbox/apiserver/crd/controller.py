@@ -78,6 +78,11 @@ class DefinitionController:
                 self._changed.add(stored.name)
             self._known[stored.name] = known
         self._changed |= before.keys()
+        for _, gone in before.values():
+            if gone.established:
+                gvr = storage_of(gone.group, gone.names["plural"])
+                self._watched.discard(gvr)
+                self._store.forget(gvr)
 
     def _serve(self) -> None:
         self._read()

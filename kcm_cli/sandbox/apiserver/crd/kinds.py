@@ -118,6 +118,8 @@ class CustomVersion:
         self._storage = storage
         self._shapes = shapes
         self._all_known = False
+        self.later: CustomVersion | None = None
+        """The kind in the next state of its definition, which is kept as long as this one."""
 
     @property
     def strategy(self) -> Strategy:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from weakref import WeakValueDictionary
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
@@ -42,7 +43,8 @@ class CustomResources:
         meta = schemas.builtin.node("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
         self._reader = MetaReader(meta, schemas.normalizers)
         self._kinds: dict[Target, CustomVersion] = {}
-        self._former: dict[Target, CustomVersion] = {}
+        self._latest: WeakValueDictionary[Target, CustomVersion] = WeakValueDictionary()
+        """Those of deleted definitions are kept by requests and watches."""
         self._kept: dict[tuple[object, ...], tuple[list[Served], dict[Target, CustomVersion]]] = {}
         """The resources and kinds of each definition by its state, in order."""
         self._storages: dict[tuple[object, ...], GVR] = {}
@@ -57,7 +59,6 @@ class CustomResources:
         if list(wanted) == list(kept):
             return
         self._kept = {}
-        self._former |= self._kinds
         self._kinds = {}
         every: list[Served] = []
         versions: dict[str, set[str]] = {}
@@ -79,9 +80,9 @@ class CustomResources:
         self.replaced({before[identity] for identity in before.keys() - self._storages.keys()})
 
     def _make(self, definition: Definition) -> tuple[list[Served], dict[Target, CustomVersion]]:
-        kind = definition.names["kind"]
+        named = definition.names["kind"]
         shapes = {
-            version.name: Shape(Target(definition.group, version.name, kind), version.schema, self._reader)
+            version.name: Shape(Target(definition.group, version.name, named), version.schema, self._reader)
             for version in definition.versions
         }
         webhook = None if definition.webhook is None else Webhook(definition.webhook, self._calls, self._rng)
@@ -90,8 +91,12 @@ class CustomResources:
         for version in definition.served:
             own = shapes[version.name]
             strategy = partial(_strategy, definition, version, own)
-            kinds[own.target] = CustomVersion(own, shapes[definition.storage], shapes, strategy, webhook)
-            served.append(_served(definition, version))
+            kind = CustomVersion(own, shapes[definition.storage], shapes, strategy, webhook)
+            kinds[own.target] = kind
+            if (before := self._latest.get(own.target)) is not None:
+                before.later = kind
+            self._latest[own.target] = kind
+            served.append(_served(definition, version, kind))
         return served, kinds
 
     # registry.core.CustomKinds
@@ -135,8 +140,7 @@ class CustomResources:
 
     def _kind(self, info: ResourceInfo) -> CustomVersion:
         """The kind, or its last state: requests and watches may outlive their definition."""
-        target = target_of(info)
-        return self._kinds.get(target) or self._former[target]
+        return self._latest[target_of(info)]
 
     # schema.bodies.CustomTypes
 
@@ -171,7 +175,7 @@ def _strategy(definition: Definition, version: VersionFacts, own: Shape) -> Stra
     return strategy_of(Kind(own.target, definition.namespaced, own.schema, version.status, version.scale, rules))
 
 
-def _served(definition: Definition, version: VersionFacts) -> Served:
+def _served(definition: Definition, version: VersionFacts, kind: CustomVersion) -> Served:
     names = definition.names
     gvr = GVR(definition.group, version.name, names["plural"])
     parts: dict[str, Subresource] = {}
@@ -202,4 +206,5 @@ def _served(definition: Definition, version: VersionFacts) -> Served:
         warning=version.warning,
         same=len(definition.versions) == 1 and definition.generation == 1,
         closed=definition.terminating,
+        kind=kind,
     )

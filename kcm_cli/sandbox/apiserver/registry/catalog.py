@@ -44,7 +44,8 @@ class Served(msgspec.Struct, frozen=True, eq=False):
 
     storage: the resource that its objects are stored as. warning: in all responses. For custom resources: selectable:
     fields for selectors, label -> path; scale: paths for its Scale; table: its columns; same: the definition never had
-    another version, so objects are stored as served; closed: the definition is terminating, so none are created.
+    another version, so objects are stored as served; closed: the definition is terminating, so none are created; kind:
+    kept as long as this.
     """
 
     info: ResourceInfo
@@ -58,6 +59,7 @@ class Served(msgspec.Struct, frozen=True, eq=False):
     warning: str = ""
     same: bool = False
     closed: bool = False
+    kind: object = None
 
     @property
     def go_type(self) -> str:

@@ -84,7 +84,7 @@ class Bindings:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._rules: dict[tuple[str, str], list[Rule]] = {}
-        self._by_subject: dict[str, dict[str, dict[str, Tree]]] = {"": {}}
+        self._by_subject: dict[str, dict[str, dict[str, Tree]]] = {}
         self._grants: dict[tuple[str, _Identity], Grants] = {}
         for gvr in (ROLES, CLUSTER_ROLES):
             store.subscribe(gvr, self._role_changed)
@@ -165,8 +165,12 @@ class Bindings:
         binding: Tree = stored.doc
         scope = self._by_subject.get(stored.namespace, {})
         for subject in binding.get("subjects") or ():
-            bindings = scope.get(_subject_key(subject, stored.namespace), {})
-            bindings.pop(stored.name, None)
+            key = _subject_key(subject, stored.namespace)
+            bindings = scope.get(key, {})
+            if bindings.pop(stored.name, None) is not None and not bindings:
+                del scope[key]
+        if not scope:
+            self._by_subject.pop(stored.namespace, None)
 
 
 def _subject_key(subject: Tree, namespace: str) -> str:

@@ -10,12 +10,18 @@ from collections.abc import Sequence
 from kcm_cli.sandbox.apiserver.store.errors import Compacted
 from kcm_cli.sandbox.apiserver.store.stored import Event
 
+KEPT_BYTES = 128 << 20
+"""Large objects that are written all the time would take gigabytes."""
+
 
 class EventLog:
-    """The latest events of one resource, oldest first. ``floor``: the last revision before these."""
+    """The latest events of one resource, oldest first. ``floor``: the last revision before these. ``keep``: their
+    number, ``size``: the bytes of their objects, both at most a quarter more."""
 
-    def __init__(self, keep: int, floor: int) -> None:
+    def __init__(self, keep: int, floor: int, size: int = KEPT_BYTES) -> None:
         self._keep = keep
+        self._most = size
+        self._size = 0
         self._events: list[Event] = []
         self._cut = 0  # the number of dropped events: positions count from the first event of all
         self.floor = floor
@@ -30,8 +36,11 @@ class EventLog:
     def append(self, event: Event) -> None:
         """Add an event and wake the watchers."""
         self._events.append(event)
+        self._size += len(event.stored.data)
         if len(self._events) > self._keep + self._keep // 4:
             self._drop(len(self._events) - self._keep)
+        if self._size > self._most + self._most // 4:
+            self._drop(self._places_over())
         if self._sleepers:
             sleepers, self._sleepers = self._sleepers, {}
             for watcher in sleepers:
@@ -74,8 +83,18 @@ class EventLog:
     def _drop(self, count: int) -> None:
         if count > 0:
             self.floor = max(self.floor, self._events[count - 1].revision)
+            self._size -= sum(len(event.stored.data) for event in self._events[:count])
             del self._events[:count]
             self._cut += count
+
+    def _places_over(self) -> int:
+        """The number of events to drop, so that the size of the others is at most the wanted one."""
+        left = self._size
+        for count, event in enumerate(self._events):
+            if left <= self._most:
+                return count
+            left -= len(event.stored.data)
+        return len(self._events)
 
     def _index_after(self, revision: int) -> int:
         events = self._events

@@ -198,6 +198,13 @@ class Store:
         for collection in self._collections.values():
             collection.log.compact(revision)
 
+    def forget(self, gvr: GVR) -> None:
+        """Drop the history and the subscribers of a resource without objects. Watches from now on start later."""
+        collection = self._collections.get(gvr)
+        if collection is not None and not collection.objects:
+            del self._collections[gvr]
+            self._start = max(self._start, self.revision)
+
     def close(self) -> None:
         """Close the journal. No write may follow."""
         if self._journal is not None:

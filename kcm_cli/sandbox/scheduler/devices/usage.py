@@ -44,10 +44,12 @@ class Usage:
             return
         if result.share_id is None:
             self._taken[result.id] += sign
+            if not self._taken[result.id]:
+                del self._taken[result.id]
             return
         self._shares[result.id] += sign
         used = self.capacity.setdefault(result.id, {})
         for name, text in (result.consumed_capacity or {}).items():
             used[name] = used.get(name, Quantity()) + quantity.parse(text) * sign
         if not self._shares[result.id]:
-            del self.capacity[result.id]
+            del self.capacity[result.id], self._shares[result.id]

@@ -7,6 +7,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ _IGNORED_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _IGNORED = frozenset({"events", "bindings", "componentstatuses"})
 
 
+_counter = lru_cache(1024)(object_count)
+
+
 class _Charge(msgspec.Struct, frozen=True):
     """The used resources of a quota after a write."""
 
@@ -44,7 +48,6 @@ class ResourceQuotas:
         self._status = status
         self._clock = clock
         self._quotas = Lister(store, QUOTAS)
-        self._counters: dict[tuple[str, str], Evaluator] = {}
         self._devices = Devices(store)
 
     # atomic: no await
@@ -67,9 +70,7 @@ class ResourceQuotas:
         key = (gvr.group, gvr.plural)
         if gvr.group in _IGNORED_GROUPS or (gvr.plural in _IGNORED and gvr.group in ("", "events.k8s.io")):
             return None
-        found = EVALUATORS.get(key) or self._counters.get(key)
-        if found is None:
-            found = self._counters[key] = object_count(*key)
+        found = EVALUATORS.get(key) or _counter(*key)
         if key == CLAIM_KIND:
             return self._with_devices(attrs.namespace, found)
         return found

@@ -1,11 +1,13 @@
 """Custom resources on a whole server, from the creation of a definition to its deletion."""
 
 import asyncio
+import gc
 from base64 import b64encode
 from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.apiserver.conftest import Api
 
@@ -460,6 +462,23 @@ def test_a_definition_is_deleted_after_its_objects(served: Any) -> None:
         await asyncio.sleep(0.1)
         assert (await api.call("GET", f"{DEFINITIONS}/things.x.test")).status == 404
         assert (await api.call("GET", THINGS)).body == b"404 page not found\n"
+
+    served(test)
+
+
+def test_nothing_is_kept_of_deleted_definitions_but_what_a_request_uses(served: Any) -> None:
+    async def test(api: Api) -> None:
+        for _ in range(3):
+            await define(api)
+            await api.json("POST", THINGS, thing(), status=201)
+            watching = await api.watch(THINGS, 60.0)
+            await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+            await asyncio.sleep(0.1)
+            assert watching.seen()[-1] == ("DELETED", "a")
+            await watching.end()
+        del watching
+        gc.collect()
+        assert not [one for one in gc.get_objects() if isinstance(one, CustomVersion)]
 
     served(test)
 

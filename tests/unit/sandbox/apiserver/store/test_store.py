@@ -20,6 +20,8 @@ from kcm_cli.sandbox.apiserver.store import (
     SqliteJournal,
     Store,
 )
+from kcm_cli.sandbox.apiserver.store.log import EventLog
+from kcm_cli.sandbox.apiserver.store.stored import Event, Recent, Stored
 
 PODS = GVR("", "v1", "pods")
 NODES = GVR("", "v1", "nodes")
@@ -222,3 +224,26 @@ def test_a_database_of_a_later_version_is_not_changed(tmp_path: Path) -> None:
     first.close()
     with pytest.raises(ValueError, match=r"it was written by a newer kcm \(format 7; this one supports up to 1\)"):
         SqliteJournal(tmp_path)
+
+
+def test_the_history_of_large_objects_is_short() -> None:
+    log = EventLog(100, 1, size=1000)
+    for revision in range(2, 42):
+        log.append(Event("MODIFIED", Stored("", "n", revision, b"x" * 100, Recent(1)), None))
+    assert 10 <= log.end - log.position_after(log.floor) <= 12
+    with pytest.raises(Compacted):
+        log.since(log.floor - 1)
+    assert [event.revision for event in log.since(log.floor)] == list(range(log.floor + 1, 42))
+
+
+def test_a_forgotten_resource_starts_again_and_knows_no_history() -> None:
+    store = Store()
+    store.create(PODS, "a", "p", doc("p", "a"))
+    before = store.revision
+    store.forget(PODS)
+    assert store.get(PODS, "a", "p") is not None, "one with objects is not forgotten"
+    store.delete(PODS, "a", "p")
+    store.forget(PODS)
+    with pytest.raises(Compacted):
+        store.watch(PODS, "", before)
+    assert store.watch(PODS, "", store.revision).take() == []
