@@ -3,13 +3,53 @@
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
 
+from hashlib import sha256
+from typing import NamedTuple
+
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kcm_cli.planning.certificate_requests import values_of
 
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 """The attribute of a subject that is the user's uid."""
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+
+
+class Identity(NamedTuple):
+    """The user in a certificate's subject."""
+
+    name: str
+    uid: str
+    groups: tuple[str, ...]
+    extra: dict[str, tuple[str, ...]]
+
+
+def identity_of(certificate: x509.Certificate, *, with_uid: bool = True) -> Identity | None:
+    """The common name is the name, the organizations are the groups, the uid is the uid. None without a common name.
+
+    Raises ValueError for an empty uid or several uids. Without ``with_uid`` the uid is not read.
+    """
+    name = common_name(certificate)
+    if not name:
+        return None
+    groups = tuple(values_of(certificate.subject, NameOID.ORGANIZATION_NAME))
+    return Identity(name, _uid(certificate) if with_uid else "", groups, credential(certificate))
+
+
+def _uid(certificate: x509.Certificate) -> str:
+    uids = values_of(certificate.subject, UID)
+    if len(uids) > 1:
+        raise ValueError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
+    if uids == [""]:
+        raise ValueError("UID cannot be an empty string")
+    return uids[0] if uids else ""
+
+
+def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:
+    """The ``extra`` of a user with this certificate."""
+    return {CREDENTIAL_ID: (f"X509SHA256={sha256(certificate.public_bytes(Encoding.DER)).hexdigest()}",)}
 
 
 def for_clients(certificate: x509.Certificate) -> bool:

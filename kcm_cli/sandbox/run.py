@@ -18,6 +18,7 @@ import msgspec
 from cryptography import x509
 from msgspec.structs import replace
 
+from kcm_cli.component.client_certificates import credential
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
@@ -25,7 +26,6 @@ from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
-from kcm_cli.sandbox.apiserver.security.authenticator import credential
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
 from kcm_cli.sandbox.apiserver.server import ApiServer

@@ -12,13 +12,12 @@ from urllib.parse import unquote
 from cryptography import x509
 from starlette.datastructures import Headers
 
-from kcm_cli.component.client_certificates import common_name
+from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server.certificates import (
     CaBundle,
     readable,
     remaining_s,
-    user_of,
 )
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.review import ReviewError
@@ -40,7 +39,6 @@ class Peer:
     each request.
     """
 
-    der: bytes
     certificate: x509.Certificate
     chain: tuple[x509.Certificate, ...] = ()
     verdicts: dict[bytes, tuple[str, float]] = field(default_factory=dict, compare=False)
@@ -48,7 +46,7 @@ class Peer:
 
 def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
     """Parse a client's certificate. Raises ValueError if it, its names or its extensions are invalid."""
-    return Peer(der, _parsed(der), tuple(_parsed(one) for one in chain[:MAX_CHAIN]))
+    return Peer(_parsed(der), tuple(_parsed(one) for one in chain[:MAX_CHAIN]))
 
 
 def _parsed(der: bytes) -> x509.Certificate:
@@ -112,10 +110,11 @@ class Authenticator:
             problems.append(why)
             return None
         try:
-            return user_of(peer.certificate, peer.der, with_uid=self._certificate_uids)
-        except AuthenticationError as error:
+            found = identity_of(peer.certificate, with_uid=self._certificate_uids)
+        except ValueError as error:
             problems.append(str(error))
             return None
+        return None if found is None else User(*found)
 
     def _verify_error(self, bundle: CaBundle, peer: Peer) -> str:
         """Why the certificate is not trusted; empty if it is."""

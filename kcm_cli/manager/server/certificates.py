@@ -1,4 +1,4 @@
-"""Client certificates: verification against trusted CAs, and the user that a certificate names.
+"""Verification of client certificates against trusted CAs.
 
 The TLS layer accepts any certificate. It authenticates requests if it has a chain to a trusted CA, by OpenSSL's rules.
 Every certificate in a bundle is a trust anchor, as in Go.
@@ -8,20 +8,15 @@ upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from hashlib import sha256
 
 import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
 from OpenSSL import crypto
 
-from kcm_cli.component.client_certificates import UID, common_name, for_clients
-from kcm_cli.manager.server.user import AuthenticationError, User
-from kcm_cli.planning.certificate_requests import values_of
+from kcm_cli.component.client_certificates import for_clients
 
-CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 """Go verifies no signature over these; OpenSSL does where no security level is asked for."""
 
@@ -80,26 +75,3 @@ def readable(certificate: x509.Certificate) -> None:
 def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
     """Seconds until the certificate expires; negative afterwards."""
     return (certificate.not_valid_after_utc - now).total_seconds()
-
-
-def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True) -> User | None:
-    """The user in the subject: the common name is the name, the organizations are the groups, the uid is the uid.
-
-    Raises AuthenticationError for an empty uid or several uids. Without ``with_uid`` the uid is not read.
-    """
-    name = common_name(certificate)
-    if not name:
-        return None
-    uid = _uid(certificate) if with_uid else ""
-    credential = f"X509SHA256={sha256(der).hexdigest()}"
-    groups = tuple(values_of(certificate.subject, NameOID.ORGANIZATION_NAME))
-    return User(name, uid, groups, {CREDENTIAL_ID: (credential,)})
-
-
-def _uid(certificate: x509.Certificate) -> str:
-    uids = values_of(certificate.subject, UID)
-    if len(uids) > 1:
-        raise AuthenticationError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
-    if uids == [""]:
-        raise AuthenticationError("UID cannot be an empty string")
-    return uids[0] if uids else ""

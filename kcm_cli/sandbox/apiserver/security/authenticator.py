@@ -6,26 +6,18 @@ of another scheme than Bearer, or without a token, is ignored.
 upstream: apiserver pkg/authentication/{request,group,token}, pkg/kubeapiserver/authenticator
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
-from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
-from kcm_cli.component.client_certificates import UID, common_name, for_clients
+from kcm_cli.component.client_certificates import for_clients, identity_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.tokens import TokenError, unverified_issuer
-from kcm_cli.planning.certificate_requests import values_of
 from kcm_cli.sandbox.apiserver.errors import unauthorized
-from kcm_cli.sandbox.apiserver.security.service_accounts import (
-    EXTRA_PREFIX,
-    Authenticated,
-    ServiceAccountTokens,
-)
+from kcm_cli.sandbox.apiserver.security.service_accounts import Authenticated, ServiceAccountTokens
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 from kcm_cli.sandbox.streams import websocket
 
@@ -155,15 +147,8 @@ class Authenticator:
     def _user_of(self, certificate: x509.Certificate) -> User | None:
         if not (for_clients(certificate) and any(_issued_by(certificate, ca) for ca in self._cas)):
             raise unauthorized()
-        subject = certificate.subject
-        name = common_name(certificate)
-        if not name:
-            return None
-        uids = values_of(subject, UID)
-        if len(uids) > 1 or uids == [""]:
-            raise unauthorized()
-        groups = tuple(values_of(subject, NameOID.ORGANIZATION_NAME))
-        return _authenticated(User(name, "".join(uids), groups, credential(certificate)))
+        found = identity_of(certificate)
+        return None if found is None else _authenticated(User(*found))
 
 
 def _authorization(headers: Mapping[str, str]) -> str | None:
@@ -174,12 +159,6 @@ def _authorization(headers: Mapping[str, str]) -> str | None:
     except ValueError:
         raise unauthorized() from None
     return f"Bearer {found[0]}" if found else header
-
-
-def credential(certificate: x509.Certificate) -> dict[str, tuple[str, ...]]:
-    """The ``extra`` of a user with this certificate."""
-    fingerprint = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
-    return {f"{EXTRA_PREFIX}credential-id": (f"X509SHA256={fingerprint}",)}
 
 
 def _authenticated(user: User) -> User:

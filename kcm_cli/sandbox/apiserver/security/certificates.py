@@ -14,9 +14,11 @@ from pathlib import Path
 
 import msgspec
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from kcm_cli.component.certificates import issue, name_of
 
 SERVER_NAMES = (
     "localhost",
@@ -134,69 +136,24 @@ class _Issuer:
 
     def server(self, name: str, names: Sequence[str]) -> KeyPair:
         alternative = x509.SubjectAlternativeName([_general_name(each) for each in names])
-        return self._leaf(_subject(name[:_LONGEST_NAME], ()), ExtendedKeyUsageOID.SERVER_AUTH, alternative)
+        return self._leaf(name_of(name[:_LONGEST_NAME]), ExtendedKeyUsageOID.SERVER_AUTH, alternative)
 
     def client(self, name: str, groups: Sequence[str]) -> KeyPair:
-        return self._leaf(_subject(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH, None)
+        return self._leaf(name_of(name, *groups), ExtendedKeyUsageOID.CLIENT_AUTH)
 
-    def _leaf(
-        self,
-        subject: x509.Name,
-        usage: x509.ObjectIdentifier,
-        alternative: x509.SubjectAlternativeName | None,
-    ) -> KeyPair:
+    def _leaf(self, subject: x509.Name, usage: x509.ObjectIdentifier, *extensions: x509.ExtensionType) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        end = min(self._now + timedelta(days=_LEAF_DAYS), self._certificate.not_valid_after_utc)
-        builder = (
-            _builder(subject, self._certificate.subject, key.public_key())
-            .not_valid_before(self._now - _BACKDATE)
-            .not_valid_after(end)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_key_usage(ca=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
-        )
-        if alternative is not None:
-            builder = builder.add_extension(alternative, critical=False)
-        return _pair(builder.sign(self._key, hashes.SHA256()), key)
+        issuer = self._certificate
+        end = min(self._now + timedelta(days=_LEAF_DAYS), issuer.not_valid_after_utc)
+        usages = x509.ExtendedKeyUsage([usage])
+        start = self._now - _BACKDATE
+        return _pair(issue(subject, key, issuer.subject, self._key, start, end, usages, *extensions), key)
 
 
 def _new_ca(now: datetime) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _subject("kcm-sandbox-ca", ())
-    builder = (
-        _builder(name, name, key.public_key())
-        .not_valid_before(now - _BACKDATE)
-        .not_valid_after(now + timedelta(days=_CA_DAYS))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(_key_usage(ca=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-    return _pair(builder.sign(key, hashes.SHA256()), key)
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
-    return builder.public_key(key).serial_number(x509.random_serial_number())
-
-
-def _key_usage(*, ca: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=not ca,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=ca,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _subject(name: str, groups: Sequence[str]) -> x509.Name:
-    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    name = name_of("kcm-sandbox-ca")
+    return _pair(issue(name, key, name, key, now - _BACKDATE, now + timedelta(days=_CA_DAYS)), key)
 
 
 def _general_name(name: str) -> x509.GeneralName:
