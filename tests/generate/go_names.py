@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
+from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.schema.load import short_name
 from tests.generate import data
 
 _ROOTS = (
@@ -105,7 +106,7 @@ def _fields(package: _Package, body: str, packages: dict[str, _Package]) -> dict
 def main(source: Path) -> None:
     """Write go_names.json.gz."""
     packages, fields, embedded = _packages(source), {}, {}
-    known = BuiltIn().type_names()
+    known = {short_name(name) for name in codec.decode_doc(read_data("types"))["types"]}  # type: ignore[attr-defined]
     for package in packages.values():
         for name, body in package.structs.items():
             full = f"{package.name}.{name}"

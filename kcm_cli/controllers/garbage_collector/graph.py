@@ -120,9 +120,6 @@ class Graph:
         self._nodes: dict[str, Node] = {}
         self._absent = absent
 
-    def __len__(self) -> int:
-        return len(self._nodes)
-
     def nodes(self) -> list[Node]:
         return list(self._nodes.values())
 

@@ -22,10 +22,6 @@ class Charge:
         self.profile = profile
         self.usage = usage
 
-    def amounts(self) -> Amounts:
-        """The usage by name."""
-        return dict(self.usage)
-
 
 class Charges:
     """Makes charges. Objects with equal usage share one: each pod of a template costs a reference."""

@@ -68,9 +68,6 @@ class SchedulingQueue:
         self._waiting: dict[str, Queued] = {}
         self._ready = asyncio.Event()
 
-    def __len__(self) -> int:
-        return len(self._pods)
-
     def get(self, key: str) -> Queued | None:
         return self._pods.get(key)
 

@@ -97,10 +97,6 @@ class BuiltIn:
         self._lock = threading.Lock()
         self._go_names = _go_names()
 
-    def type_names(self) -> frozenset[str]:
-        """The short names of all types."""
-        return frozenset(short_name(name) for name in self._file.types)
-
     def definition(self, group: str, version: str, kind: str) -> str | None:
         """The definition's full name, or None for a kind that is not built in."""
         if kind == "DeleteOptions":
