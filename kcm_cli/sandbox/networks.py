@@ -44,7 +44,7 @@ def _block(blocks: tuple[tuple[IPv4Address, int], ...], number: int, bits: int) 
     raise ValueError(f"there are addresses for {MOST_NODES} nodes only")
 
 
-def made_up() -> list[IPv4Network]:
+def simulated() -> list[IPv4Network]:
     """All of these networks, for the maximum number of nodes."""
     ranges = [(first, count << 8) for first, count in _POD_BLOCKS]
     ranges += [(first, count << 10) for first, count in _SPARE_BLOCKS]

@@ -30,13 +30,6 @@ from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.answers import (
-    error_response,
-    indented,
-    text_response,
-    with_headers,
-    with_warnings,
-)
 from kcm_cli.sandbox.apiserver.registry.api_services import CustomApiServices
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -50,6 +43,13 @@ from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.registry.remote_apis import RemoteApis
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
+from kcm_cli.sandbox.apiserver.registry.responses import (
+    error_response,
+    indented,
+    text_response,
+    with_headers,
+    with_warnings,
+)
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
 from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRange
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs

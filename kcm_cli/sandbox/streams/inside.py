@@ -28,13 +28,13 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.registry.answers import TEXT_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.connecting import ports
+from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
+from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.filesystem import There
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
@@ -131,7 +131,7 @@ class Inside:
         """Called after a command that changes files, with pod, container and the new results of its probes."""
         self._store = store
         self._clock = clock
-        self._made_up = MadeUp(store)
+        self._simulated = SimulatedAddresses(store)
         self._objects = StoredObjects(store, clock, issue)
         self._written: OrderedDict[str, Left] = OrderedDict()
         """The files that commands have written and removed, by uid of the pod, the last one at the end."""
@@ -429,7 +429,7 @@ class Inside:
             if mine == str(port):
                 try:
                     host, target = where_of(to)
-                    if _is_made_up(self._made_up, host):
+                    if _is_simulated(self._simulated, host):
                         raise ValueError(f"{host} is an address of the sandbox, where nothing listens")
                 except ValueError as error:
                     raise LookupError(f"{PREFIX}{FORWARD}: {error}") from None
@@ -577,7 +577,7 @@ def _bytes(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
-def _is_made_up(known: MadeUp, host: str) -> bool:
+def _is_simulated(known: SimulatedAddresses, host: str) -> bool:
     try:
         return known.has(host)
     except ValueError:  # a name

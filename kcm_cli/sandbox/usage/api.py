@@ -18,8 +18,8 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed, not_found
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.answers import doc_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
+from kcm_cli.sandbox.apiserver.registry.responses import doc_response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, ResourceInfo
 from kcm_cli.sandbox.nodes.shape import SIMULATED

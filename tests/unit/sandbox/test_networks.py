@@ -17,7 +17,7 @@ def test_each_node_has_addresses_of_its_own() -> None:
     assert all(
         first.broadcast_address < second.network_address for first, second in zip(found, found[1:], strict=False)
     )
-    known = networks.made_up()
+    known = networks.simulated()
     assert all(any(one.subnet_of(each) for each in known) for one in (pods[0], pods[-1], spare[0], spare[-1]))
 
 

@@ -17,9 +17,9 @@ from kcm_cli.sandbox.apiserver.discovery import documents, health
 from kcm_cli.sandbox.apiserver.errors import method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, indented, text_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.media import as_yaml
+from kcm_cli.sandbox.apiserver.registry.responses import JSON_HEADERS, indented, text_response
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
 
 _AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault, document_of, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
 from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
-from kcm_cli.sandbox.apiserver.registry.answers import doc_response
+from kcm_cli.sandbox.apiserver.registry.responses import doc_response
 
 PATH = "/sandbox.kcm.dev/faults"
 

@@ -12,7 +12,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm
 from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf, to_protobuf_frame
-from kcm_cli.sandbox.apiserver.registry import answers, yaml_text
+from kcm_cli.sandbox.apiserver.registry import responses, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
@@ -37,10 +37,10 @@ class Media(Protocol):
 
     def document(self, status: int, doc: Doc) -> Response:
         """A document that is not stored, in the resource's form: the result of a dry run, a Scale, a Status."""
-        return answers.doc_response(status, doc)
+        return responses.doc_response(status, doc)
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        """A list. ``more``, ``left``: see ``answers.list_metadata``."""
+        """A list. ``more``, ``left``: see ``responses.list_metadata``."""
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         """A watch event of any type."""
@@ -61,13 +61,13 @@ class PlainJson(Media):
         self._served = served
 
     def object(self, status: int, stored: Stored) -> Response:
-        return Response(status, answers.JSON_HEADERS, stored.data + b"\n")
+        return Response(status, responses.JSON_HEADERS, stored.data + b"\n")
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         served = self._served
         data = [stored.data for stored in items]
-        body = answers.list_body(served.info, served.list_kind, data, revision=revision, more=more, left=left)
-        return Response(200, answers.JSON_HEADERS, body)
+        body = responses.list_body(served.info, served.list_kind, data, revision=revision, more=more, left=left)
+        return Response(200, responses.JSON_HEADERS, body)
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, stored.data)
@@ -91,17 +91,17 @@ class ShapedJson(Media):
         self._typed = typed
 
     def object(self, status: int, stored: Stored) -> Response:
-        return answers.doc_response(status, self._shape(stored.doc))
+        return responses.doc_response(status, self._shape(stored.doc))
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         kind, api_version = self._list_names
         shaped = [self._shape(stored.doc) for stored in items]
         if not self._typed:
             shaped = [{k: v for k, v in doc.items() if k not in ("kind", "apiVersion")} for doc in shaped]
-        metadata = answers.list_metadata(revision, more, left)
+        metadata = responses.list_metadata(revision, more, left)
         if self._served.info.custom:
             metadata.setdefault("continue", "")
-        return answers.doc_response(
+        return responses.doc_response(
             200, {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": shaped}
         )
 
@@ -122,18 +122,18 @@ class PartialJson(Media):
         self._item = _metadata if bare else self._part
 
     def object(self, status: int, stored: Stored) -> Response:
-        return answers.doc_response(status, self._shown(stored.doc))
+        return responses.doc_response(status, self._shown(stored.doc))
 
     def document(self, status: int, doc: Doc) -> Response:
-        return answers.doc_response(status, doc if doc.get("kind") == "Status" else self._shown(doc))
+        return responses.doc_response(status, doc if doc.get("kind") == "Status" else self._shown(doc))
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         if not self._of_list:
             raise wrong_shape("PartialObjectMetadata", f"a list (*{self._served.go_type}List)")
         shown = [self._item(stored.doc) for stored in items] or None
-        kind, metadata = "PartialObjectMetadataList", answers.list_metadata(revision, more, left)
+        kind, metadata = "PartialObjectMetadataList", responses.list_metadata(revision, more, left)
         doc: Doc = {"kind": kind, "apiVersion": self._version, "metadata": metadata, "items": shown}
-        return answers.doc_response(200, doc)
+        return responses.doc_response(200, doc)
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, codec.encode(self._shown(stored.doc)))

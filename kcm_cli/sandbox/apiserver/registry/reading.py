@@ -54,7 +54,7 @@ class _Token(msgspec.Struct):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The metadata of a list; see ``answers.list_metadata``."""
+    """The metadata of a list; see ``responses.list_metadata``."""
 
     revision: str
     more: str = ""

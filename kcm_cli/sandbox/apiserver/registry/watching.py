@@ -19,12 +19,12 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
-from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import ProtobufMedia, protobuf_stream
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version, reached
+from kcm_cli.sandbox.apiserver.registry.responses import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.selection import Selection
 from kcm_cli.sandbox.apiserver.schema.bodies import target_of
 from kcm_cli.sandbox.apiserver.store import Compacted, Event, Stored, Watcher, frame_of

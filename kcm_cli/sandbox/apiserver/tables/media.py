@@ -11,7 +11,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.registry import answers, negotiation
+from kcm_cli.sandbox.apiserver.registry import negotiation, responses
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, partial
@@ -73,16 +73,16 @@ class TableMedia(Media):
         self._sent = False
 
     def object(self, status: int, stored: Stored) -> Response:
-        return answers.doc_response(status, self._table([stored.doc], _version_of(stored.doc)))
+        return responses.doc_response(status, self._table([stored.doc], _version_of(stored.doc)))
 
     def document(self, status: int, doc: Doc) -> Response:
         if doc.get("kind") == "Status":
-            return answers.doc_response(status, doc)
-        return answers.doc_response(status, self._table([doc], _version_of(doc)))
+            return responses.doc_response(status, doc)
+        return responses.doc_response(status, self._table([doc], _version_of(doc)))
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        metadata = answers.list_metadata(revision, more, left)
-        return answers.doc_response(200, self._table([stored.doc for stored in items], metadata))
+        metadata = responses.list_metadata(revision, more, left)
+        return responses.doc_response(200, self._table([stored.doc for stored in items], metadata))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         table = self._table([stored.doc], _version_of(stored.doc))

@@ -19,9 +19,9 @@ from kcm_cli.rest.tls import bundle_fault, trusting
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
 from kcm_cli.sandbox.apiserver.webhooks.redirects import MOST_REDIRECTS, Hop, RedirectError, redirected
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes
+from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, in_cluster, resolve, target_of
 
 _USER_AGENT = "kube-apiserver-admission"
@@ -44,7 +44,7 @@ class WebhookCalls:
     def __init__(self, store: Store) -> None:
         self.routes = Routes()
         self._store = store
-        self._made_up = MadeUp(store)
+        self._simulated = SimulatedAddresses(store)
 
     async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
         """The body of the response, which is not empty. Raises CallError."""
@@ -97,7 +97,7 @@ class WebhookCalls:
         failure: OSError | None = None
         for family, _, _, _, address in found:
             shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
-            if self._made_up.has(str(address[0])):
+            if self._simulated.has(str(address[0])):
                 failure = failure or OSError(f"dial tcp {shown}:{port}: {_MADE_UP}")
                 continue
             try:

@@ -1,4 +1,4 @@
-"""The invented addresses of a sandbox. It never connects to them, since in the host's network they may be in use."""
+"""The addresses of simulated pods, nodes and Services. They may be in use on the host's network, so none is called."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ _NODES = GVR("", "v1", "nodes")
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class MadeUp:
+class SimulatedAddresses:
     """Addresses of pods, nodes and Services: fixed ranges, ServiceCIDRs, and podCIDRs of nodes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._fixed = networks.made_up()
+        self._fixed = networks.simulated()
 
     def has(self, text: str) -> bool:
-        """Whether an IP address is invented. Loopback addresses never are."""
+        """Whether an IP address is simulated. Loopback addresses never are."""
         address = ipaddress.ip_address(text)
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
             address = address.ipv4_mapped
