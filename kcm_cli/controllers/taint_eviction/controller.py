@@ -148,7 +148,7 @@ class TaintEvictionController:
     def moved(self, old: Pod, new: Pod) -> Keys:
         """The pod's key if its node or its tolerations changed."""
         same = old.spec.node_name == new.spec.node_name and old.spec.tolerations == new.spec.tolerations
-        return () if same or not new.spec.node_name else (new.key,)
+        return () if same else (new.key,)
 
 
 CONTROLLER = Controller(

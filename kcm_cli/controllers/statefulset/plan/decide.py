@@ -14,7 +14,6 @@ import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.claims import (
-    NO_WORK,
     ClaimWork,
     Ownership,
     blocked_by_stale_claim,
@@ -35,7 +34,7 @@ from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, stor
 from kcm_cli.controllers.statefulset.plan.update import Held, outdated
 from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.pods import is_available, is_ready, is_terminal
+from kcm_cli.planning.pods import is_available, is_terminal
 
 PARALLEL = "Parallel"
 
@@ -188,9 +187,8 @@ def _ordered_slot(snapshot: Snapshot, slot: Slot, now: datetime) -> tuple[tuple[
 
 
 def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
-    """Whether the pod is running, ready, and ready for minReadySeconds."""
-    running = pod.status.phase == "Running" and is_ready(pod)
-    return running and is_available(pod, snapshot.set.spec.min_ready_seconds, now)
+    """Whether the pod is running, and ready for minReadySeconds."""
+    return pod.status.phase == "Running" and is_available(pod, snapshot.set.spec.min_ready_seconds, now)
 
 
 def _next_to_go(
@@ -270,8 +268,7 @@ def _updated(snapshot: Snapshot, slot: Slot, pod: Pod, *, owners_done: bool) -> 
     if not differs and not owners:
         return ()
     missing, terminating = to_create(set_, slot.ordinal, snapshot.claims) if not stored else ((), ())
-    work = ClaimWork(missing, terminating, owners) if missing or terminating or owners else NO_WORK
-    return (UpdatePod(pod, work, differs),)
+    return (UpdatePod(pod, ClaimWork(missing, terminating, owners), differs),)
 
 
 def _condemned_claims(snapshot: Snapshot, condemned: Sequence[Pod]) -> tuple[tuple[Step, ...], ...]:

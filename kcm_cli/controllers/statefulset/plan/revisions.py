@@ -88,7 +88,5 @@ def surplus(
     """The oldest revisions beyond revisionHistoryLimit, without ``live`` ones and those that have pods."""
     limit = set_.spec.revision_history_limit
     limit = DEFAULT_HISTORY_LIMIT if limit is None else limit
-    if limit >= 0 and len(revisions) <= limit:
-        return []
     used = {revision_of(pod) for pod in pods}.union(live)
     return history.surplus(revisions, limit, lambda revision: revision.name in used, count_used=False)

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,20 @@ def test_no_pod_is_created_whose_name_cannot_be_parsed(plan):
 def test_a_terminating_set_does_nothing(make_set, make_pod, snapshot_of):
     snapshot = snapshot_of(make_set(deleting=True), make_pod(0, "failed"))
     assert steps(decide(snapshot, NOW)) == []
+
+
+def test_only_running_pods_are_available(make_set, make_pod, snapshot_of):
+    """A kubelet writes phase and condition together; other clients may not."""
+    pod = make_pod(0)
+    pending = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
+    assert steps(decide(snapshot_of(make_set(), pending), NOW)) == []
+
+
+@pytest.mark.parametrize(("policy", "together"), [("OrderedReady", False), ("Parallel", True)])
+def test_steps_of_parallel_sets_run_together(make_set, make_pod, snapshot_of, policy, together):
+    surplus = [make_pod(n) for n in (3, 4)]
+    decision = decide(snapshot_of(make_set(podManagementPolicy=policy), *surplus), NOW)
+    assert {phase.together for phase in decision.phases} == {together}
 
 
 def test_pods_are_available_after_min_ready_seconds(make_set, make_pod, snapshot_of):

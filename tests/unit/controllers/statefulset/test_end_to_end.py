@@ -121,14 +121,29 @@ def test_a_restarted_controller_writes_nothing(play):
     play(life)
 
 
-def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(play):
+@pytest.mark.parametrize(
+    ("gate", "terminating"),
+    [pytest.param(True, ["db-1", "db-2", "db-3"], id="on"), pytest.param(False, ["db-3"], id="off")],
+)
+def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(play, gate, terminating):
     async def life(world: World) -> None:
         story = Story(world)
-        async with story.running(gates=[("", "MaxUnavailableStatefulSet=true")]):
+        async with story.running(gates=[("", f"MaxUnavailableStatefulSet={str(gate).lower()}")]):
             await story.make(replicas=4, podManagementPolicy="Parallel")
+            made = await world.client.get_doc(STATEFUL_SETS, "default", "db")
+            made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = 3  # type: ignore[index, call-overload]
+            world.server.store.update(STATEFUL_SETS.gvr, "default", "db", made)  # the sandbox drops it, as by default
             await world.wait(60)
+            for name in await story.pods():
+                await world.patch(PODS, name, {"metadata": {"finalizers": ["example.com/wait"]}})
             await story.image("i:2")
-            await world.wait(120)
+            await world.wait(1)
+            pods = {pod["metadata"]["name"]: pod["metadata"] for pod in await world.items(PODS)}
+            assert sorted(name for name, metadata in pods.items() if "deletionTimestamp" in metadata) == terminating
+            for _ in range(4):
+                for name in await story.pods():
+                    await world.patch(PODS, name, {"metadata": {"finalizers": None}})
+                await world.wait(60)
             assert await story.settled("i:2", 4)
 
     play(life)

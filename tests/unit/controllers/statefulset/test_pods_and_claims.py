@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.rest.transport import Request, Response
 from tests.unit.controllers.controlling import Faulty
-from tests.unit.controllers.faults import Rewriting, refusal
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.controllers.statefulset.test_end_to_end import Story
 from tests.unit.sandbox.nodes.world import PODS, World, resource
 
@@ -59,6 +59,25 @@ def test_a_pod_waits_for_its_claims(play):
             assert await claims(world) == {"data-db-0": [], "data-db-1": []}
 
     play(life)
+
+
+def test_a_pending_pod_gets_its_deleted_claim_again(play):
+    """There is no scheduler, so that the pod stays pending."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
+            await world.wait(5)
+            before = (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"]
+            await world.delete(CLAIMS, "data-db-0")
+            await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
+            await world.patch(PODS, "db-0", {"metadata": {"labels": {"any": "change"}}})
+            await world.wait(5)
+            assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
+            assert "Create Claim data-db-0 Pod db-0 in StatefulSet db success" in await told(world, "SuccessfulCreate")
+
+    play(life, alone=True)
 
 
 def test_a_pod_is_not_recreated_with_a_terminating_claim(play):
@@ -196,6 +215,70 @@ def test_a_failed_creation_is_reported_and_a_pod_of_another_owner_is_waited_for(
             assert (await story.status())["availableReplicas"] == 2
 
     play(life)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_deletions_of_pods_are_reported(play, refused):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running(transport=refusing(world, "DELETE", "pods", [refused])):
+            await story.make(replicas=1)
+            await world.wait(30)
+            await story.patch({"replicas": 0})
+            await world.wait(30)
+            events = {e["reason"]: (e["type"], e["message"]) for e in await world.items(resource("events"))}
+            text = "Delete Pod db-0 in StatefulSet db"
+            assert events["SuccessfulCreate"][0] == "Normal"
+            if refused:
+                assert events["FailedDelete"] == ("Warning", f"{text} failed error: not now")
+                assert "SuccessfulDelete" not in events
+            else:
+                assert events["SuccessfulDelete"] == ("Normal", f"{text} successful")
+                assert "FailedDelete" not in events
+
+    play(life)
+
+
+def test_pods_of_a_parallel_set_are_created_in_growing_batches(play):
+    """Each creation takes a second: one pod, two, four."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+
+        async def slow(request: Request) -> None:
+            if request.method == "POST" and request.path.endswith("/pods"):
+                await world.wait(1)
+
+        async with story.running(transport=Refusing(world.server.transport(), lambda request: False, slow)):
+            await story.make(replicas=7, podManagementPolicy="Parallel")
+            counts = []
+            for _ in range(4):
+                await world.wait(0.9)
+                counts.append(len(await story.pods()))
+            assert counts == [0, 1, 3, 7]
+
+    play(life, alone=True)
+
+
+def test_orphan_revisions_that_the_selector_matches_are_adopted(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        for name, app in (("mine", "db"), ("other", "another")):
+            metadata = {"name": name, "labels": {"app": app}}
+            await world.create(REVISIONS, {"metadata": metadata, "data": {"name": name}, "revision": 1})
+        async with story.running():
+            await story.make(replicas=0)
+            await world.wait(10)
+            owners = {
+                revision["metadata"]["name"]: [ref["name"] for ref in revision["metadata"].get("ownerReferences", [])]
+                for revision in await world.items(REVISIONS)
+            }
+            assert (owners.pop("mine"), owners.pop("other")) == (["db"], [])
+            assert list(owners.values()) == [["db"]]
+            numbers = {r["metadata"]["name"]: r["revision"] for r in await world.items(REVISIONS)}
+            assert sorted(numbers.values()) == [1, 1, 2]
+
+    play(life, alone=True)
 
 
 def test_a_collision_of_revision_names_is_counted(play):

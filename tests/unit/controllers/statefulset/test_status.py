@@ -47,7 +47,16 @@ def test_a_finished_rollout_makes_the_new_revision_current(make_set, make_pod, s
 
 
 def test_a_terminating_set_still_counts(make_set, make_pod, snapshot_of):
-    assert look(snapshot_of(make_set(deleting=True), make_pod(0), make_pod(7))).replicas == 2
+    """Every pod then, also one without an ordinal, which does not count otherwise."""
+    pods = [make_pod(0), make_pod(7), make_pod("x")]
+    assert look(snapshot_of(make_set(deleting=True), *pods)).replicas == 3
+    assert look(snapshot_of(make_set(), *pods)).replicas == 2
+
+
+def test_only_running_pods_are_ready(make_set, make_pod, snapshot_of):
+    pod = make_pod(0)
+    pending = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Pending"))
+    assert look(snapshot_of(make_set(), pending)).ready_replicas == 0
 
 
 STATUS = StatefulSetStatus(

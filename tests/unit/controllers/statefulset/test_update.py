@@ -47,8 +47,17 @@ def test_one_pod_at_a_time_from_the_highest_ordinal(updating, pods, expected):
         ([OLD, OLD, None], []),
         ([OLD, OLD, ("old", "failed")], []),
         ([("old", "failed"), OLD, OLD], ["db-2"]),
+        ([OLD, OLD, ("old", "ready", "deleting")], []),
     ],
-    ids=["broken lower", "broken highest", "new one pending", "missing", "a failed pod is deleted", "failed lower"],
+    ids=[
+        "broken lower",
+        "broken highest",
+        "new one pending",
+        "missing",
+        "a failed pod is deleted",
+        "failed lower",
+        "terminating",
+    ],
 )
 def test_a_parallel_set_waits_only_for_updated_pods(updating, pods, expected):
     assert updating(*pods, policy="Parallel") == expected
@@ -79,6 +88,16 @@ def test_pods_below_the_partition_are_kept(updating):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     assert updating(OLD, OLD, OLD, strategy=strategy) == ["db-2"]
     assert updating(OLD, OLD, NEW, strategy=strategy) == []
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_the_partition_counts_from_the_first_ordinal(make_set, make_pod, snapshot_of, gate):
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    set_ = make_set(ordinals={"start": 5}, updateStrategy=strategy)
+    for done, expected in ((0, ["db-7"]), (1, ["db-6"]), (2, [])):
+        pods = [make_pod(n, revision="new" if n > 7 - done else "old") for n in (5, 6, 7)]
+        decision = plan(snapshot_of(set_, *pods), NOW, counts_unavailable=gate)
+        assert [pod.name for pod in decision.updating] == expected
 
 
 def test_a_partition_beyond_the_replicas_updates_nothing(updating):

@@ -203,8 +203,8 @@ def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(play):
         tolerations = (await story.world.get(PODS, "p"))["spec"]["tolerations"]
         changed = [tolerating(None) if each["key"] == "k" else each for each in tolerations]
         await story.world.patch(PODS, "p", {"spec": {"tolerations": changed}})
-        assert await story.left(100) is None
         assert await story.told() == [CANCELLED]
+        assert await story.left(100) is None
 
     run(play, tell, tolerating(60))
 
