@@ -14,7 +14,7 @@ _UNSTABLE = (
         "<time>",
     ),
     (re.compile(r"\bkube-api-access-[a-z0-9]{5}\b"), "kube-api-access-<rand>"),
-    (re.compile(r"(current|[Rr]esource ?[Vv]ersion)(: | of |\"?:\"?)\d+"), r"\1\2<version>"),
+    (re.compile(r"(current|[Rr]esource ?[Vv]ersion)(: | of |\\*\"?:\\*\"?)\d+"), r"\1\2<version>"),
 )
 _ALLOCATED = ("clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort")
 _UNORDERED = ("resourceRules", "nonResourceRules")

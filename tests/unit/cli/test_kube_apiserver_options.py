@@ -66,6 +66,10 @@ def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
         ("--allow-privileged=false", "--allow-privileged=false has no effect: privileged containers are allowed"),
         ("--enable-admission-plugins=NodeRestriction", "--enable-admission-plugins: NodeRestriction has no effect"),
         (
+            "--authorization-mode=Node,RBAC",
+            "--authorization-mode: Node has no effect, nodes have the rights that RBAC gives them",
+        ),
+        (
             "--disable-admission-plugins=ValidatingAdmissionWebhook",
             "--disable-admission-plugins: ValidatingAdmissionWebhook cannot be turned off",
         ),

@@ -42,7 +42,7 @@ def unchanged(schema: Doc, new: object, old: object) -> bool:
         return same(new, old)
     names = cast("list[str]", schema.get("x-kubernetes-list-map-keys") or [])
     items = cast("Doc", schema.get("items") or {})
-    before = {identity(_of(names, item)): item for item in old if isinstance(item, dict)}
+    before = {identity(_of(names, item)): item for item in reversed(old) if isinstance(item, dict)}
     return len(new) == len(old) and all(
         isinstance(item, dict) and (key := identity(_of(names, item))) in before and unchanged(items, item, before[key])
         for item in new

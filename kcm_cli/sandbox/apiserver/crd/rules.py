@@ -150,7 +150,7 @@ class RuleSet:
     def _by_key(self, old: object) -> dict[tuple[str, ...], object]:
         if self._schema.list_type != "map" or not isinstance(old, list):
             return {}
-        return {self._key(item): item for item in old if isinstance(item, dict)}
+        return {self._key(item): item for item in reversed(old) if isinstance(item, dict)}
 
     def _key(self, item: object) -> tuple[str, ...]:
         return tuple(repr(item.get(key)) for key in self._schema.list_keys) if isinstance(item, dict) else ()

@@ -295,10 +295,10 @@ class Checker:
                     found.composite(f"{path}.{key} in body is a forbidden property")
 
     def _by_key(self, old: object) -> dict[tuple[object, ...], object]:
-        """The items of an old list of type map, by key."""
+        """The items of an old list of type map, by key; of items with the same key the first."""
         if not isinstance(old, list) or self._raw.get("x-kubernetes-list-type") != "map":
             return {}
-        return {self._key(item): item for item in old if isinstance(item, dict)}
+        return {self._key(item): item for item in reversed(old) if isinstance(item, dict)}
 
     def _key(self, item: object) -> tuple[object, ...]:
         keys = self._raw.get("x-kubernetes-list-map-keys") or ()

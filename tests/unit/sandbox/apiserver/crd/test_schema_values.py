@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
 from kcm_cli.sandbox.apiserver.crd.lists import repeated
+from kcm_cli.sandbox.apiserver.crd.rules import rules_of
 from kcm_cli.sandbox.apiserver.crd.structural import structural
 from kcm_cli.sandbox.apiserver.crd.values import Checker
 
@@ -220,6 +221,21 @@ def test_alternatives_are_validated_also_for_unchanged_values():
     assert texts({**both, "oneOf": [short, long]}, {"b": "x"}, old) == []
     assert len(texts({**both, "anyOf": [short, long]}, {**old, "b": "y"}, old)) == 2
     assert texts({**both, "not": long}, {"b": "x", "a": "y"}, old) == []
+
+
+def test_of_old_items_with_the_same_key_the_first_is_compared():
+    item = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer", "minimum": 0}}}
+    rule = {"rule": "self.v >= 0", "message": "negative"}
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    schema = {"type": "array", **keys, "items": {**item, "x-kubernetes-validations": [rule]}}
+    first, second = {"k": "a", "v": -1}, {"k": "a", "v": 2}
+    old, new = [first, second], [first, {"k": "b", "v": 1}]
+    assert texts(schema, new, old) == []
+    assert len(texts(schema, new, [second, first])) == 1
+    rules = rules_of(structural(schema))
+    assert rules.check(new, old) == [] and rules.warnings(new, old) == ["[0]: Invalid value: negative"]
+    assert len(rules.check(new, [second, first])) == 1
+    assert texts({**schema, "maxItems": 1}, [first, first], [first, second]) == []
 
 
 def test_limits_and_choices_beyond_64_bits_are_compared_as_floats():

@@ -57,6 +57,24 @@ def test_repeated_bodies_create_independent_objects(served: Any) -> None:
     served(test)
 
 
+def test_raw_data_is_compared_by_value(served: Any) -> None:
+    revisions = "/apis/apps/v1/namespaces/default/controllerrevisions"
+
+    async def test(api: Api) -> None:
+        body = b'{"metadata": {"name": "r"}, "revision": 1, "data": {"b": 1.50, "a": [1, 2], "a": [1]}}'
+        made = await api.call("POST", revisions, body)
+        assert made.status == 201 and b'"data":{"b":1.5,"a":[1]}' in made.body
+        labels = {"metadata": {"labels": {"a": "b"}}}
+        for kind in ("application/merge-patch+json", "application/strategic-merge-patch+json"):
+            await api.json("PATCH", f"{revisions}/r", labels, headers={"content-type": kind})
+        await api.json("PUT", f"{revisions}/r", body.replace(b" ", b"").replace(b"1.50", b"1.5"))
+        changed = {"metadata": {"name": "r"}, "revision": 1, "data": {"b": 2}}
+        refused = await api.json("PUT", f"{revisions}/r", changed, status=422)
+        assert refused["message"].endswith('data: Invalid value: {"b":2}: field is immutable')
+
+    served(test)
+
+
 def test_unknown_fields_of_yaml_and_merge_patches_are_listed_in_the_order_of_their_names(served: Any) -> None:
     async def test(api: Api) -> None:
         yaml = {"content-type": "application/yaml"}
