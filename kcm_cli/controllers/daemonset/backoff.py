@@ -28,7 +28,7 @@ class FailedPods:
     def waits(self, key: str, now: float) -> float | None:
         """The delay in seconds that is in force; None if the pod may be deleted."""
         entry = self._entries.get(key)
-        if entry is None or _expired(entry, now) or now - entry.since >= entry.delay_s:
+        if entry is None or now - entry.since >= entry.delay_s:
             return None
         return entry.delay_s
 

@@ -27,9 +27,7 @@ def allows_surge(daemon_set: DaemonSet) -> bool:
 
 def surge_and_unavailable(daemon_set: DaemonSet, desired: int) -> tuple[int, int]:
     """(maxSurge, maxUnavailable) in pods. If both are zero, one pod may be unavailable. Raises FormatError."""
-    strategy = daemon_set.spec.update_strategy
-    if strategy.type != ROLLING_UPDATE or strategy.rolling_update is None:
-        return 0, 1 if desired else 0
-    unavailable = rounded_up(strategy.rolling_update.max_unavailable, desired)
+    rolling = daemon_set.spec.update_strategy.rolling_update
+    unavailable = rounded_up(rolling.max_unavailable if rolling is not None else None, desired)
     more = surge(daemon_set, desired)
     return (more, unavailable) if more or unavailable or not desired else (0, 1)

@@ -74,7 +74,7 @@ def _replacing(nodes: tuple[_Node, ...], max_unavailable: int) -> Changes:
     broken: list[Pod] = []
     candidates: list[Pod] = []
     for node in nodes:
-        if node.crowded or (node.old is None) == (node.new is None):
+        if (node.old is None) == (node.new is None):
             unavailable += 1  # the next sync makes or deletes a pod here
         elif node.old is None:
             unavailable += not node.new_available
@@ -104,9 +104,7 @@ def _surging(nodes: tuple[_Node, ...], max_surge: int, desired: int) -> Changes:
     """
     found = _Surge()
     for node in nodes:
-        if node.crowded:
-            found.surging += 1
-            continue
+        found.surging += node.crowded
         found.available += node.old_available if node.old is not None else node.new_available
         if node.old is not None:
             _surge_on(node, node.old, found)

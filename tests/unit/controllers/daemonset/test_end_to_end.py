@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -13,7 +14,7 @@ from kcm_cli.controllers.daemonset import controller
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.controller import DaemonSetController
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.planning.actions import STRATEGIC_MERGE
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing
@@ -124,6 +125,7 @@ def test_a_restarted_controller_writes_nothing(play):
         async with story.running(metrics=metrics):
             await world.wait(60)
         assert metric(metrics, "workqueue_adds_total") > 0
+        assert metric(metrics, "workqueue_retries_total") == 0
         assert metric(metrics, "kcm_controller_writes_total") == 0
         assert [await story.world.items(kind) for kind in kinds] == before
 
@@ -235,6 +237,106 @@ def test_the_status_is_written_although_the_sync_failed(play, fault):
             await world.wait(60)
             status = (await world.get(DAEMON_SETS, "agent"))["status"]
             assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
+
+    play(life)
+
+
+def test_a_daemonset_that_selects_all_pods_is_refused(play):
+    """API servers reject it; it may have been stored before they did."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await world.pod("stranger")
+        async with story.running():
+            await story.make()
+            await world.wait(5)
+            odd = world.server.store.get(DAEMON_SETS.gvr, "default", "agent").copy()
+            odd["spec"]["selector"] = {}
+            world.server.store.update(DAEMON_SETS.gvr, "default", "agent", odd)
+            for name in await story.nodes():
+                await world.create(NODES, {"metadata": {"name": f"{name}-more"}})
+            await world.wait(10)
+            text = "This daemon set is selecting all pods. A non-empty selector is required."
+            assert await world.events("agent") == [*[("SuccessfulCreate", ANY)] * 3, ("SelectingAll", text)]
+            assert "ownerReferences" not in (await world.get(PODS, "stranger"))["metadata"]
+
+    play(life)
+
+
+def test_failed_pods_are_replaced_with_backoff(play):
+    async def life(world: World) -> None:
+        story, times = Story(world), list[float]()
+        await world.create(NODES, {"metadata": {"name": "n"}})
+        await story.taint("n")
+        async with story.running():
+            await story.make()
+            for _ in range(5):
+                await world.wait(0.5)
+                (pod,) = await world.items(PODS)
+                failed = {"status": {"phase": "Failed"}}
+                name = pod["metadata"]["name"]
+                await world.client.patch(PODS, "default", name, failed, content_type=MERGE, subresource="status")
+                started = world.clock.monotonic()
+                while not await world.gone(name):
+                    await world.wait(0.1)
+                times.append(round(world.clock.monotonic() - started))
+            assert times == [0, 1, 2, 4, 8]
+
+    play(life, alone=True)
+
+
+def test_a_failed_creation_is_retried(play):
+    async def life(world: World) -> None:
+        story, refused = Story(world), list[Request]()
+
+        def refuses(request: Request) -> bool:
+            if request.method != "POST" or not request.path.endswith("/pods") or len(refused) >= 6:
+                return False
+            refused.append(request)
+            return True
+
+        metrics = Registry()
+        await story.taint(*await story.nodes())
+        async with story.running(transport=Refusing(world.server.transport(), refuses), metrics=metrics):
+            await story.make()
+            await world.wait(10)
+            assert len(await world.items(PODS)) == 3
+            assert metric(metrics, "workqueue_retries_total") > 0
+
+    play(life)
+
+
+def test_pods_become_available_under_a_controller_that_was_restarted(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.taint(*await story.nodes())
+        async with story.running():
+            await story.make(minReadySeconds=60)
+            await world.wait(20)
+        async with story.running():
+            await world.wait(20)
+            assert (await story.status()).get("numberAvailable", 0) == 0
+            await world.wait(40)
+            assert (await story.status())["numberAvailable"] == 3
+
+    play(life)
+
+
+def test_misscheduled_pods_are_counted_again_when_their_node_may_have_them(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        nodes = await story.nodes()
+        await story.taint(*nodes)
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+            await story.taint(nodes[0], effect="NoSchedule")
+            await world.patch(DAEMON_SETS, "agent", {"metadata": {"annotations": {"any": "change"}}})
+            await world.wait(5)
+            assert (await story.status())["numberMisscheduled"] == 1
+            await story.taint(nodes[0])
+            await world.wait(5)
+            assert (await story.status())["numberMisscheduled"] == 0
 
     play(life)
 

@@ -31,6 +31,7 @@ def changes(snapshot):
         (ALWAYS, [pod_of("n1/b", age_s=5, deleting=True), pod_of("n1/a", age_s=9)], ([], [])),
         (ALWAYS, [pod_of("n1/b", age_s=5), pod_of("n1/a", age_s=9, bound=False)], ([], ["n1-a"])),
         (ALWAYS, [pod_of("n1/b"), pod_of("n1/a")], ([], ["n1-b"])),
+        (ALWAYS, [pod_of("n1/b", "succeeded", age_s=9), pod_of("n1/a", age_s=5)], ([], ["n1-b"])),
     ],
 )
 def test_one_pod_on_each_eligible_node(fit, pods, expected):

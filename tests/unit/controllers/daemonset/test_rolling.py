@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.controllers.daemonset.plan import plan
-from kcm_cli.controllers.daemonset.plan.budget import surge_and_unavailable
+from kcm_cli.controllers.daemonset.plan.budget import allows_surge, surge_and_unavailable
 from kcm_cli.controllers.daemonset.plan.decide import BURST
 from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, NEVER
 from kcm_cli.controllers.daemonset.plan.rolling import roll
@@ -41,6 +41,8 @@ def rolled(snapshot):
         (1, [old("n1", "running"), old("n2", "running"), old("n3"), old("n4")], ["n1", "n2"]),
         (1, [old("n1/a"), old("n1/b"), old("n2"), old("n3"), old("n4")], []),
         (0, [old("n1"), old("n2"), old("n3"), old("n4")], ["n1"]),
+        (2, [old("n1/a"), old("n1/b"), old("n2"), old("n3"), old("n4")], ["n2"]),
+        (1, [old("n1/a"), new("n1/b"), old("n2"), old("n3"), old("n4")], []),
     ],
 )
 def test_old_pods_are_deleted_within_max_unavailable(maximum, pods, expected):
@@ -109,10 +111,28 @@ def test_with_surge_pods_of_a_deleted_node_are_kept():
         ({"maxUnavailable": 0, "maxSurge": "15%"}, 10, (2, 0)),
         ({"maxUnavailable": 0, "maxSurge": 0}, 10, (0, 1)),
         ({"maxUnavailable": 0}, 0, (0, 0)),
+        (None, 10, (0, 1)),
+        (None, 0, (0, 0)),
     ],
 )
 def test_budgets_round_up_and_are_never_zero(rolling, desired, expected):
-    assert surge_and_unavailable(set_of(rolling=rolling), desired) == expected
+    strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    assert surge_and_unavailable(set_of(updateStrategy=strategy), desired) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "most", "expected"),
+    [
+        ("RollingUpdate", 1, True),
+        ("RollingUpdate", "1%", True),
+        ("RollingUpdate", 0, False),
+        ("RollingUpdate", "many", False),
+        ("OnDelete", 1, False),
+    ],
+)
+def test_two_pods_on_a_node_are_allowed_by_a_rolling_update_with_surge(type_, most, expected):
+    strategy = {"type": type_, "rollingUpdate": {"maxSurge": most, "maxUnavailable": 0}}
+    assert allows_surge(set_of(updateStrategy=strategy)) is expected
 
 
 def test_an_invalid_percentage_is_an_error():
