@@ -80,7 +80,7 @@ def ask(
 
 
 def until(check: Callable[[], object], seconds: float = 60.0, *, why: Callable[[], str] = lambda: "") -> None:
-    """Wait for the check to hold; nobody there or nothing found means not yet. ``why``: told where it never does."""
+    """Wait for the check to hold; nobody there or nothing found means not yet. ``why``: the text of the failure."""
     deadline = time.monotonic() + seconds
     while True:
         try:

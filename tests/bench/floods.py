@@ -112,8 +112,8 @@ def measure(kind: str, process: psutil.Process, port: int, api: str, options: ar
         time.sleep(options.seconds)
     else:
         words = [sys.executable, "-m", "tests.bench.flood", kind, str(port), str(options.seconds), options.source]
-        told = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT).stdout
-        attacker = json.loads(told)
+        output = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT).stdout
+        attacker = json.loads(output)
     cpu_s = _cpu_s(process) - cpu_s
     done.set()
     for thread in threads:

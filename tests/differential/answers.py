@@ -4,8 +4,8 @@
     python -m tests.differential.answers --write    # record them anew, where an answer was meant to change
 
 Beside the variations (see ``compare``), each object is shown as a table, selected by fields, and applied by the
-server. An answer is kept as a digest of its code, warnings and body without what is random; which answer differs is
-told, and ``--show`` prints it, to be compared with what an older commit prints.
+server. An answer is kept as a digest of its code, warnings and body without what is random; those that differ
+are printed, and ``--show`` prints one, to be compared with what an older commit prints.
 """
 
 import argparse
@@ -164,8 +164,8 @@ def _taken(found: list[Variation], share: float) -> list[tuple[str, Variation]]:
 
 def digest(answer: Answer, asked: str) -> str:
     """An answer in few letters."""
-    told = [answer.status, [*map(stable, answer.warnings)], masked(answer.body, asked)]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:DIGITS]
+    parts = [answer.status, [*map(stable, answer.warnings)], masked(answer.body, asked)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def label_digest(label: str) -> str:

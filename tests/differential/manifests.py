@@ -48,9 +48,9 @@ class Found:
     def add(self, label: str, real: Answer, ours: Answer, doc: object) -> None:
         """Count a request and tell where the answers part."""
         self.asked += 1
-        told = differences(_ordered(real), _ordered(ours), json.dumps(doc))
-        if told:
-            self.lines.append("\n    ".join((label, *told)))
+        differing = differences(_ordered(real), _ordered(ours), json.dumps(doc))
+        if differing:
+            self.lines.append("\n    ".join((label, *differing)))
 
 
 def objects(path: Path) -> Iterator[Doc]:

@@ -54,7 +54,7 @@ def _share(tally: Tally) -> str:
     return tally.refused or f"{1 - len(tally.found) / tally.asked:.1%}"
 
 
-def told(tallies: list[Tally]) -> str:
+def report(tallies: list[Tally]) -> str:
     """Every difference, under its object."""
     return "".join(f"# {one.base.name}\n{found}\n\n" for one in tallies for found in one.found)
 
@@ -75,7 +75,7 @@ def main() -> None:
         ours = stack.enter_context(sandbox_server(folder))
         tallies = asyncio.run(compare(real, ours, args.mode, tuple(args.objects), args.share))
     Console().print(table(tallies))
-    args.output.write_text(told(tallies))
+    args.output.write_text(report(tallies))
     print(f"every difference: {args.output}")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Sandbox
 from tests.differential.compare import MODES
-from tests.differential.run import compare, told
+from tests.differential.run import compare, report
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
 from tests.places import GOLDEN
 from tests.processes import END_S, KCM, Processes, ask, free_port, until
@@ -58,7 +58,7 @@ def test_a_sandbox_responds_as_kube_apiserver(server: tuple[str, Path], tmp_path
     with sandbox_server(tmp_path) as ours:
         tallies = asyncio.run(compare(server[0], ours, mode, ("*",), SAMPLE))
     asked, found = sum(one.asked for one in tallies), sum(len(one.found) for one in tallies)
-    assert 1 - found / asked > AT_LEAST, told(tallies)
+    assert 1 - found / asked > AT_LEAST, report(tallies)
 
 
 @needs("kube-apiserver")

@@ -20,9 +20,9 @@ def test_of_a_manager_that_has_ended_it_shows_how(tmp_path: Path) -> None:
     log.write_text("".join(f"line {number}\n" for number in range(LAST_LINES + 1)))
     process = subprocess.Popen(["sh", "-c", "exit 3"])
     process.wait()
-    told = Manager(process, 1, log).ended()
-    assert told.startswith("kcm has ended, exit code 3:\n  line 1\n")
-    assert told.endswith(f"\n  line {LAST_LINES}")
+    ending = Manager(process, 1, log).ended()
+    assert ending.startswith("kcm has ended, exit code 3:\n  line 1\n")
+    assert ending.endswith(f"\n  line {LAST_LINES}")
 
 
 @pytest.mark.parametrize("spec", [None, [], {}, {"names": None}, {"names": "x"}])

@@ -110,7 +110,7 @@ def test_a_write_that_is_refused_once_is_retried(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "point", "told"),
+    ("name", "point", "output"),
     [
         (
             "overwrites",
@@ -134,9 +134,9 @@ def test_a_write_that_is_refused_once_is_retried(sandbox: Sandbox) -> None:
         ),
     ],
 )
-def test_failures_that_settled_states_do_not_show(sandbox: Sandbox, name: str, point: str, told: str) -> None:
+def test_failures_that_settled_states_do_not_show(sandbox: Sandbox, name: str, point: str, output: str) -> None:
     (found,) = perturb(sandbox, CASES[name].scenario(True), only=[point_of(point)])
-    assert told in found.story
+    assert output in found.story
     assert perturb(sandbox, CASES[name].scenario(False), only=[point_of(point)]) == []
 
 
@@ -190,8 +190,8 @@ def test_a_finalizer_of_kopf_that_is_not_needed_is_no_difference() -> None:
         assert len(list(differences(state(*wanted), state(*found)))) == differ
 
 
-@pytest.mark.parametrize(("step", "told"), [(0, 1), (1, 0), (2, 1)])
-def test_what_is_gone_after_a_step_may_be_created_again_in_it(sandbox: Sandbox, step: int, told: int) -> None:
+@pytest.mark.parametrize(("step", "output"), [(0, 1), (1, 0), (2, 1)])
+def test_what_is_gone_after_a_step_may_be_created_again_in_it(sandbox: Sandbox, step: int, output: int) -> None:
     """With an old view an operator may create something, and delete it when it knows better."""
     there: State = {"configmaps x": [{}]}
     made = Counter({(0, "configmaps x"): 1, (2, "configmaps x"): 1})
@@ -202,7 +202,7 @@ def test_what_is_gone_after_a_step_may_be_created_again_in_it(sandbox: Sandbox, 
     run.stop()
     run.record.made, run.record.made_in = Counter({"configmaps x": 3}), made + Counter({(step, "configmaps x"): 1})
     wrong = [one for one in run._faults(reference) if "was made 3 times" in one]
-    assert len(wrong) == told
+    assert len(wrong) == output
 
 
 def test_only_monotonic_numbers_must_not_decrease() -> None:
@@ -319,9 +319,9 @@ def test_the_requests_of_an_operator_that_never_rests_are_reported(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox.loop, "advance", functools.partial(sandbox.loop.advance, stalled_s=1.0))
-    with pytest.raises(Perturbed, match=r"it never waits; meanwhile it asked \d+ times list of configmaps") as told:
+    with pytest.raises(Perturbed, match=r"it never waits; meanwhile it asked \d+ times list of configmaps") as output:
         perturb(sandbox, lambda trial: trial.operator(never_waits))
-    assert "if it waits with time.sleep, write it as def main(kubeconfig, stop)" in str(told.value)
+    assert "if it waits with time.sleep, write it as def main(kubeconfig, stop)" in str(output.value)
 
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -436,11 +436,11 @@ def test_an_invalid_operator_is_refused_at_once(sandbox: Sandbox) -> None:
 
 def test_a_killed_operator_cannot_use_the_credentials_of_the_next_start(sandbox: Sandbox) -> None:
     """Its loop continues while it ends, as kopf's does, which logs in again after a 401."""
-    told: list[str] = []
+    output: list[str] = []
     released, done = threading.Event(), threading.Event()
 
     async def main(kubeconfig: str) -> None:
-        told.append(kubeconfig)
+        output.append(kubeconfig)
         try:
             await asyncio.sleep(1e6)
         finally:
@@ -449,7 +449,7 @@ def test_a_killed_operator_cannot_use_the_credentials_of_the_next_start(sandbox:
                 transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, *address)
                 transport.close()
             except OSError as error:
-                told.append(type(error).__name__)
+                output.append(type(error).__name__)
             done.set()
 
     host, _, port = sandbox.url.removeprefix("https://").rpartition(":")
@@ -458,36 +458,36 @@ def test_a_killed_operator_cannot_use_the_credentials_of_the_next_start(sandbox:
         operator.restart()
         released.set()
         assert done.wait(10)
-        first, second, *refused = told
+        first, second, *refused = output
         assert first != second == operator.kubeconfig
         assert refused == ["ConnectionRefusedError"]
 
 
 def test_a_killed_operator_cannot_write_after_a_reset(sandbox: Sandbox) -> None:
     """A thread of it, or what kopf retries after a pause, comes when the next run has begun."""
-    told: list[str] = []
+    output: list[str] = []
     released, done = threading.Event(), threading.Event()
 
     def main(kubeconfig: str, stop: threading.Event) -> None:
         client = core(kubeconfig)
         client.list_namespaced_config_map("default")
-        told.append("listed")
+        output.append("listed")
         released.wait()
         try:
             client.create_namespaced_config_map("default", {"metadata": {"name": "late"}})
         except (kubernetes.client.ApiException, urllib3.exceptions.HTTPError) as error:
-            told.append(type(error).__name__)
+            output.append(type(error).__name__)
         done.set()
 
     base = sandbox.snapshot()
     operator = sandbox.operator(main)
     operator.start()
-    sandbox.wait(lambda: told == ["listed"])
+    sandbox.wait(lambda: output == ["listed"])
     operator.kill()
     sandbox.reset(base)
     released.set()
     assert done.wait(10)
-    assert told == ["listed", "ProtocolError"]
+    assert output == ["listed", "ProtocolError"]
 
 
 def test_a_killed_operator_ends_although_it_retries_at_once(sandbox: Sandbox) -> None:
@@ -536,10 +536,10 @@ def test_a_long_story_is_shortened_around_the_failure(sandbox: Sandbox) -> None:
     trial = Trial(sandbox, sandbox.snapshot(), point=point)
     trial.stop()
     story = trial._interceptor.story
-    for at, told in ((60, range(40, 80)), (3, range(40)), (99, range(60, 100))):
+    for at, output in ((60, range(40, 80)), (3, range(40)), (99, range(60, 100))):
         story[:] = [line + ", PERTURBED (crash)" if at == number else line for number, line in enumerate(writes)]
         lines = trial.story(["it is wrong"]).splitlines()
-        shown = [f"  {line}" for line in (story[number] for number in told)]
+        shown = [f"  {line}" for line in (story[number] for number in output)]
         assert [line for line in lines if "create" in line and "pods a: 201" in line] == shown
         assert ("  … 40 before" in lines, "  … and 20 more" in lines) == (at == 60, at == 60)
         assert ("  … 60 before" in lines, "  … and 60 more" in lines) == (at == 99, at == 3)
@@ -623,10 +623,10 @@ def test_a_story_names_only_the_first_few_removals(sandbox: Sandbox) -> None:
     run = trial.Trial(sandbox, sandbox.snapshot(), "", point, reference)
     run.stop()
     run.record.taken = {(1, "configmaps all", ("data", key)) for key in keys}
-    *told, more = run._vanished(reference)
+    *output, more = run._vanished(reference)
     assert more == "… and 4 entries more"
-    assert len(told) == 5
-    assert max(map(len, told)) < 300
+    assert len(output) == 5
+    assert max(map(len, output)) < 300
 
 
 def test_fields_that_are_in_all_references() -> None:
@@ -858,19 +858,19 @@ def run(folder: Path, *words: str, buggy: bool = True, source: str = OPERATOR) -
 
 def test_a_flaw_of_kopf_is_an_xfail(tmp_path: Path) -> None:
     point = "lost@patch:configmaps:a#1"
-    told = run(tmp_path, "--kcm-replay", point, source=KOPF)
-    assert f"  {point}: {FINALIZER}" in told, told
-    assert "kcm-perturb: 0 points stood, 0 not" in told
-    assert "2 passed, 1 xfailed" in told
+    output = run(tmp_path, "--kcm-replay", point, source=KOPF)
+    assert f"  {point}: {FINALIZER}" in output, output
+    assert "kcm-perturb: 0 points stood, 0 not" in output
+    assert "2 passed, 1 xfailed" in output
 
 
 def test_each_point_is_a_reported_test(tmp_path: Path) -> None:
     """The plugin in a separate pytest, on an operator with a lost answer."""
     absent = "crash@create:configmaps:nothing#1"
-    told = run(tmp_path, "--kcm-replay", "lost@create:configmaps:copy-of-a*#1", "--kcm-replay", absent, "-rf")
+    output = run(tmp_path, "--kcm-replay", "lost@create:configmaps:copy-of-a*#1", "--kcm-replay", absent, "-rf")
     point = "lost@create:configmaps:copy-of-a*#1"
-    assert f"FAILED test_it.py::test_copies[{point}]" in told, told
-    assert "configmaps copy-of-a*: there are 2, not 1" in told
-    assert f"again: pytest --kcm-perturb --kcm-replay '{point}'" in told
-    assert "kcm-perturb: 0 points stood, 1 not" in told
-    assert f"test_it.py::test_copies: {absent} did not come up: nothing was perturbed" in told
+    assert f"FAILED test_it.py::test_copies[{point}]" in output, output
+    assert "configmaps copy-of-a*: there are 2, not 1" in output
+    assert f"again: pytest --kcm-perturb --kcm-replay '{point}'" in output
+    assert "kcm-perturb: 0 points stood, 1 not" in output
+    assert f"test_it.py::test_copies: {absent} did not come up: nothing was perturbed" in output

@@ -2,7 +2,7 @@
 
 python -m tests.simulation.perturb                    all points of all stories (make perturb)
 python -m tests.simulation.perturb --sample 50        so many of each story, chosen by --seed
-python -m tests.simulation.perturb --replay 'ID'      one, told step by step
+python -m tests.simulation.perturb --replay 'ID'      one, step by step
 
 What goes wrong at a write:
 before    the manager dies before it is sent, and another starts
@@ -101,7 +101,7 @@ class Run:
     refused: Counter[str] = field(default_factory=Counter)
     """While all should be quiet."""
     made: Counter[str] = field(default_factory=Counter)
-    told: list[str] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)
     fired: bool = False
 
 
@@ -205,7 +205,7 @@ class Play:
         key = write.controller, write.verb, write.resource, self._name(write)
         self._counts[key] += 1
         spot = Spot(*key, self._counts[key])
-        self.run.told.append(f"{self._world.clock.monotonic():8.2f} {spot}")
+        self.run.trace.append(f"{self._world.clock.monotonic():8.2f} {spot}")
         self.run.spots.append(spot)
         if write.verb != "create" and b'"resourceVersion"' in write.request.body:
             self.run.conflicting.add(spot)
@@ -213,7 +213,7 @@ class Play:
         if point is None or self.run.fired or point.spot != spot:
             return await self._counted(spot, write, send)
         self.run.fired = True
-        self.run.told.append(f"         {point.kind}")
+        self.run.trace.append(f"         {point.kind}")
         return await self._spoiled(point.kind, write, send)
 
     async def _counted(self, spot: Spot, write: Write, send: Send) -> Response:
@@ -321,14 +321,14 @@ def files() -> str:
 def play(story: str, point: Point | None = None, reference: Run | None = None, seed: int = 1) -> tuple[Run, list[str]]:
     """Run a story; what the run was like, and what was wrong."""
 
-    told = STORIES[story]
+    chosen = STORIES[story]
 
     async def whole(world: World) -> tuple[Run, list[str]]:
-        one = Play(world, told, point, reference)
+        one = Play(world, chosen, point, reference)
         wrong = await one.play()
         return one.run, wrong
 
-    return simulate(seed, whole, ClusterOptions(told.nodes))
+    return simulate(seed, whole, ClusterOptions(chosen.nodes))
 
 
 def reference_of(story: str) -> Run:
@@ -367,8 +367,8 @@ def points_of(story: str, reference: Run) -> list[Point]:
 class Outcome:
     """What became of a story.
 
-    idle: points that did not come up. found: for each point that was not stood, its name and what was wrong.
-    explained: those of them that ``stories.EXPLAINED`` has. told: what a replay did.
+    idle: points that were not reached. found: for each point that failed, its name and what was wrong.
+    explained: those of them that ``stories.EXPLAINED`` has. trace: what a replay did.
     """
 
     story: str
@@ -376,7 +376,7 @@ class Outcome:
     idle: Sequence[str]
     found: Sequence[str]
     explained: Sequence[str]
-    told: Sequence[str]
+    trace: Sequence[str]
     cpu_s: float
 
 
@@ -403,7 +403,7 @@ def perturbed(story: str, sample: int, seed: int, replay: str) -> Outcome:
     found: list[str] = []
     idle: list[str] = []
     explained: list[str] = []
-    told: list[str] = []
+    trace: list[str] = []
     for point in points:
         run, wrong = play(story, point, reference)
         if not run.fired:
@@ -412,8 +412,8 @@ def perturbed(story: str, sample: int, seed: int, replay: str) -> Outcome:
         explained += known
         if wrong:
             found.append("\n  ".join([str(point), *wrong[:10]]))
-        told += run.told if replay else ()
-    return Outcome(story, len(points), idle, found, explained, told, time.process_time() - began)
+        trace += run.trace if replay else ()
+    return Outcome(story, len(points), idle, found, explained, trace, time.process_time() - began)
 
 
 def main() -> int:
@@ -438,7 +438,7 @@ def main() -> int:
                 f"{outcome.points:5} points  {len(outcome.found):3} not stood  {len(outcome.explained):3} explained"
             )
             print(f"{outcome.story:24}{counted}  {outcome.cpu_s:5.0f} s of CPU", flush=True)
-            for line in (*outcome.idle, *outcome.found, *outcome.told):
+            for line in (*outcome.idle, *outcome.found, *outcome.trace):
                 print(line, flush=True)
     print(f"{points} points, {found} not stood, {explained} explained, {idle} did not come up, {cpu_s:.0f} s of CPU")
     return 1 if found or idle else 0

@@ -62,24 +62,24 @@ def created(world: World) -> list[str]:
 
 @pytest.mark.parametrize("faults", FAULTS)
 def test_a_rollout_has_the_same_result_under_faults(faults: list[Fault]) -> None:
-    async def told(world: World) -> None:
+    async def scenario(world: World) -> None:
         await roll_out(world, faults)
         assert world.server.api.faults.counts().keys() == {fault.kind for fault in faults}
         # Old and new pods once each: none was made twice, none for nothing.
         pods = created(world)
         assert len(pods) == len(set(pods)) == 2 * SIZE
 
-    simulate(7, told)
+    simulate(7, scenario)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_manager_killed_at_any_moment_creates_no_pod_twice(seed: int) -> None:
-    async def told(world: World) -> None:
+    async def scenario(world: World) -> None:
         moments = tuple(world.rng.uniform(0, 0.5) for _ in range(3))
         await roll_out(world, [Fault("delay", delay_s=(0.001, 0.05))], kill=moments)
         assert len(created(world)) == 2 * SIZE
 
-    simulate(seed, told)
+    simulate(seed, scenario)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -92,12 +92,12 @@ def test_runs_are_reproducible_by_seed() -> None:
     def ends() -> list[object]:
         found: list[object] = []
 
-        async def told(world: World) -> None:
+        async def scenario(world: World) -> None:
             await story(world)
             found.append(world.server.store.revision)
             found.append([p["metadata"] for p in world.objects("v1/pods")])
 
-        simulate(0, told)
+        simulate(0, scenario)
         return found
 
     assert ends() == ends()
@@ -106,10 +106,10 @@ def test_runs_are_reproducible_by_seed() -> None:
 def test_a_seed_is_reproducible_in_another_process() -> None:
     """The order of sets of texts differs from process to process; nothing may depend on it."""
 
-    def told(hash_seed: str) -> str:
+    def scenario(hash_seed: str) -> str:
         command = [sys.executable, "-m", "tests.simulation.run", "--seed", "0"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()[0]
 
-    assert told("1") == told("2") != ""
+    assert scenario("1") == scenario("2") != ""

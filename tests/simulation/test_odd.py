@@ -27,7 +27,7 @@ def test_workloads_settle_beside_odd_objects_of_every_kind(seed: int, caplog: py
         made.append(OddTransport(inner, random.Random(seed)))
         return made[-1]
 
-    async def told(world: World) -> None:
+    async def scenario(world: World) -> None:
         work = Workload(world, world.rng)
         manager = world.manager([Fault("delay", delay_s=(0.001, 0.01))], through=through)
         for _ in range(10):
@@ -39,6 +39,6 @@ def test_workloads_settle_beside_odd_objects_of_every_kind(seed: int, caplog: py
         with suppress(asyncio.CancelledError):
             await manager
 
-    simulate(seed, told)
+    simulate(seed, scenario)
     assert made[0].added > 100
     assert not [record.message for record in caplog.records if record.message.startswith(SHARED)]

@@ -10,7 +10,7 @@ import pytest
 
 from kcm_cli.manager.controller_map import CONTROLLERS
 from tests.simulation.perturb import KINDS, Point, Run, explained_of, placeless, play, points_of, reference_of
-from tests.simulation.stories import STORIES, UNTOLD
+from tests.simulation.stories import STORIES, WITHOUT_STORY
 from tests.simulation.stories.workloads import selected
 from tests.simulation.world import World, simulate
 
@@ -62,10 +62,10 @@ def test_some_points_of_the_story_of_the_day() -> None:
 
 def test_each_controller_that_writes_is_in_a_story() -> None:
     """``reference_of`` sees to it that they write in theirs."""
-    told = {f"{name}-controller" for story in STORIES.values() for name in story.about}
+    in_stories = {f"{name}-controller" for story in STORIES.values() for name in story.about}
     names = {descriptor.name for descriptor in CONTROLLERS if not descriptor.cloud_only}
-    assert names - told == UNTOLD.keys()
-    assert told <= names
+    assert names - in_stories == WITHOUT_STORY.keys()
+    assert in_stories <= names
 
 
 def test_repeated_requests_are_perturbed_also_the_last_time() -> None:
@@ -80,7 +80,7 @@ def test_failures_are_detected(reference: Run) -> None:
     """A manager that is killed for good after its first pod leaves one missing, which is reported."""
     spot = next(one for one in reference.spots if one.verb == "create" and one.resource == "pods")
     run, _ = play(STORY, Point(STORY, "after", spot), reference)
-    assert sum(line.strip() == "after" for line in run.told) == 1
+    assert sum(line.strip() == "after" for line in run.trace) == 1
     short = Run(states=[{**state, "pods rc-*": state["pods rc-*"][:1]} for state in reference.states])
     assert "pods rc-*: there are 2, not 1" in play(STORY, None, short)[1]
 

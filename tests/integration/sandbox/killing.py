@@ -24,7 +24,7 @@ def state_of(store: Store) -> State:
 
 
 def write(store: Store, rng: random.Random, report: int) -> None:
-    """One write, told before (what is tried) and after (what is acknowledged)."""
+    """One write, recorded before (what is tried) and after (what is acknowledged)."""
     name, content = rng.choice(NAMES), rng.randrange(10**6)
     there = name in state_of(store)
     verb = "create" if not there else rng.choice(["update", "update", "delete"])
@@ -48,21 +48,21 @@ def child(directory: Path, seed: int, report: int) -> None:
 
 
 def live_and_die(directory: Path, seed: int) -> list[list[object]]:
-    """What a child told before it was killed."""
+    """What a child recorded before it was killed."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reader)
         child(directory, seed, writer)
     os.close(writer)
-    told = os.read(reader, 3)
+    output = os.read(reader, 3)
     time.sleep(random.Random(seed).uniform(0, 0.02))
     os.kill(pid, signal.SIGKILL)
     while chunk := os.read(reader, 65536):
-        told += chunk
+        output += chunk
     os.close(reader)
     os.waitpid(pid, 0)
-    return [codec.decode(line, list[object]) for line in told.splitlines(keepends=True)[1:] if line.endswith(b"\n")]
+    return [codec.decode(line, list[object]) for line in output.splitlines(keepends=True)[1:] if line.endswith(b"\n")]
 
 
 def after(state: State, revision: int, trying: list[object]) -> State:
@@ -77,9 +77,9 @@ def main() -> None:
     state: State = {}
     revision, writes, halves = 1, 0, 0
     for seed in range(times):
-        told = live_and_die(directory, seed)
+        output = live_and_die(directory, seed)
         trying: list[object] = []
-        for line in told:
+        for line in output:
             if len(line) == 1:
                 state, revision = after(state, int(str(line[0])), trying), int(str(line[0]))
                 writes += 1

@@ -26,7 +26,7 @@ def test_in_a_cluster_of_its_own(kcm_start):
 
 
 def test_that_is_well(kcm_sandbox):
-    kcm_sandbox.apply({**POD, "metadata": {"name": "untold"}})
+    kcm_sandbox.apply({**POD, "metadata": {"name": "unreported"}})
 """
 
 
@@ -45,14 +45,14 @@ def run(folder: Path, text: str, *words: str, without: str = "") -> subprocess.C
 
 
 def test_reports_of_failed_tests(tmp_path: Path) -> None:
-    told = run(tmp_path, FAILING)
-    assert "2 failed, 1 passed" in told.stdout, told.stdout + told.stderr
-    assert "TimeoutError: not true after 0 s; the last answer was []" in told.stdout
-    assert "waiting.py" not in told.stdout
-    assert 'No pod runs key="a/b"' in told.stdout
-    assert "FailedScheduling  pod/big" in told.stdout
-    assert "- kcm sandbox https://127.0.0.1:" in told.stdout
-    assert "untold" not in told.stdout.partition("test_in_a_cluster_of_its_own")[2].partition("FAILED")[0]
+    result = run(tmp_path, FAILING)
+    assert "2 failed, 1 passed" in result.stdout, result.stdout + result.stderr
+    assert "TimeoutError: not true after 0 s; the last answer was []" in result.stdout
+    assert "waiting.py" not in result.stdout
+    assert 'No pod runs key="a/b"' in result.stdout
+    assert "FailedScheduling  pod/big" in result.stdout
+    assert "- kcm sandbox https://127.0.0.1:" in result.stdout
+    assert "unreported" not in result.stdout.partition("test_in_a_cluster_of_its_own")[2].partition("FAILED")[0]
     left = [one.name for one in (tmp_path / "temporary").iterdir() if not one.name.startswith("pytest-of-")]
     assert left == []
 
@@ -60,14 +60,14 @@ def test_reports_of_failed_tests(tmp_path: Path) -> None:
 def test_each_worker_has_its_cluster(tmp_path: Path) -> None:
     text = "import pytest\n\n@pytest.mark.parametrize('n', range(4))\ndef test_it(kcm_sandbox, kcm_namespace, n):\n"
     text += "    kcm_sandbox.fail_node('node-1')\n    kcm_sandbox.recover_node('node-1')\n"
-    told = run(tmp_path, text, "-n2")
-    assert "4 passed" in told.stdout, told.stdout + told.stderr
+    result = run(tmp_path, text, "-n2")
+    assert "4 passed" in result.stdout, result.stdout + result.stderr
 
 
 def test_a_missing_package_is_named_with_the_install_command(tmp_path: Path) -> None:
-    told = run(tmp_path, "def test_it(kcm_sandbox): ...", without="httptools")
-    assert "kcm's fixtures need the package httptools, which is not installed: pip install" in told.stdout
-    assert "Traceback" not in told.stdout
+    result = run(tmp_path, "def test_it(kcm_sandbox): ...", without="httptools")
+    assert "kcm's fixtures need the package httptools, which is not installed: pip install" in result.stdout
+    assert "Traceback" not in result.stdout
 
 
 def test_pytest_alone_imports_nothing_of_the_sandbox() -> None:

@@ -18,12 +18,12 @@ STORIES: Mapping[str, Story] = {
     **devices.STORIES,
     **cluster.STORIES,
 }
-UNTOLD = {"selinux-warning-controller": "writes nothing but Events"}
+WITHOUT_STORY = {"selinux-warning-controller": "writes nothing but Events"}
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What differs from the run without, and has to. point, wrong: patterns of the point and of what is told."""
+    """What differs from the run without, and has to. point, wrong: patterns of the point and of the finding."""
 
     point: str
     wrong: str
@@ -39,8 +39,8 @@ EXPLAINED = (
     Explanation(
         "[^/]*/(before|after|old|older|refused)@.*",
         r"endpoint.*: metadata\.annotations.* .*last-change-trigger-time.*",
-        "what triggered the last change is remembered by the manager, with upstream as well: the next one starts with "
-        "the creation of the Service, and it is told with the first attempt to write it, which may fail",
+        "what triggered the last change is kept in the memory of the manager, as in upstream: the next one starts with "
+        "the creation of the Service, and the first attempt to write it, which may fail, includes it",
     ),
     Explanation(
         "service/minute@.*",

@@ -37,8 +37,8 @@ def test_a_stopped_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     path = tmp_path / "config"
     path.write_text(yaml.safe_dump(kubeconfig.document("x", server, b"", {})))
     assert sandbox_nodes.main(["fail", "a", "--kubeconfig", str(path)]) == 1
-    told = capsys.readouterr().err
-    assert told == f"Error: GET {server}/api/v1/nodes/a: connection refused (does the sandbox run?)\n"
+    errors = capsys.readouterr().err
+    assert errors == f"Error: GET {server}/api/v1/nodes/a: connection refused (does the sandbox run?)\n"
 
 
 def written(folder: Path, name: str, text: str) -> str:

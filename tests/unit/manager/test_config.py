@@ -282,8 +282,8 @@ def test_flags_that_upstream_removed_are_unknown(flag: str) -> None:
 def test_an_option_without_effect_is_reported_with_its_path(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "Generic: {Port: 8080}\n")
-    told = "Generic.Port: set, but plain HTTP is no longer served, so it has no effect"
-    assert config(f"--config={file}").warnings == (told,)
+    problem = "Generic.Port: set, but plain HTTP is no longer served, so it has no effect"
+    assert config(f"--config={file}").warnings == (problem,)
     assert config().warnings == ()
 
 

@@ -109,8 +109,8 @@ def test_unknown_fields_are_kept() -> None:
 def test_kinds_that_a_release_lacks_are_no_gap_and_disable_controllers() -> None:
     old = of(30)
     assert not any(gap.resource.endswith(("resource.k8s.io", "networking.k8s.io")) for gap in old.gaps)
-    told = "\n".join(plan(old, (), Options(horizon_s=1)).not_modelled)
-    assert "resourceclaim-controller" in told and "service-cidr-controller" in told
+    reasons = "\n".join(plan(old, (), Options(horizon_s=1)).not_modelled)
+    assert "resourceclaim-controller" in reasons and "service-cidr-controller" in reasons
 
 
 def test_devices_of_older_servers_have_the_form_of_later_ones_in_the_twin() -> None:

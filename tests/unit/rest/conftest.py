@@ -22,7 +22,7 @@ def answer(status: int, doc: object, **headers: str) -> Response:
 
 
 def failure(code: int, reason: str, **headers: str) -> Response:
-    doc = {"kind": "Status", "status": "Failure", "message": f"told {reason}", "reason": reason, "code": code}
+    doc = {"kind": "Status", "status": "Failure", "message": f"because {reason}", "reason": reason, "code": code}
     return answer(code, doc, **headers)
 
 

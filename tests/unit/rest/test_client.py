@@ -368,8 +368,8 @@ def test_long_waits_are_logged_but_not_each(script, answer, caplog):
 
     with caplog.at_level(logging.INFO):
         virtual.run(run())
-    told = [record.fields["delay_s"] for record in caplog.records]
-    assert told == [2.0, 12.0]
+    delays = [record.fields["delay_s"] for record in caplog.records]
+    assert delays == [2.0, 12.0]
 
 
 def test_raw_requests_keep_their_headers(script, answer):

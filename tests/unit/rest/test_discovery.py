@@ -137,7 +137,7 @@ def test_a_stale_version_is_named(aggregated):
 
 def test_a_version_without_discovery_is_named(plain):
     found = virtual.run(discover(plain(broken={"/apis/apps/v1"}).client()))
-    assert found.failed == {"apps/v1": "told ServiceUnavailable"}
+    assert found.failed == {"apps/v1": "because ServiceUnavailable"}
     assert found.find("batch", "jobs") is not None
 
 

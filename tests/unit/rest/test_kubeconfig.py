@@ -200,10 +200,10 @@ FAULTS = {
 def test_each_error_is_one_line_that_names_the_file(load, tmp_path, doc, text):
     with pytest.raises(KubeconfigError) as raised:
         load(doc)
-    told = str(raised.value)
-    assert text in told
-    assert str(tmp_path / "kubeconfig") in told
-    assert "\n" not in told
+    message = str(raised.value)
+    assert text in message
+    assert str(tmp_path / "kubeconfig") in message
+    assert "\n" not in message
 
 
 def test_a_missing_file(tmp_path):

@@ -62,7 +62,7 @@ def test_an_empty_list_can_have_null_items(script, answer):
 
 GIVING_UP = {
     "refused": (lambda failure: Unreachable("GET https://x: connection refused"), 10, "connection refused"),
-    "500": (lambda failure: failure(500, "InternalError"), 10, "not healthy (500): told InternalError"),
+    "500": (lambda failure: failure(500, "InternalError"), 10, "not healthy (500): because InternalError"),
     "expired token": (lambda failure: failure(401, "Unauthorized"), 10, "expired"),
     "wrong CA": (lambda failure: Untrusted("certificate"), 10, "certificate-authority"),
     "no rights": (lambda failure: failure(403, "Forbidden"), 10, "403"),
@@ -78,7 +78,7 @@ def test_gives_up_with_one_line(script, failure, make, limit_s, text):
             await wait_until_healthy(transport.client(), LoopClock())
         return str(raised.value), LoopClock().monotonic()
 
-    told, waited = virtual.run(run())
-    assert text in told
-    assert "\n" not in told
+    message, waited = virtual.run(run())
+    assert text in message
+    assert "\n" not in message
     assert limit_s - 1 <= waited <= limit_s

@@ -34,7 +34,7 @@ STATUS_CLASSES = [
 def test_the_reason_determines_the_class(failure, code, reason, kind):
     error = errors.from_response(failure(code, reason))
     assert type(error) is kind
-    assert (error.status, error.reason, str(error)) == (code, reason, f"told {reason}")
+    assert (error.status, error.reason, str(error)) == (code, reason, f"because {reason}")
 
 
 @pytest.mark.parametrize(

@@ -117,9 +117,9 @@ async def _lines(steps: list[Any]) -> AsyncIterator[bytes]:
 
 @dataclass
 class Seen:
-    """What an informer told, and what it knew, after some virtual time."""
+    """What an informer notified, and what it cached, after some virtual time."""
 
-    told: list[str]
+    notified: list[str]
     known: dict[str, str]
     synced: bool
     version: str
@@ -143,7 +143,7 @@ def follow(
         client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
         options = InformerOptions(errors or ObjectErrors(), in_process)
         informer = Informer(PODS, client, clock, random.Random(1), None, options)
-        told: list[str] = []
+        notified: list[str] = []
 
         def fail(obj: Pod) -> None:
             if obj.name == fails_for:
@@ -152,7 +152,7 @@ def follow(
         informer.listen(on_add=fail, on_update=lambda old, new: fail(new), on_delete=fail)
 
         def tell(what: str, obj: Pod) -> None:
-            told.append(f"{what} {obj.name}@{obj.metadata.resource_version}")
+            notified.append(f"{what} {obj.name}@{obj.metadata.resource_version}")
             held = informer.store.get(obj.key)
             assert held is (None if what == "-" else obj), "the store is never behind"
 
@@ -168,7 +168,7 @@ def follow(
         check(informer)
         task.cancel()
         known = {obj.name: obj.metadata.resource_version for obj in informer.store}
-        return Seen(told, known, informer.synced.is_set(), informer.last_version, informer.handling.count)
+        return Seen(notified, known, informer.synced.is_set(), informer.last_version, informer.handling.count)
 
     return virtual.run(main())
 
@@ -176,7 +176,7 @@ def follow(
 def test_the_initial_list_is_watched_and_delivered_at_once() -> None:
     server = Server([[added("a", 1), added("b", 2), bookmark(5, last=True), modified("a", 6), deleted("b", 7), HOLD]])
     seen = follow(server)
-    assert seen.told == ["+ a@1", "+ b@2", "~ a@6", "- b@7"]
+    assert seen.notified == ["+ a@1", "+ b@2", "~ a@6", "- b@7"]
     assert (seen.known, seen.synced, seen.version) == ({"a": "6"}, True, "7")
     assert seen.handled == 3
     (asked,) = server.asked
@@ -187,7 +187,7 @@ def test_in_process_no_bookmarks_are_requested() -> None:
     """They are most of what happens in a quiet cluster."""
     server = Server([[modified("a", 6), HOLD]], pages=[page(5, pod("a", 1))])
     seen = follow(server, in_process=True)
-    assert seen.told == ["+ a@1", "~ a@6"]
+    assert seen.notified == ["+ a@1", "~ a@6"]
     assert [asked["verb"] for asked in server.asked] == ["list", "watch"]
     assert all("allowWatchBookmarks" not in asked for asked in server.asked)
     assert int(server.asked[1]["timeoutSeconds"]) > 3600
@@ -195,14 +195,14 @@ def test_in_process_no_bookmarks_are_requested() -> None:
 
 def test_nothing_is_delivered_before_the_initial_list_is_complete() -> None:
     seen = follow(Server([[added("a", 1), HOLD]]))
-    assert (seen.told, seen.synced, seen.version) == ([], False, "")
+    assert (seen.notified, seen.synced, seen.version) == ([], False, "")
 
 
 @pytest.mark.parametrize("end", [[], [LOST]], ids=["in order", "broken"])
 def test_a_watch_that_ends_before_the_list_is_complete_restarts(end: list[Any]) -> None:
     server = Server([[added("a", 1), *end], [added("a", 1), bookmark(3, last=True), HOLD]])
     seen = follow(server)
-    assert (seen.told, seen.synced) == (["+ a@1"], True)
+    assert (seen.notified, seen.synced) == (["+ a@1"], True)
     assert all("sendInitialEvents" in asked for asked in server.asked)
 
 
@@ -215,7 +215,7 @@ def test_a_watch_that_always_ends_at_once_backs_off() -> None:
 def test_an_interrupted_watch_resumes_from_the_last_version() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), bookmark(9), LOST], [modified("a", 10), HOLD]])
     seen = follow(server)
-    assert seen.told == ["+ a@1", "~ a@10"]
+    assert seen.notified == ["+ a@1", "~ a@10"]
     assert server.asked[1]["resourceVersion"] == "9"
 
 
@@ -225,14 +225,14 @@ def test_410_relists_and_delivers_deletions(gone: Any) -> None:
     again = [added("b", 2), added("c", 8), bookmark(9, last=True), HOLD]
     server = Server([first, gone, again])
     seen = follow(server)
-    assert seen.told == ["+ a@1", "+ b@2", "- a@1", "+ c@8"]
+    assert seen.notified == ["+ a@1", "+ b@2", "- a@1", "+ c@8"]
     assert ["sendInitialEvents" in asked for asked in server.asked] == [True, False, True]
 
 
 def test_410_on_the_initial_watch_list_keeps_watch_lists() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), expired()], [added("a", 7), bookmark(9, last=True), HOLD]])
     seen = follow(server)
-    assert seen.told == ["+ a@1", "~ a@7"]
+    assert seen.notified == ["+ a@1", "~ a@7"]
     assert [asked["verb"] for asked in server.asked] == ["watch", "watch"]
 
 
@@ -240,7 +240,7 @@ def test_a_restarted_server_without_history_is_relisted_at_once() -> None:
     """It was away for so long that the waiting had grown to a minute."""
     first = [added("a", 1), bookmark(5, last=True), TransportError("cut")]
     server = Server([first, *[TransportError("refused")] * 8, [expired()], [bookmark(9, last=True), HOLD]])
-    assert follow(server, 600).told == ["+ a@1", "- a@1"]
+    assert follow(server, 600).notified == ["+ a@1", "- a@1"]
     assert server.at[9] - server.at[8] > 29
     assert server.at[10] - server.at[9] < 5
 
@@ -257,7 +257,7 @@ def test_without_watch_lists_lists_are_paginated() -> None:
     pages = [page(7, pod("a", 1), next_page="more"), page(7, pod("b", 2)), page(9, pod("b", 2))]
     server = Server([refused, [added("c", 8)], status(410, "Expired"), [HOLD]], pages)
     seen = follow(server)
-    assert seen.told == ["+ a@1", "+ b@2", "+ c@8", "- a@1", "- c@8"]
+    assert seen.notified == ["+ a@1", "+ b@2", "+ c@8", "- a@1", "- c@8"]
     assert [asked["verb"] for asked in server.asked] == ["watch", "list", "list", "watch", "watch", "list", "watch"]
     assert (server.asked[1]["resourceVersion"], server.asked[2]["continue"]) == ("0", "more")
 
@@ -265,12 +265,12 @@ def test_without_watch_lists_lists_are_paginated() -> None:
 def test_a_recreated_object_is_another_object() -> None:
     first = [added("a", 1, "old"), bookmark(5, last=True), modified("a", 6, "new"), expired()]
     server = Server([first, [added("a", 9, "newest"), bookmark(9, last=True), HOLD]])
-    assert follow(server).told == ["+ a@1", "- a@1", "+ a@6", "- a@6", "+ a@9"]
+    assert follow(server).notified == ["+ a@1", "- a@1", "+ a@6", "- a@6", "+ a@9"]
 
 
 def test_known_versions_are_not_delivered_again() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), expired()], [added("a", 1), bookmark(9, last=True), HOLD]])
-    assert follow(server).told == ["+ a@1"]
+    assert follow(server).notified == ["+ a@1"]
 
 
 BROKEN: dict[str, Any] = {"metadata": {**pod("b", 6)["metadata"]}, "spec": "none"}
@@ -285,52 +285,52 @@ def test_an_object_that_cannot_be_decoded_is_unknown_and_others_are_served() -> 
         assert [one.key for one in informer.store.unseen("ns")] == ["ns/b"]
 
     seen = follow(server, check=check)
-    assert (seen.told, seen.version) == (["+ a@1", "~ a@7"], "7")
+    assert (seen.notified, seen.version) == (["+ a@1", "~ a@7"], "7")
     assert len(server.asked) == 1
 
 
 def test_it_is_served_again_once_it_can_be_decoded() -> None:
     server = Server([[event("ADDED", BROKEN), bookmark(6, last=True), modified("b", 8), HOLD]])
     seen = follow(server, check=lambda informer: _none_unknown(informer))
-    assert seen.told == ["+ b@8"]
+    assert seen.notified == ["+ b@8"]
 
 
 def test_an_object_that_becomes_undecodable_is_kept_as_it_was() -> None:
     """Nothing else is safe: no controller may act on the absence of what is there."""
     steps = [added("b", 1), bookmark(5, last=True), event("MODIFIED", BROKEN), event("DELETED", BROKEN), HOLD]
-    assert follow(Server([steps[:3] + [HOLD]])).told == ["+ b@1"]
-    assert follow(Server([steps]), check=lambda informer: _none_unknown(informer)).told == ["+ b@1", "- b@1"]
+    assert follow(Server([steps[:3] + [HOLD]])).notified == ["+ b@1"]
+    assert follow(Server([steps]), check=lambda informer: _none_unknown(informer)).notified == ["+ b@1", "- b@1"]
 
 
 def test_listeners_can_request_objects_that_cannot_be_decoded() -> None:
-    told: list[str] = []
+    notified: list[str] = []
     other = {**BROKEN, "metadata": {**BROKEN["metadata"], "uid": "other"}}
 
     def check(informer: Informer[Pod]) -> None:
-        informer.listen(on_unknown=lambda obj: told.append(f"listening {obj.key}"))
+        informer.listen(on_unknown=lambda obj: notified.append(f"listening {obj.key}"))
 
     def hear(informer: Informer[Pod]) -> None:
         informer.listen(
-            on_unknown=lambda obj: told.append(f"? {obj.metadata.uid}"),
-            on_unknown_delete=lambda obj: told.append(f"- {obj.metadata.uid}"),
+            on_unknown=lambda obj: notified.append(f"? {obj.metadata.uid}"),
+            on_unknown_delete=lambda obj: notified.append(f"- {obj.metadata.uid}"),
         )
 
     first = [event("ADDED", BROKEN), bookmark(6, last=True), event("MODIFIED", BROKEN), event("ADDED", other)]
     uid = BROKEN["metadata"]["uid"]
     follow(Server([[*first, HOLD]]), before=hear, check=check)
-    assert told == [f"? {uid}", f"? {uid}", f"- {uid}", "? other", "listening ns/b"]
-    told.clear()
+    assert notified == [f"? {uid}", f"? {uid}", f"- {uid}", "? other", "listening ns/b"]
+    notified.clear()
     follow(Server([[event("ADDED", BROKEN), bookmark(6, last=True), event("DELETED", BROKEN), HOLD]]), before=hear)
-    assert told == [f"? {uid}", f"- {uid}"]
-    told.clear()
+    assert notified == [f"? {uid}", f"- {uid}"]
+    notified.clear()
     gone = [[event("ADDED", BROKEN), bookmark(6, last=True), expired()], [bookmark(9, last=True), HOLD]]
     follow(Server(gone), before=hear)
-    assert told == [f"? {uid}", f"- {uid}"]
+    assert notified == [f"? {uid}", f"- {uid}"]
 
 
 def test_an_object_with_another_uid_deletes_the_cached_one() -> None:
     other = {**BROKEN, "metadata": {**BROKEN["metadata"], "uid": "other"}}
-    assert follow(Server([[added("b", 1), bookmark(5, last=True), event("ADDED", other), HOLD]])).told == [
+    assert follow(Server([[added("b", 1), bookmark(5, last=True), event("ADDED", other), HOLD]])).notified == [
         "+ b@1",
         "- b@1",
     ]
@@ -338,7 +338,7 @@ def test_an_object_with_another_uid_deletes_the_cached_one() -> None:
 
 def test_a_list_with_an_undecodable_object_serves_the_others() -> None:
     server = Server([status(422, "Invalid"), [HOLD]], [page(7, pod("a", 1), BROKEN, pod("c", 2))])
-    assert follow(server).told == ["+ a@1", "+ c@2"]
+    assert follow(server).notified == ["+ a@1", "+ c@2"]
 
 
 def test_undecodable_objects_are_counted_and_logged_once_per_version(caplog: pytest.LogCaptureFixture) -> None:
@@ -368,7 +368,7 @@ def test_unexpected_watch_events_are_skipped_counted_and_logged_once(caplog: pyt
     marks = [bookmark(6), event("BOOKMARK", {"metadata": {}}), event("BOOKMARK", service)]
     server = Server([[added("a", 1), bookmark(5, last=True), *odd, *odd, *marks, deleted("b", 7), HOLD]])
     seen = follow(server, errors=ObjectErrors(registry))
-    assert (seen.told, seen.known, seen.version) == (["+ a@1"], {"a": "1"}, "7")
+    assert (seen.notified, seen.known, seen.version) == (["+ a@1"], {"a": "1"}, "7")
     assert b'kcm_undecodable_objects_total{resource="pods"} 7' in registry.expose()
     assert [record.fields["err"] for record in caplog.records] == [  # type: ignore[attr-defined]
         'an object of another kind: "Service" ("v1")',
@@ -382,7 +382,7 @@ def test_a_list_with_objects_of_another_kind_is_requested_again_and_then_used() 
     mixed = page(7, pod("a", 1), {"kind": "Service", "apiVersion": "v1", **pod("b", 2)})
     server = Server([status(422, "Invalid")], [mixed] * (PATIENCE + 1))
     seen = follow(server)
-    assert (seen.told, seen.synced, seen.version) == (["+ a@1"], True, "7")
+    assert (seen.notified, seen.synced, seen.version) == (["+ a@1"], True, "7")
     assert [asked["verb"] for asked in server.asked].count("list") == PATIENCE + 1
 
 
@@ -390,7 +390,7 @@ def test_a_list_with_repeated_continue_tokens_is_given_up() -> None:
     circle = [page(7, pod("a", 1), next_page=token) for token in ("x", "y", "x", "y")]
     server = Server([status(422, "Invalid"), [HOLD]], [*circle[:3], page(8, pod("a", 1))])
     seen = follow(server)
-    assert (seen.told, seen.version) == (["+ a@1"], "8")
+    assert (seen.notified, seen.version) == (["+ a@1"], "8")
     assert [asked["verb"] for asked in server.asked] == ["watch", *["list"] * 4, "watch"]
 
 
@@ -399,7 +399,7 @@ def test_a_list_without_a_version_is_watched_from_any_version() -> None:
     unversioned = Response(200, JSON, json.dumps({"kind": "PodList", "items": [pod("a", 1)]}).encode())
     server = Server([status(422, "Invalid"), [modified("a", 4), HOLD]], [unversioned])
     seen = follow(server)
-    assert (seen.told, seen.synced) == (["+ a@1", "~ a@4"], True)
+    assert (seen.notified, seen.synced) == (["+ a@1", "~ a@4"], True)
     assert server.asked[-1]["resourceVersion"] == "0"
     assert len(server.asked) == 3
 
@@ -407,7 +407,7 @@ def test_a_list_without_a_version_is_watched_from_any_version() -> None:
 def test_a_watch_is_closed_after_its_timeout() -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), HOLD], [modified("a", 6), HOLD]])
     seen = follow(server, seconds=2 * WATCH_S + LATE_S + 30)
-    assert seen.told == ["+ a@1", "~ a@6"]
+    assert seen.notified == ["+ a@1", "~ a@6"]
     first, second = server.asked
     assert second["resourceVersion"] == "5"
     waited_s = server.at[1] - server.at[0]
@@ -429,7 +429,7 @@ def test_a_listener_that_fails_does_not_affect_others() -> None:
         assert late == ["a", "b"]
 
     seen = follow(server, check=check, errors=ObjectErrors(registry), fails_for="a")
-    assert seen.told == ["+ a@1", "+ b@2", "~ a@6"]
+    assert seen.notified == ["+ a@1", "+ b@2", "~ a@6"]
     assert b'kcm_listener_errors_total{resource="pods"} 4' in registry.expose()
 
 
@@ -441,7 +441,7 @@ SPOILT = b'{"type":"ADDED","object":{"metadata":{"name":"s","namespace":"ns","ui
 )
 def test_an_invalid_watch_event_resumes_the_watch(junk: bytes) -> None:
     server = Server([[added("a", 1), bookmark(5, last=True), junk], [modified("a", 7), HOLD]])
-    assert follow(server).told == ["+ a@1", "~ a@7"]
+    assert follow(server).notified == ["+ a@1", "~ a@7"]
     assert server.asked[1]["resourceVersion"] == "5"
 
 
@@ -450,7 +450,7 @@ def test_an_object_that_breaks_every_watch_is_skipped_by_a_list() -> None:
     item = SPOILT[len(b'{"type":"ADDED","object":') : -2]
     listed = page(7, pod("a", 1), pod("c", 7)).body.replace(b'"items": [', b'"items": [' + item + b", ")
     server = Server([first, [SPOILT], [SPOILT], [HOLD]], [Response(200, JSON, listed)])
-    assert follow(server).told == ["+ a@1", "+ c@7"]
+    assert follow(server).notified == ["+ a@1", "+ c@7"]
     assert [asked["verb"] for asked in server.asked] == ["watch"] * 3 + ["list", "watch"]
     assert "resourceVersion" not in server.asked[3], "with what the server has now"
 
@@ -472,7 +472,7 @@ def test_a_response_that_is_not_a_list_keeps_the_cache(body: bytes) -> None:
     server = Server(
         [*refused, [expired()], [HOLD]], [page(7, pod("a", 1)), Response(200, JSON, body), page(9, pod("a", 1))]
     )
-    assert follow(server).told == ["+ a@1"]
+    assert follow(server).notified == ["+ a@1"]
     assert len(server.asked) == 6
 
 
@@ -528,7 +528,7 @@ def _none_unknown(informer: Informer[Pod]) -> None:
 
 def test_objects_deleted_during_the_initial_list_are_not_in_it() -> None:
     server = Server([[added("a", 1), added("b", 2), deleted("a", 3), bookmark(5, last=True), HOLD]])
-    assert follow(server).told == ["+ b@2"]
+    assert follow(server).notified == ["+ b@2"]
 
 
 def test_watches_that_end_without_events_back_off() -> None:
@@ -543,7 +543,7 @@ def test_a_deletion_without_a_name_restarts_the_watch() -> None:
     """The watch starts over from where it was."""
     nameless = event("DELETED", {"kind": "Pod", "metadata": {"labels": 7, "resourceVersion": "6"}})
     server = Server([[added("a", 1), bookmark(5, last=True), nameless], [deleted("a", 7), HOLD]])
-    assert follow(server).told == ["+ a@1", "- a@7"]
+    assert follow(server).notified == ["+ a@1", "- a@7"]
     assert server.asked[1]["resourceVersion"] == "5"
 
 
@@ -551,7 +551,7 @@ def test_a_list_with_invalid_json_is_requested_again() -> None:
     item = SPOILT[len(b'{"type":"ADDED","object":') : -2]
     spoilt = page(7, pod("a", 1)).body.replace(b'"items": [', b'"items": [' + item + b", ")
     server = Server([status(400, "BadRequest")], [Response(200, JSON, spoilt), page(8, pod("a", 1), pod("s", 6))])
-    assert follow(server).told == ["+ a@1", "+ s@6"]
+    assert follow(server).notified == ["+ a@1", "+ s@6"]
     assert [asked["verb"] for asked in server.asked][:3] == ["watch", "list", "list"]
 
 

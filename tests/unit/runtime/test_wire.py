@@ -82,11 +82,11 @@ def test_an_object_without_a_name_is_broken(metadata: object) -> None:
 
 
 def test_unknown_types_are_skipped_and_reported() -> None:
-    told: list[str] = []
-    decoder = EventDecoder(PODS, odd=told.append)
+    problems: list[str] = []
+    decoder = EventDecoder(PODS, odd=problems.append)
     news = ('{"type": "NEWS", "object": {}}', '{"object": {}}', '{"type": null}', "{}")
     assert list(decoder.feed(lines(*news))) == []
-    assert told == ['an event of type "NEWS"', *['an event of type ""'] * 3]
+    assert problems == ['an event of type "NEWS"', *['an event of type ""'] * 3]
 
 
 FOREIGN = {
@@ -108,8 +108,8 @@ FOREIGN = {
 def test_objects_of_another_kind_are_ignored(
     resource: Resource[Any], spell: Callable[[Any], str], type_: str, name: str
 ) -> None:
-    told: list[str] = []
-    decoder = EventDecoder(resource, odd=told.append)
+    problems: list[str] = []
+    decoder = EventDecoder(resource, odd=problems.append)
     doc = {**FOREIGN[name]}
     if "kind" in doc:
         doc["kind"] = doc["kind"].format(kind=resource.kind)
@@ -118,7 +118,7 @@ def test_objects_of_another_kind_are_ignored(
     assert [event.resource_version if isinstance(event, Bookmark) else event.object.key for event in read] == [
         "5" if type_ == "BOOKMARK" else "ns/a"
     ]
-    assert told == [f'an object of another kind: "{doc.get("kind", "")}" ("{doc.get("apiVersion", "")}")'] * 2
+    assert problems == [f'an object of another kind: "{doc.get("kind", "")}" ("{doc.get("apiVersion", "")}")'] * 2
 
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)

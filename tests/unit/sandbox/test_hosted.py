@@ -111,15 +111,15 @@ def test_a_start_that_takes_too_long_leaves_nothing(temporary: Path, monkeypatch
 
 
 def test_controllers_that_end_too_soon_are_an_error_of_the_next_call(temporary: Path) -> None:
-    told: list[asyncio.Event] = []
+    signals: list[asyncio.Event] = []
 
     async def ends_when_told(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...], ready: Ready) -> None:
-        told.append(asyncio.Event())
+        signals.append(asyncio.Event())
         ready()
-        await told[0].wait()
+        await signals[0].wait()
 
     async def tell() -> None:
-        told[0].set()
+        signals[0].set()
 
     with HostedSandbox(HostOptions(nodes=0), ends_when_told) as sandbox:
         sandbox.call(tell())

@@ -97,20 +97,20 @@ def test_documents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param('{"kind": "A"} {"kind"', "f, document 2: yaml: did not find expected", id="cut"),
         pytest.param('{"kind": "A"} B', "f, document 2: yaml: did not find expected", id="no object"),
         pytest.param('{"a":' * 100_000, "f is nested too deep", id="deep"),
     ],
 )
-def test_json_that_is_none(text: str, told: str) -> None:
-    with pytest.raises(ManifestError, match=told):
+def test_json_that_is_none(text: str, message: str) -> None:
+    with pytest.raises(ManifestError, match=message):
         list(parsed(text.encode(), "f"))
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param("a: [", "document 1: yaml: line 1: did not find expected node content", id="syntax"),
         pytest.param("[]", "document 1: it is no object", id="list"),
@@ -125,10 +125,10 @@ def test_json_that_is_none(text: str, told: str) -> None:
         ),
     ],
 )
-def test_errors_name_the_file(sandbox: HostedSandbox, tmp_path: Path, text: str, told: str) -> None:
+def test_errors_name_the_file(sandbox: HostedSandbox, tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
-    with pytest.raises(ManifestError, match=told) as error:
+    with pytest.raises(ManifestError, match=message) as error:
         sandbox.apply(path)
     assert str(path) in str(error.value)
 
@@ -143,7 +143,7 @@ MERGES = "a0: &a0 {k: v, l: w}\n" + "".join(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param(BOMB, "document 1: yaml: document contains excessive aliasing", id="bomb"),
         pytest.param(MERGES, "document 1: yaml: document contains excessive aliasing", id="merges"),
@@ -154,8 +154,8 @@ MERGES = "a0: &a0 {k: v, l: w}\n" + "".join(
         pytest.param("[" * 5000, "document 1: yaml: exceeded max depth", id="deep"),
     ],
 )
-def test_yaml_that_is_not_an_object(text: str, told: str) -> None:
-    with pytest.raises(ManifestError, match=told):
+def test_yaml_that_is_not_an_object(text: str, message: str) -> None:
+    with pytest.raises(ManifestError, match=message):
         list(parsed(text.encode(), "x.yaml"))
 
 
@@ -193,10 +193,10 @@ def test_the_report_has_nodes_pods_and_events_newest_last(sandbox: HostedSandbox
     sandbox.make_namespace("c")
     sandbox.apply(pod, namespace="c")
     sandbox.advance(5)
-    told = sandbox.report("c")
-    assert "nodes:\n  NAME    STATUS" in told
-    assert "\n  p     1/1    Running  0 " in told
-    assert told.index("Scheduled") < told.index("Started")
+    message = sandbox.report("c")
+    assert "nodes:\n  NAME    STATUS" in message
+    assert "\n  p     1/1    Running  0 " in message
+    assert message.index("Scheduled") < message.index("Started")
 
 
 def test_a_sandbox_that_has_ended_has_no_report() -> None:

@@ -41,9 +41,9 @@ def test_the_last_value_is_in_the_error() -> None:
 
 
 def test_the_last_error_is_the_cause() -> None:
-    with pytest.raises(TimeoutError, match="KeyError") as told:
+    with pytest.raises(TimeoutError, match="KeyError") as raised:
         wait(lambda: {}["a"], 0, KeyError)
-    assert isinstance(told.value.__cause__, KeyError)
+    assert isinstance(raised.value.__cause__, KeyError)
 
 
 def test_an_awaitable_condition() -> None:

@@ -28,11 +28,11 @@ def certificate(ends):
 def request(kind, minutes, signed="", created_minutes=0):
     known = stored(certificate=signed)
     created = format_time(NOW - timedelta(minutes=created_minutes))
-    told = (
+    failures = (
         () if kind is None else (Condition(type=kind, last_update_time=format_time(NOW - timedelta(minutes=minutes))),)
     )
     metadata = msgspec.structs.replace(known.metadata, creation_timestamp=created)
-    status = msgspec.structs.replace(known.status, conditions=told)
+    status = msgspec.structs.replace(known.status, conditions=failures)
     return msgspec.structs.replace(known, metadata=metadata, status=status)
 
 

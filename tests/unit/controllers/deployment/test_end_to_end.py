@@ -305,8 +305,8 @@ def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
     assert {which: found for which in range(0, writes, 5) if (found := rollout(which)[1]) != undisturbed} == {}
 
 
-@pytest.mark.parametrize(("causes", "told"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
-def test_errors_of_a_terminating_namespace_are_not_reported(play, causes, told):
+@pytest.mark.parametrize(("causes", "reported"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
+def test_errors_of_a_terminating_namespace_are_not_reported(play, causes, reported):
     """Nothing more can come of it, and each status would bring another try."""
 
     async def life(world: World) -> None:
@@ -323,7 +323,7 @@ def test_errors_of_a_terminating_namespace_are_not_reported(play, causes, told):
             await story.make()
             await world.wait(60)
             status = (await world.get(DEPLOYMENTS, "web")).get("status", {})
-            assert bool(status.get("conditions")) is told
-            assert (len(tries) > 1) is told
+            assert bool(status.get("conditions")) is reported
+            assert (len(tries) > 1) is reported
 
     play(life)

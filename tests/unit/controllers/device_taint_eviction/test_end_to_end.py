@@ -55,7 +55,7 @@ def rule(effect: str = "NoExecute", time: str = "2026-01-01T00:00:00Z", name: st
     return {"metadata": {"name": name}, "spec": {"deviceSelector": {"driver": DRIVER}, "taint": taint}}
 
 
-async def told(world: World) -> tuple[str, str, str]:
+async def reported(world: World) -> tuple[str, str, str]:
     doc = await world.get(DEVICE_TAINT_RULES, "r", "")
     (found,) = doc.get("status", {}).get("conditions", [{}])
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
@@ -298,7 +298,11 @@ def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(play):
             del claim["status"]["reservedFor"]
             await world.client.update(RESOURCE_CLAIMS, "default", "p1", claim, subresource="status")
             await world.wait(60)
-            assert await told(world) == ("True", "PodsPendingEviction", "4 pods need to be evicted in 1 namespace.")
+            assert await reported(world) == (
+                "True",
+                "PodsPendingEviction",
+                "4 pods need to be evicted in 1 namespace.",
+            )
             assert [round(at - started) for at in written] == [0, 10]
             await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoSchedule"}}}, "")
             await world.wait(2)
@@ -320,15 +324,19 @@ def test_a_rule_evicts_and_reports_its_progress(play):
         async with running(world, gates=RULES):
             await make(world, DEVICE_TAINT_RULES, rule(time="2026-01-01T00:01:00Z"))
             await world.wait(2)
-            assert await told(world) == ("True", "PodsPendingEviction", "2 pods need to be evicted in 1 namespace.")
+            assert await reported(world) == (
+                "True",
+                "PodsPendingEviction",
+                "2 pods need to be evicted in 1 namespace.",
+            )
             await world.wait(70)
             assert await world.gone("p")
             text = "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
-            assert await told(world) == ("True", "PodsPendingEviction", text)
+            assert await reported(world) == ("True", "PodsPendingEviction", text)
             await world.wait(320)
             assert await world.gone("q")
             text = "2 pods evicted since starting the controller."
-            assert await told(world) == ("False", "Completed", text)
+            assert await reported(world) == ("False", "Completed", text)
 
     play(life)
 
@@ -341,7 +349,7 @@ def test_a_rule_with_effect_none_reports_what_it_would_evict(play):
         async with running(world, gates=RULES):
             await make(world, DEVICE_TAINT_RULES, rule("None"))
             await world.wait(5)
-            status, reason, text = await told(world)
+            status, reason, text = await reported(world)
             assert (status, reason) == ("False", "NoEffect")
             what = "2 published devices selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace "
             assert text.startswith(what)
@@ -362,6 +370,6 @@ def test_rules_do_nothing_without_their_gate(play):
             await make(world, DEVICE_TAINT_RULES, rule())
             await world.wait(30)
             assert not await world.gone("p")
-            assert await told(world) == ("", "", "")
+            assert await reported(world) == ("", "", "")
 
     play(life)

@@ -342,8 +342,8 @@ def test_an_eviction_without_a_deletion_expires(play):
             assert adds(metrics, "disruption_recheck") == 1
             assert (await story.numbers())[2:] == (3, 1)
             assert "disruptedPods" not in await story.status()
-            told = "Pod was expected by PDB default/default to be deleted but it wasn't"
-            assert ("NotDeleted", told) in await world.events("p0")
+            problem = "Pod was expected by PDB default/default to be deleted but it wasn't"
+            assert ("NotDeleted", problem) in await world.events("p0")
 
     play(life)
 

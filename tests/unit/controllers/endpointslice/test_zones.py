@@ -49,7 +49,7 @@ class Story:
             found.update(zone["name"] for zone in zones)
         return found
 
-    async def told(self) -> list[str]:
+    async def messages(self) -> list[str]:
         return [text for reason, text in await self.world.events("web") if reason.startswith("Topology")]
 
 
@@ -67,7 +67,7 @@ def test_endpoints_are_distributed_by_cpus(play):
             await story.pods(7, 1, 1)
             await world.wait(30)
             assert await story.hints() == {"z0": 3, "z1": 3, "z2": 3}
-            assert "Topology Aware Hints has been enabled, addressType: IPv4" in await story.told()
+            assert "Topology Aware Hints has been enabled, addressType: IPv4" in await story.messages()
 
     play(life)
 
@@ -147,6 +147,6 @@ def test_removing_the_annotation_of_a_service_removes_hints(play):
             await world.patch(SERVICES, "web", off)
             await world.wait(30)
             assert set(await story.hints()) == {"-"}
-            assert "Topology Aware Hints has been disabled, addressType: IPv4" in await story.told()
+            assert "Topology Aware Hints has been disabled, addressType: IPv4" in await story.messages()
 
     play(life)

@@ -298,8 +298,8 @@ def test_an_owner_in_another_namespace_does_not_count(live):
             assert await story.left() == {}
             assert "root" in await story.left(namespace="other")
             place = f"[v1/ConfigMap, namespace: default, name: root, uid: {owner['uid']}]"
-            told = f'ownerRef {place} does not exist in namespace "default"'
-            assert await story.world.events("child") == [("OwnerRefInvalidNamespace", told)]
+            problem = f'ownerRef {place} does not exist in namespace "default"'
+            assert await story.world.events("child") == [("OwnerRefInvalidNamespace", problem)]
 
     live(life)
 

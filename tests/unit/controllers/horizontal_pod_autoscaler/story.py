@@ -85,7 +85,7 @@ class Story:
         metrics: list[dict[str, Any]] = (await self.status()).get("currentMetrics") or []
         return metrics
 
-    async def told(self, reason: str) -> set[str]:
+    async def messages(self, reason: str) -> set[str]:
         """The messages of the autoscaler's and the Deployment's events for a reason."""
         return {message for why, message in await self.world.events("web") if why == reason}
 

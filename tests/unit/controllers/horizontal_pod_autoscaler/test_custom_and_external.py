@@ -69,7 +69,7 @@ def test_pods(play, versions, asked):
             assert await story.current() == [
                 {"type": "Pods", "pods": {"metric": metric, "current": {"averageValue": "20"}}}
             ]
-            assert await story.told("SuccessfulRescale") == {"New size: 4; reason: pods metric hits above target"}
+            assert await story.messages("SuccessfulRescale") == {"New size: 4; reason: pods metric hits above target"}
 
     play(life)
 
@@ -93,7 +93,7 @@ def test_an_object(play, target, now, size, reason):
             assert adapter.asked[0][1] == {}
             assert await story.replicas() == min(size, 4)
             text = f"New size: 4; reason: {reason} above target"
-            assert await story.told("SuccessfulRescale") == {text}
+            assert await story.messages("SuccessfulRescale") == {text}
             expected = {"describedObject": INGRESS, "metric": {"name": "hits"}, "current": now}
             assert await story.current() == [{"type": "Object", "object": expected}]
 
@@ -205,7 +205,7 @@ def test_unreadable_metrics_are_reported(play, served, metric, reason, text):
             await world.wait(20)
             about = f"the HPA was unable to compute the replica count: {text}"
             assert await story.condition("ScalingActive") == ("False", reason, about)
-            assert await story.told(reason) == {text}
+            assert await story.messages(reason) == {text}
             assert await story.current() == [{"type": ""}]
 
     play(life)
@@ -317,7 +317,7 @@ def test_to_zero_and_back(play):
             await world.wait(20)
             assert await story.replicas() == 2
             assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in (
-                await story.told("SuccessfulRescale")
+                await story.messages("SuccessfulRescale")
             )
 
     play(life)
@@ -370,7 +370,7 @@ def test_a_custom_resource_with_a_scale(play):
             await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
             await world.wait(20)
             text = 'no matches for kind "Widget" in group "example.com"'
-            assert await story.told("FailedGetScale") == {text}
+            assert await story.messages("FailedGetScale") == {text}
             await world.create(CRD, definition("Namespaced"))
             await world.wait(5)
             await make_widget(world, WIDGETS)
@@ -413,7 +413,7 @@ def test_a_custom_resource_with_an_invalid_selector(play, selector, error):
             await world.wait(20)
             prefix = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
             text = f"{prefix}: failed to parse target selector: {error}"
-            assert await story.told("FailedGetScale") == {text}
+            assert await story.messages("FailedGetScale") == {text}
             assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
 
     play(life)
@@ -431,7 +431,7 @@ def test_a_custom_resource_with_a_blank_selector(play):
             await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
             await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
             await world.wait(20)
-            assert await story.told("SelectorRequired")
+            assert await story.messages("SelectorRequired")
             assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
 
     play(life)
@@ -450,6 +450,6 @@ def test_cluster_scoped_targets_are_not_found(play):
             await world.wait(60)
             assert (await world.get(widgets, "w"))["spec"]["size"] == 1
             text = "the server could not find the requested resource (get widgets w)"
-            assert await story.told("FailedGetScale") == {text}
+            assert await story.messages("FailedGetScale") == {text}
 
     play(life)

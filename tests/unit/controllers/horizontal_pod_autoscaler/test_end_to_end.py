@@ -38,7 +38,7 @@ def test_scales_up_with_load_and_down_after_stabilization(play):
             assert await story.current() == [{"type": "Resource", "resource": used}]
             assert (await story.condition("ScalingLimited"))[:2] == ("False", "DesiredWithinRange")
             assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
-            assert await story.told("SuccessfulRescale") == {
+            assert await story.messages("SuccessfulRescale") == {
                 f"New size: 4; reason: {BY_UTILIZATION} above target",
                 f"New size: 8; reason: {BY_UTILIZATION} above target",
             }
@@ -46,7 +46,7 @@ def test_scales_up_with_load_and_down_after_stabilization(play):
             assert await story.followed(270) == [8]
             assert (await story.condition("AbleToScale"))[:2] == ("True", "ScaleDownStabilized")
             assert await story.followed(60) == [8, 2]
-            assert "New size: 2; reason: All metrics below target" in await story.told("SuccessfulRescale")
+            assert "New size: 2; reason: All metrics below target" in await story.messages("SuccessfulRescale")
             await world.wait(30)
             assert (await story.condition("AbleToScale"))[:2] == ("True", "ReadyForNewScale")
             status = await story.status()
@@ -62,14 +62,14 @@ def test_limits_are_reported_as_a_condition(play):
             await story.deploy(cpu_total="4")
             await story.autoscale(minReplicas=2, maxReplicas=5)
             assert await story.followed(90) == [1, 2, 4, 5]
-            told = await story.told("SuccessfulRescale")
-            assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in told
+            messages = await story.messages("SuccessfulRescale")
+            assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in messages
             text = "the desired replica count is more than the maximum replica count"
             assert await story.condition("ScalingLimited") == ("True", "TooManyReplicas", text)
             await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"maxReplicas": 3}})
             assert await story.followed(30) == [5, 3]
-            told = await story.told("SuccessfulRescale")
-            assert "New size: 3; reason: Current number of replicas above Spec.MaxReplicas" in told
+            messages = await story.messages("SuccessfulRescale")
+            assert "New size: 3; reason: Current number of replicas above Spec.MaxReplicas" in messages
 
     play(life)
 
@@ -88,7 +88,7 @@ def test_container_metrics_count_only_that_container(play):
             expected = {"name": "cpu", "container": "app", "current": current}
             assert await story.current() == [{"type": "ContainerResource", "containerResource": expected}]
             reason = "cpu container resource utilization (percentage of request) above target"
-            assert await story.told("SuccessfulRescale") == {f"New size: 3; reason: {reason}"}
+            assert await story.messages("SuccessfulRescale") == {f"New size: 3; reason: {reason}"}
 
     play(life)
 
@@ -162,9 +162,9 @@ def test_without_a_metrics_api_nothing_is_scaled_until_there_is_one(play):
             )
             about = f"the HPA was unable to compute the replica count: {text}"
             assert await story.condition("ScalingActive") == ("False", "FailedGetResourceMetric", about)
-            assert await story.told("FailedGetResourceMetric") == {text}
+            assert await story.messages("FailedGetResourceMetric") == {text}
             first = "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: "
-            assert await story.told("FailedComputeMetricsReplicas") == {first + text}
+            assert await story.messages("FailedComputeMetricsReplicas") == {first + text}
             story.install_metrics_server()
             assert await story.followed(30) == [1, 4]
             assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
@@ -180,7 +180,7 @@ def test_pods_that_are_not_ready_count_as_idle_when_scaling_up(play):
             await story.autoscale(maxReplicas=4)
             assert await story.followed(150) == [1]
             text = "failed to get cpu utilization: did not receive metrics for targeted pods (pods might be unready)"
-            assert await story.told("FailedGetResourceMetric") == {text}
+            assert await story.messages("FailedGetResourceMetric") == {text}
             assert await story.followed(90) == [1, 2]  # the first is ready and uses twice what it should
             assert await story.followed(120) == [2]  # the second is not: taken for idle, it makes the average right
             assert await story.followed(120) == [2, 4]
@@ -199,7 +199,7 @@ def test_autoscalers_of_the_same_pods_are_ambiguous(play):
             text = "pods by selector app=web are controlled by multiple HPAs: [default/other default/web]"
             assert await story.condition("ScalingActive") == ("False", "AmbiguousSelector", text)
             assert await story.condition("ScalingActive", "other") == ("False", "AmbiguousSelector", text)
-            assert await story.told("AmbiguousSelector") == {text}
+            assert await story.messages("AmbiguousSelector") == {text}
             await world.delete(HORIZONTAL_POD_AUTOSCALERS, "other")
             await world.wait(20)
             assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
@@ -216,7 +216,7 @@ def test_a_target_created_later(play):
             text = 'deployments.apps "web" not found'
             about = f"the HPA controller was unable to get the target's current scale: {text}"
             assert await story.condition("AbleToScale") == ("False", "FailedGetScale", about)
-            assert await story.told("FailedGetScale") == {text}
+            assert await story.messages("FailedGetScale") == {text}
             await story.deploy(cpu_total="100m")
             assert await story.followed(45) == [1, 2]
 

@@ -19,7 +19,7 @@ def test_managed_by(features: Features, expected: str | None, make_job: MakeJob)
 @pytest.mark.parametrize(
     ("features", "extra", "made", "terminating"),
     [
-        pytest.param(Features(), {}, 0, 1, id="told to wait"),
+        pytest.param(Features(), {}, 0, 1, id="waits"),
         pytest.param(Features(replacement=False), {}, 1, None, id="nobody reads it"),
         pytest.param(Features(replacement=False), {"podFailurePolicy": POLICY}, 0, None, id="a failure policy waits"),
     ],

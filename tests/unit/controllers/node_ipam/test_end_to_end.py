@@ -92,8 +92,8 @@ def test_the_range_of_a_deleted_node_is_reused(play):
             await world.wait(5)
             had = await given(world)
             (left,) = (name for name, cidrs in had.items() if not cidrs)
-            told = ("CIDRNotAvailable", f"Node {left} status is now: CIDRNotAvailable")
-            assert await world.events(left) == [told]
+            emitted = ("CIDRNotAvailable", f"Node {left} status is now: CIDRNotAvailable")
+            assert await world.events(left) == [emitted]
             (event,) = await world.items(EVENTS)
             assert (event["source"], event["type"]) == ({"component": "cidrAllocator"}, "Normal")
             gone = next(name for name in had if name != left)

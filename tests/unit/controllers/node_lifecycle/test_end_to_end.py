@@ -162,8 +162,8 @@ def test_taints_that_another_client_removes_from_a_silent_node_are_added_again(p
             await world.patch(NODES, name, {"spec": {"taints": []}})
             await world.wait(20)
             assert await tainted(world) == [name]
-            told = [text for reason, text in await world.events(name) if reason == "NodeNotReady"]
-            assert told == [f"Node {name} status is now: NodeNotReady"]
+            messages = [text for reason, text in await world.events(name) if reason == "NodeNotReady"]
+            assert messages == [f"Node {name} status is now: NodeNotReady"]
 
     play(life)
 

@@ -42,7 +42,7 @@ def attachment(claim: str, node: str = "node-1") -> str:
     return attachment_name(DRIVER, f"h-{claim}", node)
 
 
-async def told(world: World, node: str = "node-1") -> list[str]:
+async def reported(world: World, node: str = "node-1") -> list[str]:
     """The volumesAttached of a node."""
     return [volume["name"] for volume in (await world.get(NODES, node))["status"].get("volumesAttached", [])]
 

@@ -23,7 +23,7 @@ from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     attachment,
     bound,
     in_use,
-    told,
+    reported,
     unique,
     using,
 )
@@ -67,7 +67,7 @@ def test_a_volume_is_attached_and_detached_with_its_pod(play):
             await world.delete(PODS, "p")
             await world.wait(5)
             assert await world.gone(attachment("a"), ATTACHMENTS)
-            assert (await told(world), await in_use(world)) == ([], [])
+            assert (await reported(world), await in_use(world)) == ([], [])
 
     play(life)
 
@@ -104,9 +104,9 @@ def test_volumes_missing_in_the_node_status_are_written_again(play):
             await start(world, "p", using("a"))
             await world.wait(3)
             await world.client.patch(NODES, "", "node-1", {"status": {"volumesAttached": None}}, subresource="status")
-            assert await told(world) == []
+            assert await reported(world) == []
             await world.wait(3)
-            assert await told(world) == [unique("a")]
+            assert await reported(world) == [unique("a")]
 
     play(life)
 
@@ -124,7 +124,7 @@ def test_volumes_without_a_driver_are_attached_without_an_attachment(play):
         async with running(world):
             await start(world, "p", using("i", volumes=volumes))
             await world.wait(3)
-            assert await told(world) == [
+            assert await reported(world) == [
                 "kubernetes.io/fc/[3600]",
                 "kubernetes.io/fc/[500a 500b]:2",
                 "kubernetes.io/iscsi/10.0.0.1:3260:iqn.2001-04.com.example:x:3",
@@ -132,7 +132,7 @@ def test_volumes_without_a_driver_are_attached_without_an_attachment(play):
             assert await world.items(ATTACHMENTS) == []
             await world.delete(PODS, "p")
             await world.wait(5)
-            assert await told(world) == []
+            assert await reported(world) == []
 
     play(life)
 
@@ -152,7 +152,7 @@ def test_a_migrated_inline_volume_is_attached_by_its_driver(play):
             attached = {"status": {"attached": True}}
             await world.client.patch(ATTACHMENTS, "", name, attached, subresource="status")
             await world.wait(1)
-            assert await told(world) == [f"kubernetes.io/csi/{driver}^{handle}"]
+            assert await reported(world) == [f"kubernetes.io/csi/{driver}^{handle}"]
             text = f'AttachVolume.Attach succeeded for volume "{driver}-d" '
             assert ("SuccessfulAttachVolume", text) in await world.events("p")
             took = partial(metric, registry, "storage_operation_duration_seconds_count", operation_name="volume_attach")
@@ -171,7 +171,7 @@ def test_a_claim_that_is_bound_late_is_attached(play):
             await world.wait(3)
             await bound(world, "a")
             await world.wait(3)
-            assert await told(world) == [unique("a")]
+            assert await reported(world) == [unique("a")]
 
     play(life)
 
@@ -183,7 +183,7 @@ def test_volumes_of_drivers_without_attach_are_skipped(play):
         async with running(world):
             await start(world, "p", using("a"))
             await world.wait(3)
-            assert (await told(world), await world.items(ATTACHMENTS)) == ([], [])
+            assert (await reported(world), await world.items(ATTACHMENTS)) == ([], [])
 
     play(life)
 
@@ -199,7 +199,7 @@ def test_nodes_without_controller_managed_attach_are_skipped(play):
             managed = {"annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}}
             await world.patch(NODES, "own", {"metadata": managed})
             await world.wait(3)
-            assert await told(world, "own") == [unique("a")]
+            assert await reported(world, "own") == [unique("a")]
 
     play(life)
 
@@ -217,10 +217,13 @@ def test_a_single_node_volume_waits_until_it_is_detached(play):
             await world.wait(30)
             text = 'Multi-Attach error for volume "v-a" Volume is already used by pod(s) p'
             assert (await world.events("q")).count(("FailedAttachVolume", text)) == 1
-            assert await told(world, "node-2") == []
+            assert await reported(world, "node-2") == []
             await world.delete(PODS, "p")
             await world.wait(5)
-            assert (await told(world, "node-1"), await told(world, "node-2")) == ([], [unique("a")])
+            assert (await reported(world, "node-1"), await reported(world, "node-2")) == (
+                [],
+                [unique("a")],
+            )
 
     play(life)
 
@@ -232,10 +235,16 @@ def test_a_shared_volume_is_attached_to_several_nodes(play):
             await start(world, "p", using("a"))
             await start(world, "q", using("a", "node-2"))
             await world.wait(3)
-            assert (await told(world, "node-1"), await told(world, "node-2")) == ([unique("a")], [unique("a")])
+            assert (await reported(world, "node-1"), await reported(world, "node-2")) == (
+                [unique("a")],
+                [unique("a")],
+            )
             await world.delete(PODS, "p")
             await world.wait(5)
-            assert (await told(world, "node-1"), await told(world, "node-2")) == ([], [unique("a")])
+            assert (await reported(world, "node-1"), await reported(world, "node-2")) == (
+                [],
+                [unique("a")],
+            )
 
     play(life)
 
@@ -312,7 +321,7 @@ def test_a_recreated_node_gets_its_volumes_attached_status(play):
             del node["status"]
             await world.create(NODES, node)
             await world.wait(3)
-            assert await told(world) == [unique("a")]
+            assert await reported(world) == [unique("a")]
 
     play(life)
 
@@ -336,9 +345,9 @@ def test_the_next_manager_continues_from_the_attachments(play):
         async with running(world):
             await start(world, "r", using("half", "node-2"))
             await world.wait(5)
-            assert await told(world) == [unique("kept")]
+            assert await reported(world) == [unique("kept")]
             assert await world.gone(attachment("left"), ATTACHMENTS)
-            assert await told(world, "node-2") == [unique("half")]
+            assert await reported(world, "node-2") == [unique("half")]
             assert await world.get(ATTACHMENTS, attachment("kept")) == before
 
     play(life)
@@ -366,11 +375,11 @@ def test_volumes_stay_attached_while_a_pod_cannot_be_decoded(play):
         assert node["status"]["volumesAttached"]
         async with running(world):
             await world.wait(400)
-            assert await told(world) == [unique("a")]
+            assert await reported(world) == [unique("a")]
             assert await world.gone(attachment("b"), ATTACHMENTS)
             store.delete(PODS.gvr, "default", "p")
             await world.wait(100)
-            assert await told(world) == []
+            assert await reported(world) == []
             assert await world.gone(attachment("a"), ATTACHMENTS)
 
     play(life)
@@ -417,7 +426,7 @@ def test_an_attachment_deleted_by_another_client_is_recreated(play):
             assert await world.gone(attachment("a"), ATTACHMENTS)
             await world.wait(70)
             assert (await world.get(ATTACHMENTS, attachment("a")))["status"]["attached"] is True
-            assert await told(world) == [unique("a")]
+            assert await reported(world) == [unique("a")]
 
     play(life)
 
@@ -452,10 +461,10 @@ def test_a_failed_attacher_is_waited_for(play):
             await world.wait(3)
             text = 'AttachVolume.Attach failed for volume "v-a" : no such disk'
             assert ("FailedAttachVolume", text) in await world.events("p")
-            assert await told(world) == []
+            assert await reported(world) == []
             await say({"attached": True, "attachError": None})
             await world.wait(10)
-            assert await told(world) == ["kubernetes.io/csi/slow.example.com^h-a"]
+            assert await reported(world) == ["kubernetes.io/csi/slow.example.com^h-a"]
             failed = 'operation_name="volume_attach",status="fail-unknown",volume_plugin="kubernetes.io/csi:slow.exam'
             assert failed in metrics.expose().decode()
 
@@ -492,12 +501,12 @@ def test_lost_requests_are_retried(play, method):
         async with running(world, transport=Refusing(world.server.transport(), loses)):
             await start(world, "p", using("a"))
             await world.wait(10)
-            assert await told(world) == [unique("a")]
+            assert await reported(world) == [unique("a")]
             await world.delete(PODS, "p")
             await world.wait(20)
             assert left["n"] == 0
             assert await world.gone(attachment("a"), ATTACHMENTS)
-            assert await told(world) == []
+            assert await reported(world) == []
 
     play(life)
 
@@ -511,8 +520,8 @@ def test_a_volume_is_removed_from_the_node_status_before_it_is_detached(play):
             if request.method == "DELETE" and "volumeattachments" in request.path:
                 order.append("detach")
             if request.method == "PATCH" and request.path.endswith("/nodes/node-1/status"):
-                told_now = json.loads(request.body)["status"]["volumesAttached"]
-                order.append("told" if told_now else "told nothing")
+                reported_now = json.loads(request.body)["status"]["volumesAttached"]
+                order.append("reported" if reported_now else "not reported")
             return False
 
         async with running(world, transport=Refusing(world.server.transport(), note)):
@@ -520,7 +529,7 @@ def test_a_volume_is_removed_from_the_node_status_before_it_is_detached(play):
             await world.wait(3)
             await world.delete(PODS, "p")
             await world.wait(5)
-            assert order == ["told", "told nothing", "detach"]
+            assert order == ["reported", "not reported", "detach"]
 
     play(life)
 
@@ -594,12 +603,12 @@ def test_an_ephemeral_volume_of_another_pod_is_not_attached(play):
                 world, "p", using("", volumes=[{"name": "data", "ephemeral": {"volumeClaimTemplate": template}}])
             )
             await world.wait(3)
-            assert await told(world) == []
+            assert await reported(world) == []
             uid = (await world.get(PODS, "p"))["metadata"]["uid"]
             owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
             await world.patch(CLAIMS, "p-data", {"metadata": {"ownerReferences": [owner]}})
             await world.wait(3)
-            assert await told(world) == [unique("p-data")]
+            assert await reported(world) == [unique("p-data")]
 
     play(life)
 
@@ -640,12 +649,16 @@ def test_a_pod_with_a_volume_runs(play):
             node = await world.node_of("p")
             (made,) = await world.items(ATTACHMENTS)
             assert (made["spec"]["nodeName"], made["status"]["attached"]) == (node, True)
-            assert len(await told(world, node)) == 1
-            assert await told(world, node) == await in_use(world, node)
+            assert len(await reported(world, node)) == 1
+            assert await reported(world, node) == await in_use(world, node)
             assert (await world.status("p"))["phase"] == "Running"
             await world.delete(PODS, "p")
             await world.wait(10)
-            assert (await told(world, node), await in_use(world, node), await world.items(ATTACHMENTS)) == ([], [], [])
+            assert (await reported(world, node), await in_use(world, node), await world.items(ATTACHMENTS)) == (
+                [],
+                [],
+                [],
+            )
 
     play(life)
 
@@ -676,7 +689,7 @@ def test_nodes_end_with_the_volumes_of_their_pods_under_faults(play, seed):
             pods = await living(world)
             needed = {(unique(claim), node) for claim, node in pods.values()}
             for node in ("node-1", "node-2", "node-3"):
-                assert await told(world, node) == sorted(name for name, at in needed if at == node)
+                assert await reported(world, node) == sorted(name for name, at in needed if at == node)
             attached = {one["metadata"]["name"] for one in await world.items(ATTACHMENTS)}
             assert attached == {attachment(claim, node) for claim, node in pods.values()}
 

@@ -16,7 +16,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.world import World as At
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import AttachableVolume
 from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.persistentvolume_attach_detach.storage import bound, told, using
+from tests.unit.controllers.persistentvolume_attach_detach.storage import bound, reported, using
 from tests.unit.sandbox.nodes.world import NODES, PODS, World
 
 GOOD = """#!/bin/sh
@@ -166,7 +166,7 @@ def test_volumes_attached_before_a_driver_is_installed_are_detached_by_it(play, 
         configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
         async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
             await world.wait(15)
-            assert await told(world) == ["example.com/disk/d"]
+            assert await reported(world) == ["example.com/disk/d"]
             calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
 
             async def detached() -> bool:
@@ -200,7 +200,7 @@ def test_only_pods_that_can_use_a_new_driver_are_processed(play, tmp_path, monke
             install(tmp_path, "example.com/disk", GOOD)
 
             async def attached() -> bool:
-                return len(await told(world)) == 2
+                return len(await reported(world)) == 2
 
             await until(world, attached)
         assert set(looked) == {"bound", "own"}
@@ -220,7 +220,7 @@ def test_a_pod_with_a_volume_of_a_driver(play, tmp_path):
             await world.pod("p", using("", volumes=volumes))
 
             async def attached() -> bool:
-                return await told(world) == ["example.com/disk/d"]
+                return await reported(world) == ["example.com/disk/d"]
 
             await until(world, attached)
             node = await world.get(NODES, "node-1")

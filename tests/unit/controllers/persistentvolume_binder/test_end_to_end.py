@@ -150,8 +150,8 @@ def test_a_reserved_volume_is_kept_and_a_named_one_is_bound(play):
             await settled(world, "big", "a")
             await settled(world, "small", "b")
             assert await phase(world, CLAIMS, "late") == "Pending"
-            told = 'volume "big" already bound to a different claim.'
-            assert ("FailedBinding", told) in await world.events("late")
+            message = 'volume "big" already bound to a different claim.'
+            assert ("FailedBinding", message) in await world.events("late")
 
     play(life)
 

@@ -26,7 +26,7 @@ HERE = replace(CONFIG, enable_host_path_provisioning=True)
 ASKED = {"volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"}
 
 
-async def told(world: World, name: str = "c") -> set[tuple[str, str]]:
+async def events_of(world: World, name: str = "c") -> set[tuple[str, str]]:
     return {(reason, message) for reason, message in await world.events(name)}
 
 
@@ -40,7 +40,7 @@ def test_an_external_provisioner_is_requested_and_reported(play):
             await world.wait(5)
             annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
             assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "example.com/x")
-            ((reason, message),) = await told(world)
+            ((reason, message),) = await events_of(world)
             assert (reason, "'example.com/x'" in message) == ("ExternalProvisioning", True)
             annotations = (await world.get(CLAIMS, "m"))["metadata"]["annotations"]
             assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "ebs.csi.aws.com")
@@ -56,7 +56,7 @@ def test_without_dynamic_provisioning_no_provisioner_is_requested(play):
             await make_claim(world, "c")
             await world.wait(30)
             assert "annotations" not in (await world.get(CLAIMS, "c"))["metadata"]
-            assert await told(world) == set()
+            assert await events_of(world) == set()
 
     play(life)
 
@@ -96,7 +96,7 @@ def test_failed_provisioning_is_reported(play, provisioner, class_, claim, expec
         async with controllers(world, CONFIG, names=[NAME]):
             await make_claim(world, "c", **claim)
             await world.wait(5)
-            assert await told(world) == {("ProvisioningFailed", expected)}
+            assert await events_of(world) == {("ProvisioningFailed", expected)}
             assert await phase(world, CLAIMS, "c") == "Pending"
 
     play(life)
@@ -165,7 +165,7 @@ def test_a_directory_is_deleted_if_its_volume_cannot_be_created(play, root):
             await make_claim(world, "c")
             await world.wait(55)
             assert transport.refused >= 5
-            assert any("Deleting the volume." in message for _, message in await told(world))
+            assert any("Deleting the volume." in message for _, message in await events_of(world))
             assert len(list(root.iterdir())) <= 1  # the next try may be under way
 
     play(life)
@@ -180,7 +180,7 @@ def test_no_directory_is_created_for_a_block_volume(play, root):
             await world.wait(2)
             why = f"{HOST_PATH} does not support block volume provisioning"
             text = f'Failed to provision volume with StorageClass "gold": {why}'
-            assert ("ProvisioningFailed", text) in await told(world)
+            assert ("ProvisioningFailed", text) in await events_of(world)
             annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
             assert "volume.kubernetes.io/selected-node" not in annotations
             assert list(root.iterdir()) == []

@@ -50,7 +50,7 @@ async def end(world: World, phase_: str, message: str = "") -> None:
     await world.client.patch(PODS, "default", RECYCLER, status, subresource="status")
 
 
-async def told(world: World, reason: str, name: str = "v") -> list[str]:
+async def messages(world: World, reason: str, name: str = "v") -> list[str]:
     return [message for each, message in await world.events(name) if each == reason]
 
 
@@ -71,7 +71,7 @@ def test_a_recycled_volume_is_available_for_the_next_claim(play):
             await world.wait(20)
             assert await phase(world, VOLUMES, "v") == "Available"
             assert await world.gone(RECYCLER)
-            assert await told(world, "VolumeRecycled") == ["Volume recycled"]
+            assert await messages(world, "VolumeRecycled") == ["Volume recycled"]
             await make_claim(world, "next")
             await world.wait(20)
             assert await phase(world, CLAIMS, "next") == "Bound"
@@ -85,7 +85,7 @@ def test_a_recycler_runs_on_a_simulated_node(play):
             await make_volume(world, "v", **RECYCLE)
             await release(world)
             await world.wait(5)
-            assert "Recycler pod: Container started" in await told(world, "RecyclerPod")
+            assert "Recycler pod: Container started" in await messages(world, "RecyclerPod")
             await world.wait(20)
             assert await phase(world, VOLUMES, "v") == "Available"
 
@@ -103,7 +103,7 @@ def test_failed_recycling_is_retried(play, message, expected):
             await world.wait(1)
             text = f"Recycle failed: failed to recycle volume: {expected}"
             assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
-            assert await told(world, "VolumeFailedRecycle") == [text]
+            assert await messages(world, "VolumeFailedRecycle") == [text]
             await world.wait(30)
             await end(world, "Succeeded")
             await world.wait(20)
@@ -148,7 +148,7 @@ def test_a_volume_in_use_is_not_recycled(play):
             await make_volume(world, "v", **RECYCLE)
             await release(world)
             await world.wait(30)
-            assert (await told(world, "VolumeFailedRecycle"))[0] == "Volume is used by pods: default/user"
+            assert (await messages(world, "VolumeFailedRecycle"))[0] == "Volume is used by pods: default/user"
             assert await world.gone(RECYCLER)
             await world.delete(PODS, "user", grace_s=0)
             await world.wait(30)
@@ -199,7 +199,7 @@ def test_nothing_outside_tmp_is_deleted(play, path):
             await world.wait(60)
             text = f"host_path deleter only supports /tmp/.+ but received provided {path}"
             assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
-            assert await told(world, "VolumeFailedDelete") == [text]
+            assert await messages(world, "VolumeFailedDelete") == [text]
 
     play(life)
 
@@ -212,7 +212,7 @@ def test_a_volume_without_a_deleter_fails(play):
             await world.wait(5)
             assert await phase(world, VOLUMES, "v") == "Failed"
             text = 'error getting deleter volume plugin for volume "v": no deletable volume plugin matched'
-            assert await told(world, "VolumeFailedDelete") == [text]
+            assert await messages(world, "VolumeFailedDelete") == [text]
 
     play(life)
 

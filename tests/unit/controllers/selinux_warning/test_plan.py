@@ -161,17 +161,17 @@ def test_conflicts_are_added_and_removed():
     shared = SharedVolumes(lambda conflict, on: active.add(conflict) if on else active.discard(conflict))
     assert shared.add("v", "drv", "d/a", MOUNTS) == []
     assert shared.add("v", "drv", "d/a", MOUNTS) == []
-    told = shared.add("v", "drv", "d/b", Use(":::s9", "MountOption"))
-    assert told == [
+    warnings = shared.add("v", "drv", "d/b", Use(":::s9", "MountOption"))
+    assert warnings == [
         Conflict("SELinuxLabel", "d/b", ":::s9", "d/a", LABEL),
         Conflict("SELinuxLabel", "d/a", LABEL, "d/b", ":::s9"),
     ]
-    assert active == set(told)
+    assert active == set(warnings)
     assert shared.pods_of_driver("drv") == {"d/a", "d/b"}
     shared.add("w", "drv", "d/a", MOUNTS)
     assert len(shared.add("w", "drv", "d/b", Use(":::s9", "MountOption"))) == 2
     assert shared.add("v", "drv", "d/b", MOUNTS) == []
-    assert active == set(told)  # the other volume is shared still
+    assert active == set(warnings)  # the other volume is shared still
     shared.remove("d/b")
     shared.remove("d/b")
     assert (active, shared.pods_of_driver("drv")) == (set(), {"d/a"})

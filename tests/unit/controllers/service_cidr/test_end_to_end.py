@@ -157,8 +157,8 @@ def test_a_failed_write_of_the_status_is_reported(play):
         async with running(world, Refusing(world.server.transport(), refuses)):
             await add(world)
             await world.wait(5)
-            told = ("KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
-            assert set(await world.events("more")) == {told}
+            event = ("KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
+            assert set(await world.events("more")) == {event}
             down[0] = False
             await world.wait(30)
             assert await condition(world) == ("True", "")

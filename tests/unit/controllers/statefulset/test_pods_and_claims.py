@@ -29,7 +29,7 @@ async def claims(world: World) -> dict[str, list[str]]:
     }
 
 
-async def told(world: World, reason: str) -> list[str]:
+async def messages(world: World, reason: str) -> list[str]:
     return [text for found, text in await world.events("db") if found == reason]
 
 
@@ -52,7 +52,7 @@ def test_a_pod_waits_for_its_claims(play):
             assert await story.pods() == {}
             claim = "Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: not now"
             pod = "Create Pod db-0 in StatefulSet db failed error: failed to create PVC data-db-0: not now"
-            assert {claim, pod} <= set(await told(world, "FailedCreate"))
+            assert {claim, pod} <= set(await messages(world, "FailedCreate"))
             broken[0] = False
             await world.wait(120)
             assert set(await story.pods()) == {"db-0", "db-1"}
@@ -75,7 +75,9 @@ def test_a_pending_pod_gets_its_deleted_claim_again(play):
             await world.patch(PODS, "db-0", {"metadata": {"labels": {"any": "change"}}})
             await world.wait(5)
             assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
-            assert "Create Claim data-db-0 Pod db-0 in StatefulSet db success" in await told(world, "SuccessfulCreate")
+            assert "Create Claim data-db-0 Pod db-0 in StatefulSet db success" in await messages(
+                world, "SuccessfulCreate"
+            )
 
     play(life, alone=True)
 
@@ -92,7 +94,7 @@ def test_a_pod_is_not_recreated_with_a_terminating_claim(play):
             await world.wait(30)
             assert await story.pods() == {}
             text = "Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
-            assert text in await told(world, "FailedCreate")
+            assert text in await messages(world, "FailedCreate")
             await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
             await world.wait(120)
             assert list(await story.pods()) == ["db-0"]
@@ -142,7 +144,7 @@ def test_a_claim_of_another_controller_is_reported_and_not_changed(play):
             await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1, persistentVolumeClaimRetentionPolicy=policy)
             await world.wait(30)
             assert await claims(world) == {"data-db-0": ["ConfigMap/x"]}
-            assert await told(world, "ConflictingController")
+            assert await messages(world, "ConflictingController")
             assert list(await story.pods()) == ["db-0"]
 
     play(life)
@@ -159,7 +161,7 @@ def test_failed_writes_of_owners_are_reported(play):
             await story.patch({"persistentVolumeClaimRetentionPolicy": policy})
             await world.wait(30)
             text = "could not update claim data-db-0 for delete policy ownerRefs: not now"
-            assert any(text in one for one in await told(world, "FailedUpdate"))
+            assert any(text in one for one in await messages(world, "FailedUpdate"))
             broken[0] = False
             await world.wait(120)
             assert await claims(world) == {"data-db-0": ["StatefulSet/db"]}
@@ -176,7 +178,7 @@ def test_a_pod_without_its_name_label_is_corrected(play):
             await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
             await world.wait(10)
             assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
-            assert "Update Pod db-0 in StatefulSet db successful" in await told(world, "SuccessfulUpdate")
+            assert "Update Pod db-0 in StatefulSet db successful" in await messages(world, "SuccessfulUpdate")
 
     play(life)
 
@@ -190,7 +192,7 @@ def test_a_failed_correction_of_a_pod_is_reported(play):
             await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
             await world.wait(10)
             text = "Update Pod db-0 in StatefulSet db failed error: not now"
-            assert text in await told(world, "FailedUpdate")
+            assert text in await messages(world, "FailedUpdate")
             broken[0] = False
             await world.wait(120)
             assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
@@ -205,11 +207,11 @@ def test_a_failed_creation_is_reported_and_a_pod_of_another_owner_is_waited_for(
         async with story.running(transport=refusing(world, "POST", "pods", broken)):
             await story.make(replicas=2)
             await world.wait(10)
-            assert "Create Pod db-0 in StatefulSet db failed error: not now" in await told(world, "FailedCreate")
+            assert "Create Pod db-0 in StatefulSet db failed error: not now" in await messages(world, "FailedCreate")
             broken[0] = False
             await world.wait(120)
             assert (await story.status())["replicas"] == 1
-            assert not any("db-1" in text for text in await told(world, "FailedCreate"))
+            assert not any("db-1" in text for text in await messages(world, "FailedCreate"))
             await world.delete(PODS, "db-1")
             await world.wait(400)
             assert (await story.status())["availableReplicas"] == 2
@@ -334,7 +336,7 @@ def test_a_pod_with_a_similar_name_does_not_get_the_identity_of_an_ordinal(play)
             await world.wait(30)
             assert POD_NAME not in (await world.get(PODS, "db-01"))["metadata"]["labels"]
             text = 'Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found'
-            assert text in await told(world, "FailedUpdate")
+            assert text in await messages(world, "FailedUpdate")
             await world.delete(PODS, "db-01", grace_s=0)
             await world.wait(120)
             assert set(await story.pods()) == {"db-0", "db-1"}

@@ -125,9 +125,13 @@ def test_former_stored_versions_are_removed_from_the_definition(play):
             await world.wait(5)
             assert await conditions(world) == DONE
             status = (await world.get(CRDS, "widgets.example.com"))["status"]
-            (told,) = (one for one in status["conditions"] if one["type"] == "StorageMigrating")
+            (found,) = (one for one in status["conditions"] if one["type"] == "StorageMigrating")
             text = "The migration has succeeded and the stored versions have been updated"
-            assert (told["status"], told["reason"], told["message"]) == ("False", "MigrationSucceeded", text)
+            assert (found["status"], found["reason"], found["message"]) == (
+                "False",
+                "MigrationSucceeded",
+                text,
+            )
             assert status["storedVersions"] == ["v1"]
             assert (await world.get(WIDGETS, "w"))["spec"] == {"any": "thing"}
 

@@ -36,14 +36,14 @@ def tolerated(key: str, seconds: int) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("later", "gone", "told"),
+    ("later", "gone", "event_messages"),
     [
         pytest.param(["a", "strange"], True, ["Cancelling", "Marking"], id="one that is not tolerated"),
         pytest.param(["a", "short"], False, [], id="one that is tolerated for a shorter time"),
         pytest.param([], False, ["Cancelling"], id="no taint any longer"),
     ],
 )
-def test_taints_that_change_during_a_pending_eviction(play, later, gone, told):
+def test_taints_that_change_during_a_pending_eviction(play, later, gone, event_messages):
     async def life(world: World) -> None:
         tolerations = [tolerated("a", 300), tolerated("short", 5)]
         await world.pod("p", {"tolerations": tolerations, "terminationGracePeriodSeconds": 1})
@@ -56,7 +56,7 @@ def test_taints_that_change_during_a_pending_eviction(play, later, gone, told):
                 await world.wait(20)
             assert await world.gone("p") == gone
             messages = [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"]
-            assert [text.split()[0] for text in messages] == told
+            assert [text.split()[0] for text in messages] == event_messages
 
     play(life)
 
@@ -84,7 +84,7 @@ class Story:
                 return second
         return None
 
-    async def told(self) -> list[str]:
+    async def event_messages(self) -> list[str]:
         await self.world.wait(5)
         return [text for reason, text in await self.world.events("p") if reason == "TaintManagerEviction"]
 
@@ -109,7 +109,7 @@ def test_a_pod_without_tolerations_is_evicted_at_once(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(5) == 0
-        assert await story.told() == [MARKED]
+        assert await story.event_messages() == [MARKED]
 
     run(play, tell)
 
@@ -131,7 +131,7 @@ def test_a_toleration_without_seconds_is_unlimited(play):
     async def tell(story: Story) -> None:
         await story.taint("k")
         assert await story.left(600) is None
-        assert await story.told() == []
+        assert await story.event_messages() == []
 
     run(play, tell, tolerating(None))
 
@@ -150,10 +150,10 @@ def test_removing_a_taint_cancels_the_eviction_and_a_new_one_restarts_it(play):
         assert await story.left(50) is None
         await story.taint()
         assert await story.left(100) is None
-        assert await story.told() == [CANCELLED]
+        assert await story.event_messages() == [CANCELLED]
         await story.taint("k")
         assert await story.left(100) in (59, 60)
-        assert sorted(await story.told()) == [CANCELLED, MARKED]
+        assert sorted(await story.event_messages()) == [CANCELLED, MARKED]
 
     run(play, tell, tolerating(60))
 
@@ -203,7 +203,7 @@ def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(play):
         tolerations = (await story.world.get(PODS, "p"))["spec"]["tolerations"]
         changed = [tolerating(None) if each["key"] == "k" else each for each in tolerations]
         await story.world.patch(PODS, "p", {"spec": {"tolerations": changed}})
-        assert await story.told() == [CANCELLED]
+        assert await story.event_messages() == [CANCELLED]
         assert await story.left(100) is None
 
     run(play, tell, tolerating(60))
@@ -214,7 +214,7 @@ def test_deleting_the_pod_cancels_its_eviction(play):
         await story.taint("k")
         assert await story.left(20) is None
         await story.world.delete(PODS, "p", grace_s=0)
-        assert await story.told() == [CANCELLED]
+        assert await story.event_messages() == [CANCELLED]
 
     run(play, tell, tolerating(60))
 
@@ -248,7 +248,7 @@ def test_a_recreated_pod_has_its_own_toleration_time(play):
         await story.world.delete(PODS, "p", grace_s=0)
         await story.world.pod("p", {"nodeName": story.node, "tolerations": [tolerating(60)]})
         assert await story.left(100) in (59, 60)
-        assert sorted(await story.told()) == [CANCELLED, MARKED]
+        assert sorted(await story.event_messages()) == [CANCELLED, MARKED]
 
     run(play, tell, tolerating(60))
 

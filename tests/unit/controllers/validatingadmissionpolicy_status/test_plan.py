@@ -115,7 +115,7 @@ def declared(name: str, **properties: dict[str, Any]) -> Declared:
 SIZED = declared("Pod0", size={"type": "integer"}, spec={"type": "object", "properties": {"x": {"type": "string"}}})
 
 
-def told(one: ValidatingAdmissionPolicy, params: Declared | None = None, **kinds_of: Declared) -> dict[str, str]:
+def warnings_of(one: ValidatingAdmissionPolicy, params: Declared | None = None, **kinds_of: Declared) -> dict[str, str]:
     known = {POD: SIZED, **{Kind("apps", "v1", name): found for name, found in kinds_of.items()}}
     has = one.spec.param_kind is not None
     steps = list(plan.plan(one, known, params=has, declared_params=params))
@@ -134,44 +134,44 @@ UNDEFINED = "/v1, Kind=Pod: ERROR: <input>:1:7: undefined field 'nope'\n | objec
 
 def test_correct_expressions_have_no_warnings() -> None:
     texts = ("object.size > 1", "object.spec.x == 'a'", "oldObject == null", "request.name == object.metadata.name")
-    assert told(validating(*texts)) == {}
+    assert warnings_of(validating(*texts)) == {}
 
 
 def test_warnings_have_the_path_of_the_expression() -> None:
-    found = told(policy(validations=[{"expression": "true"}, {"expression": "object.nope == 1"}]))
+    found = warnings_of(policy(validations=[{"expression": "true"}, {"expression": "object.nope == 1"}]))
     assert found == {"spec.validations[1].expression": UNDEFINED}
 
 
 def test_message_expressions_are_checked() -> None:
-    found = told(policy(validations=[{"expression": "true", "messageExpression": "object.size + 'x'"}]))
+    found = warnings_of(policy(validations=[{"expression": "true", "messageExpression": "object.size + 'x'"}]))
     (text,) = found.values()
     assert [*found] == ["spec.validations[0].messageExpression"]
     assert "found no matching overload for '_+_' applied to '(int, string)'" in text
 
 
 def test_each_kind_has_its_warning() -> None:
-    (text,) = told(validating("object.nope == 1"), Other=declared("Other0")).values()
+    (text,) = warnings_of(validating("object.nope == 1"), Other=declared("Other0")).values()
     assert text == UNDEFINED + "\n" + UNDEFINED.replace("/v1, Kind=Pod", "apps/v1, Kind=Other")
 
 
 def test_variables_have_the_types_of_their_expressions() -> None:
     variables = {"size": "object.size", "twice": "variables.size * 2", "bad": "object.nope", "spec": "object.spec"}
     right = ("variables.twice > 1", "variables.bad.anything == 1", "variables.spec.anything == 1")
-    assert told(validating(*right, variables=variables)) == {}
-    (text,) = told(validating("variables.twice == 'x'", variables=variables)).values()
+    assert warnings_of(validating(*right, variables=variables)) == {}
+    (text,) = warnings_of(validating("variables.twice == 'x'", variables=variables)).values()
     assert "applied to '(int, string)'" in text
 
 
 def test_parameters_without_a_schema_may_be_anything() -> None:
     one = validating("params.data.x == 1", params={"apiVersion": "v1", "kind": "ConfigMap"})
-    assert told(one) == {}
+    assert warnings_of(one) == {}
     data = {"type": "object", "additionalProperties": {"type": "string"}}
-    (text,) = told(one, declared("ConfigMap1", data=data)).values()
+    (text,) = warnings_of(one, declared("ConfigMap1", data=data)).values()
     assert "applied to '(string, int)'" in text
 
 
 def test_params_without_a_param_kind() -> None:
-    (text,) = told(validating("params.x == 1")).values()
+    (text,) = warnings_of(validating("params.x == 1")).values()
     assert "undeclared reference to 'params'" in text
 
 

@@ -116,10 +116,10 @@ def test_type_of_an_expression(text: str, kind: str) -> None:
 def test_errors_and_their_positions(text: str, problems: list[tuple[int, str]]) -> None:
     with pytest.raises(cel.CelTypeError) as raised:
         checked(text)
-    told = [
+    lines = [
         f"ERROR: <input>:1:{column}: {message}\n | {text}\n | {'.' * (column - 1)}^" for column, message in problems
     ]
-    assert str(raised.value) == "\n".join(told)
+    assert str(raised.value) == "\n".join(lines)
 
 
 def test_every_node_has_its_type() -> None:

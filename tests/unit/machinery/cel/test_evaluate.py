@@ -252,17 +252,17 @@ def test_errors(text: str, message: str) -> None:
 def test_syntax_errors(text: str, message: list[tuple[str, str]]) -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program(text)
-    told = [line.removeprefix("ERROR: <input>:") for line in str(failure.value).split("\n") if "ERROR" in line]
-    assert told == [f"{place}: {problem}" for place, problem in message]
+    reported = [line.removeprefix("ERROR: <input>:") for line in str(failure.value).split("\n") if "ERROR" in line]
+    assert reported == [f"{place}: {problem}" for place, problem in message]
 
 
 @pytest.mark.parametrize("text", ["#" * 50000, f"[{'1 2, ' * 15000}]", '"\n' * 40000])
 def test_at_most_100_syntax_errors_are_reported(text: str) -> None:
     with pytest.raises(CelSyntaxError) as failure:
         Program(text)
-    told = [line for line in str(failure.value).split("\n") if line.startswith("ERROR")]
-    assert len(told) == 101
-    assert told[-1].endswith("Syntax error: More than 100 syntax errors")
+    reported = [line for line in str(failure.value).split("\n") if line.startswith("ERROR")]
+    assert len(reported) == 101
+    assert reported[-1].endswith("Syntax error: More than 100 syntax errors")
     assert len(str(failure.value)) < 50_000  # lines that are as long as that are not shown
 
 

@@ -150,9 +150,9 @@ def test_attachments_to_other_nodes_do_not_count(play):
         await attachable(world)
         await world.pod("p", using("a"))
         await world.wait(1)
-        told = {"status": {"volumesAttached": [{"name": f"kubernetes.io/csi/{DISK}^h-a", "devicePath": ""}]}}
+        node_status = {"status": {"volumesAttached": [{"name": f"kubernetes.io/csi/{DISK}^h-a", "devicePath": ""}]}}
         for node, phase in (("node-2", "Pending"), ("node-1", "Running")):
-            await world.client.patch(NODES, "", node, told, subresource="status")
+            await world.client.patch(NODES, "", node, node_status, subresource="status")
             await world.wait(1)
             assert (await world.status("p"))["phase"] == phase
 

@@ -80,7 +80,7 @@ async def press(world: World, what: str | None) -> None:
     await world.patch(NODES, "node-1", {"metadata": {"annotations": {PRESSURE: what}}})
 
 
-async def told(world: World) -> list[tuple[str, str]]:
+async def memory_pressure(world: World) -> list[tuple[str, str]]:
     conditions = (await world.get(NODES, "node-1"))["status"]["conditions"]
     return [(c["status"], c["reason"]) for c in conditions if c["type"] == "MemoryPressure"]
 
@@ -101,11 +101,11 @@ def test_a_node_evicts_pods_while_memory_is_short(play):
         assert (target["status"], target["reason"], target["message"]) == ("True", "TerminationByKubelet", text)
         assert ("Evicted", text) in await world.events("greedy")
         assert ("EvictionThresholdMet", "Attempting to reclaim memory") in await world.events("node-1")
-        assert await told(world) == [("True", "KubeletHasInsufficientMemory")]
+        assert await memory_pressure(world) == [("True", "KubeletHasInsufficientMemory")]
         assert (await world.status("modest"))["phase"] == "Running"
         await press(world, None)
         await world.wait(30)
-        assert await told(world) == [("False", "KubeletHasSufficientMemory")]
+        assert await memory_pressure(world) == [("False", "KubeletHasSufficientMemory")]
         assert (await world.status("modest"))["phase"] == "Running"
         events = [e for e in await world.items(resource("events")) if e["involvedObject"]["name"] == "node-1"]
         counts = {each["reason"]: each["count"] for each in events}

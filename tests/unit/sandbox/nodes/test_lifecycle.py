@@ -272,9 +272,9 @@ def test_a_pod_that_exceeds_its_deadline_fails(play):
         status = await world.status("a")
         assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
         assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
-        told = await world.events("a")
-        assert ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline") in told
-        assert ("Killing", "Stopping container c") in told
+        emitted = await world.events("a")
+        assert ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline") in emitted
+        assert ("Killing", "Stopping container c") in emitted
 
     play(run)
 
@@ -478,9 +478,9 @@ def test_events_of_kubelets(play):
     async def run(world: World) -> None:
         await world.pod("a", exit_code="1")
         await world.wait(5)
-        told = await world.events("a")
-        assert ("Started", "Container started") in told
-        assert [reason for reason, _ in told].count("BackOff") == 1
+        emitted = await world.events("a")
+        assert ("Started", "Container started") in emitted
+        assert [reason for reason, _ in emitted].count("BackOff") == 1
 
     play(run)
 
@@ -498,13 +498,13 @@ def test_images_are_pulled_once_and_listed_by_the_node(play):
         assert ("Pulled", text) in await world.events("b")
         await world.wait(11)
         status = (await world.get(NODES, "node-1"))["status"]
-        (told,) = status["images"]
+        (emitted,) = status["images"]
         assert {
             parse_time(each["lastHeartbeatTime"]) > EPOCH + timedelta(seconds=5) for each in status["conditions"]
         } == {True}
-        assert told["names"][1] == image
-        assert told["names"][0].startswith("registry.example.com/app@sha256:")
-        assert any(f"Image size: {told['sizeBytes']} bytes." in message for _, message in await world.events("a"))
+        assert emitted["names"][1] == image
+        assert emitted["names"][0].startswith("registry.example.com/app@sha256:")
+        assert any(f"Image size: {emitted['sizeBytes']} bytes." in message for _, message in await world.events("a"))
 
     play(run, 1, heartbeat_s=10)
 
@@ -555,9 +555,9 @@ def test_a_pod_is_resized_in_place(play):
         assert container["allocatedResources"] == container["resources"]["requests"] == {"cpu": "3"}
         assert (container["restartCount"], status["allocatedResources"]) == (0, {"cpu": "3"})
         text = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2}'
-        told = await world.events("a")
-        assert ("ResizeStarted", f"Pod resize started: {text}") in told
-        assert ("ResizeCompleted", f"Pod resize completed: {text}") in told
+        emitted = await world.events("a")
+        assert ("ResizeStarted", f"Pod resize started: {text}") in emitted
+        assert ("ResizeCompleted", f"Pod resize completed: {text}") in emitted
 
     play(run)
 
@@ -668,8 +668,8 @@ def test_events_of_nodes(play):
         await world.wait(1)
         await world.patch(NODES, "node-1", {"spec": {"unschedulable": None}})
         await world.wait(1)
-        told = [event for event in await world.items(resource("events")) if event["involvedObject"]["kind"] == "Node"]
-        assert [event["reason"] for event in told] == [
+        found = [event for event in await world.items(resource("events")) if event["involvedObject"]["kind"] == "Node"]
+        assert [event["reason"] for event in found] == [
             "Starting",
             "NodeHasSufficientMemory",
             "NodeHasNoDiskPressure",
@@ -678,8 +678,8 @@ def test_events_of_nodes(play):
             "NodeNotSchedulable",
             "NodeSchedulable",
         ]
-        assert told[0]["involvedObject"] == {"kind": "Node", "name": "node-1", "uid": "node-1"}
-        assert told[4]["message"] == "Node node-1 status is now: NodeReady"
+        assert found[0]["involvedObject"] == {"kind": "Node", "name": "node-1", "uid": "node-1"}
+        assert found[4]["message"] == "Node node-1 status is now: NodeReady"
 
     play(run, 1)
 
@@ -762,8 +762,8 @@ def test_an_annotation_that_becomes_invalid_is_reported_once(play):
             await world.patch(PODS, "a", {"metadata": {"annotations": {f"sandbox.kcm.dev/{name}": value}}})
             await world.wait()
         assert (await world.status("a"))["phase"] == "Running"
-        told = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
-        assert [text.rpartition(" ")[2] for text in told] == ['"later"', '"now"']
+        emitted = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
+        assert [text.rpartition(" ")[2] for text in emitted] == ['"later"', '"now"']
 
     play(run)
 
@@ -978,7 +978,7 @@ def test_an_image_that_cannot_be_pulled_backs_off(play):
         back = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nginx": ErrImagePull: no such host'}
         assert waiting(await world.status("b")) == back
         assert (await world.status("c"))["phase"] == "Running"
-        told = await world.events("b")
+        emitted = await world.events("b")
         for event in (
             ("Pulling", 'Pulling image "nginx"'),
             ("Failed", 'Failed to pull image "nginx": no such host'),
@@ -986,7 +986,7 @@ def test_an_image_that_cannot_be_pulled_backs_off(play):
             ("BackOff", 'Back-off pulling image "nginx"'),
             ("Failed", "Error: ImagePullBackOff"),
         ):
-            assert event in told
+            assert event in emitted
         await world.wait(6)
         assert waiting(await world.status("b"))["reason"] == "ErrImagePull"
         await world.wait(2)
@@ -1010,8 +1010,8 @@ def test_an_image_that_is_never_pulled(play):
         assert "Pulled" in reasons and "Pulling" not in reasons
         message = 'Container image "broken:1" is not present with pull policy of Never'
         assert waiting(await world.status("b")) == {"reason": "ErrImageNeverPull", "message": message}
-        told = await world.events("b")
-        assert ("ErrImageNeverPull", message) in told and ("Failed", "Error: ErrImageNeverPull") in told
+        emitted = await world.events("b")
+        assert ("ErrImageNeverPull", message) in emitted and ("Failed", "Error: ErrImageNeverPull") in emitted
 
     play(run, 1)
 
@@ -1235,17 +1235,17 @@ def test_failed_probes_are_reported(play):
         simulated = {"containers": [{"name": "c", "image": "x", "readinessProbe": {"tcpSocket": {"port": 1}}}]}
         await world.pod("d", simulated, failing_probes="readiness")
 
-        async def told(name: str) -> list[str]:
+        async def emitted(name: str) -> list[str]:
             return [message for reason, message in await world.events(name) if reason == "Unhealthy"]
 
         await world.wait(2)
-        assert await told("a") == []
-        assert await told("b") == ['Startup probe failed: command timed out: "sleep 5" timed out after 2s']
-        assert await told("d") == ["Readiness probe failed: simulated failure"]
+        assert await emitted("a") == []
+        assert await emitted("b") == ['Startup probe failed: command timed out: "sleep 5" timed out after 2s']
+        assert await emitted("d") == ["Readiness probe failed: simulated failure"]
         await world.wait(2)
-        assert await told("a") == ["Readiness probe failed: not yet\n"]
+        assert await emitted("a") == ["Readiness probe failed: not yet\n"]
         await world.wait(20)
-        assert await told("c") == ["Liveness probe failed: cat: /tmp/h: No such file or directory\n"]
+        assert await emitted("c") == ["Liveness probe failed: cat: /tmp/h: No such file or directory\n"]
 
     play(run, 1)
 

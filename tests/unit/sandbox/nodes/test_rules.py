@@ -37,8 +37,8 @@ def pod(labels: dict[str, str], **annotations: str) -> SimulatedPod:
 class World:
     def __init__(self, *given: Rule) -> None:
         self.informer = Informer()
-        self.told: list[str] = []
-        self.rules = Rules(self.informer, self.told.append, given)  # type: ignore[arg-type]
+        self.queued: list[str] = []
+        self.rules = Rules(self.informer, self.queued.append, given)  # type: ignore[arg-type]
 
     def of(self, found: SimulatedPod) -> dict[str, str]:
         return {key.removeprefix("sandbox.kcm.dev/"): value for key, value in self.rules.annotations(found).items()}
@@ -66,13 +66,13 @@ def test_pods_follow_changed_and_deleted_rules() -> None:
     first = rule("a", cpu="1")
     world.informer.add(first)
     world.informer.update(first, rule("a", cpu="1"))
-    assert world.told == ["ns"]
+    assert world.queued == ["ns"]
     world.informer.update(first, rule("a", cpu="2"))
     world.informer.update(first, rule("a", marked="no", cpu="2"))
     world.informer.add(rule("b", "kube-system"))
     world.informer.delete(rule("b", "kube-system"))
     world.informer.delete(rule("b", "kube-system"))
-    assert world.told == ["ns", "ns", "ns", "", ""]
+    assert world.queued == ["ns", "ns", "ns", "", ""]
     assert world.of(pod({})) == {}
 
 

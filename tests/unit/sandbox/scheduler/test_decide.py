@@ -282,8 +282,8 @@ class TestSpread:
         state = state_of(*nodes, pods={"a": [pod("o", {"app": "a"})]})
         info = pod("p", {"app": "a"}, topologySpreadConstraints=spread())
         assert placed(info, state).startswith("0/2 nodes are available")
-        told = pod("p", {"app": "a"}, topologySpreadConstraints=spread(nodeTaintsPolicy="Honor"))
-        assert placed(told, state) == "a"
+        honoring = pod("p", {"app": "a"}, topologySpreadConstraints=spread(nodeTaintsPolicy="Honor"))
+        assert placed(honoring, state) == "a"
 
     def test_soft_constraints_only_prefer(self):
         soft = spread("ScheduleAnyway")

@@ -13,7 +13,7 @@ POD = EventRef("v1", "Pod", "default", "p", "u", "7")
 NOTICE = Notice(POD, "Warning", "FailedScheduling", "no")
 
 
-async def told(world: World) -> list[dict[str, Any]]:
+async def emitted(world: World) -> list[dict[str, Any]]:
     return await world.items(EVENTS)
 
 
@@ -34,7 +34,7 @@ def test_the_first_is_written_and_the_second_makes_it_a_series(play):
     async def test(world, recorder):
         recorder.emit(NOTICE, "Scheduling")
         await world.wait(1)
-        (event,) = await told(world)
+        (event,) = await emitted(world)
         assert (event["note"], event["action"], event["reportingController"]) == (
             "no",
             "Scheduling",
@@ -45,7 +45,7 @@ def test_the_first_is_written_and_the_second_makes_it_a_series(play):
         for _ in range(3):
             recorder.emit(NOTICE, "Scheduling")
             await world.wait(1)
-        (event,) = await told(world)
+        (event,) = await emitted(world)
         assert event["series"]["count"] == 2
 
     recording(play, test)
@@ -58,7 +58,7 @@ def test_a_changed_object_starts_another_series(play):
             Notice(EventRef("v1", "Pod", "default", "p", "u", "8"), "Warning", "FailedScheduling", "no"), "Scheduling"
         )
         await world.wait(1)
-        assert len(await told(world)) == 2
+        assert len(await emitted(world)) == 2
 
     recording(play, test)
 
@@ -68,11 +68,11 @@ def test_the_count_is_written_when_the_series_ends(play):
         for _ in range(5):
             recorder.emit(NOTICE, "Scheduling")
         await world.wait(2 * FINISHED_S + 1)
-        (event,) = await told(world)
+        (event,) = await emitted(world)
         assert event["series"]["count"] == 5
         recorder.emit(NOTICE, "Scheduling")
         await world.wait(1)
-        assert len(await told(world)) == 2
+        assert len(await emitted(world)) == 2
 
     recording(play, test)
 
@@ -82,12 +82,12 @@ def test_a_deleted_event_of_a_series_is_created_again(play):
         recorder.emit(NOTICE, "Scheduling")
         recorder.emit(NOTICE, "Scheduling")
         await world.wait(1)
-        (event,) = await told(world)
+        (event,) = await emitted(world)
         await world.delete(EVENTS, event["metadata"]["name"])
         for _ in range(int(REFRESH_S / 60) + 1):
             recorder.emit(NOTICE, "Scheduling")
             await world.wait(60)
-        (event,) = await told(world)
+        (event,) = await emitted(world)
         assert event["series"]["count"] > 20
 
     recording(play, test)
@@ -100,8 +100,8 @@ def test_too_many_at_once_are_dropped(play):
                 Notice(EventRef("v1", "Pod", "default", f"p{number}", "u"), "Normal", "Scheduled", ""), "Binding"
             )
         await world.wait(1)
-        assert BURST + QPS - 2 <= len(await told(world)) <= BURST + QPS + 2
+        assert BURST + QPS - 2 <= len(await emitted(world)) <= BURST + QPS + 2
         await world.wait(WAITING / QPS)
-        assert len(await told(world)) == WAITING
+        assert len(await emitted(world)) == WAITING
 
     recording(play, test)

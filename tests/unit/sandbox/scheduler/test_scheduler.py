@@ -281,10 +281,10 @@ def test_pods_are_not_retried_after_changes_that_cannot_help(play):
     async def run(world: World) -> None:
         await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
         await world.wait(5)
-        told = await world.events("a")
+        emitted = await world.events("a")
         await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "hdd"}}})
         await world.wait(30)
-        assert await world.events("a") == told
+        assert await world.events("a") == emitted
         await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "ssd"}}})
         await world.wait(1)
         assert await world.node_of("a") == "node-1"

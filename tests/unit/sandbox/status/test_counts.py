@@ -71,7 +71,7 @@ def test_events_are_ordered_by_their_last_update(store: Store, counts: Counts) -
         store.create(EVENTS, "default", name, event(name, reason=name))
     store.update(EVENTS, "default", "a", event("a\n again", reason="a"))
     store.delete(EVENTS, "default", "b")
-    assert [(told.message, told.count) for told in counts.events] == [("b", 1), ("c", 1), ("a again", 1)]
+    assert [(one.message, one.count) for one in counts.events] == [("b", 1), ("c", 1), ("a again", 1)]
     assert counts.events[0].about == "pod/p"
 
 
@@ -81,7 +81,7 @@ def test_events_of_many_pods_are_aggregated(store: Store, counts: Counts) -> Non
     store.create(EVENTS, "default", "other", event("to node-1", "db-0", "Scheduled"))
     store.create(EVENTS, "default", "again", event("to node-2", "db-0", "Scheduled"))
     store.update(EVENTS, "default", "web-0", event("to node-0 after all", "web-5d-0", "Scheduled"))
-    assert [(told.about, told.count, told.message) for told in counts.events] == [
+    assert [(one.about, one.count, one.message) for one in counts.events] == [
         ("pod/db-0", 2, "to node-2"),
         ("pod/web-5d-…", 3, "to node-0 after all"),
     ]
@@ -90,7 +90,7 @@ def test_events_of_many_pods_are_aggregated(store: Store, counts: Counts) -> Non
 def test_few_events_are_kept(store: Store, counts: Counts) -> None:
     for number in range(3 * KEPT_EVENTS):
         store.create(EVENTS, "default", f"e{number}", event(str(number), reason=f"R{number}"))
-    assert [told.message for told in counts.events] == [str(n) for n in range(2 * KEPT_EVENTS, 3 * KEPT_EVENTS)]
+    assert [one.message for one in counts.events] == [str(n) for n in range(2 * KEPT_EVENTS, 3 * KEPT_EVENTS)]
 
 
 @pytest.mark.parametrize("status", [None, {"phase": None}, {"conditions": None}])

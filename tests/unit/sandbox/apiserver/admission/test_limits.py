@@ -40,7 +40,7 @@ def using(requests: Tree | None = None, limits: Tree | None = None, **spec: Any)
             using({"cpu": "500m"}),
             {"requests": {"cpu": "500m"}, "limits": {"cpu": "2"}},
             "LimitRanger plugin set: cpu limit for container c",
-            id="what is told stays",
+            id="what is set stays",
         ),
         pytest.param(
             {"max": {"cpu": "2"}},

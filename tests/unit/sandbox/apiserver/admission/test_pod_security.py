@@ -24,7 +24,7 @@ def with_context(**context: Any) -> Tree:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "problems"),
     [
         pytest.param(pod(), [], id="plain"),
         pytest.param(
@@ -65,12 +65,12 @@ def with_context(**context: Any) -> Tree:
         ),
     ],
 )
-def test_baseline(made: Tree, told: list[str]) -> None:
-    assert [str(each) for each in evaluate(LevelVersion("baseline", 36), made["metadata"], made["spec"])] == told
+def test_baseline(made: Tree, problems: list[str]) -> None:
+    assert [str(each) for each in evaluate(LevelVersion("baseline", 36), made["metadata"], made["spec"])] == problems
 
 
 @pytest.mark.parametrize(
-    ("context", "told"),
+    ("context", "problems"),
     [
         pytest.param(GOOD, [], id="good"),
         pytest.param(
@@ -83,14 +83,14 @@ def test_baseline(made: Tree, told: list[str]) -> None:
                 'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to '
                 '"RuntimeDefault" or "Localhost")',
             ],
-            id="nothing told",
+            id="nothing set",
         ),
         pytest.param({**GOOD, "runAsUser": 0}, ['runAsUser=0 (container "c" must not set runAsUser=0)'], id="root"),
     ],
 )
-def test_restricted(context: Tree, told: list[str]) -> None:
+def test_restricted(context: Tree, problems: list[str]) -> None:
     made = with_context(**context)
-    assert [str(each) for each in evaluate(LevelVersion("restricted", 36), made["metadata"], made["spec"])] == told
+    assert [str(each) for each in evaluate(LevelVersion("restricted", 36), made["metadata"], made["spec"])] == problems
 
 
 def test_rules_depend_on_the_version() -> None:
@@ -138,7 +138,7 @@ def test_a_stricter_namespace_warns_about_its_pods(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "problems"),
     [
         pytest.param(
             {"pod-security.kubernetes.io/enforce": "strict"},
@@ -154,6 +154,6 @@ def test_a_stricter_namespace_warns_about_its_pods(api: Api) -> None:
         ),
     ],
 )
-def test_invalid_labels_are_refused(api: Api, labels: Tree, told: str) -> None:
+def test_invalid_labels_are_refused(api: Api, labels: Tree, problems: str) -> None:
     answer = api.post("/api/v1/namespaces", {"metadata": {"name": "odd", "labels": labels}})
-    assert (answer.status, answer.message) == (422, f'Namespace "odd" is invalid: {told}')
+    assert (answer.status, answer.message) == (422, f'Namespace "odd" is invalid: {problems}')

@@ -435,8 +435,8 @@ def test_all_types_of_an_object_are_named_by_their_paths(api: Api) -> None:
     mutating(api, "Object{metadata: Object.meta{labels: Object.metadata.labels{a: 'b'}}, data: Object.x{}}")
     why = "which matches field name path from root Object type"
     wrong = (("Object.meta", "Object.metadata"), ("Object.x", "Object.data"))
-    told = "\n".join(f'unexpected type name "{name}", expected "{path}", {why}' for name, path in wrong)
-    assert create(api).message == f"policy 'p' with binding 'b' denied request: type mismatch: {told}"
+    problem = "\n".join(f'unexpected type name "{name}", expected "{path}", {why}' for name, path in wrong)
+    assert create(api).message == f"policy 'p' with binding 'b' denied request: type mismatch: {problem}"
 
 
 def test_deletions_of_a_collection_are_validated_without_a_name(api: Api) -> None:

@@ -89,7 +89,7 @@ def test_writers_of_pods_share_their_amounts_exactly(api: Api) -> None:
             {"requests.cpu": "1", "limits.memory": "1Gi"},
             with_resources(requests={"cpu": "1"}),
             "failed quota: q: must specify limits.memory for: c",
-            id="what is limited has to be told",
+            id="what is limited is required",
         ),
         pytest.param(
             {"cpu": "1"},

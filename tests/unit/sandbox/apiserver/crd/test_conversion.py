@@ -184,7 +184,7 @@ def meta(**fields: Any) -> Callable[[Tree], None]:
 
 
 @pytest.mark.parametrize(
-    ("bend", "told"),
+    ("bend", "problem"),
     [
         pytest.param(answer(result={"status": "Failure", "message": "no way"}), "failed: no way", id="refused"),
         pytest.param(answer(result={}), "failed: response.result.status was '', not 'Success'", id="no result"),
@@ -210,13 +210,13 @@ def meta(**fields: Any) -> Callable[[Tree], None]:
         pytest.param(lambda review: "text", "cannot unmarshal string into Go value", id="not an object"),
     ],
 )
-def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], object], told: str) -> None:
+def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], object], problem: str) -> None:
     hook.api.make(path("v1"), thing("v1", a="1"))
     hook.bend = bend
     for found in (hook.api.get(path("v2", "a")), hook.api.get(path("v2")), hook.api.delete(path("v2", "a"))):
         assert found.status == 500
         assert found.message.startswith("conversion webhook for x.test/v1, Kind=Thing ")
-        assert told in found.message
+        assert problem in found.message
     assert hook.api.post(path("v2"), thing("v2", "b", b="1")).status == 500
     assert hook.api.get(path("v1", "b")).status == 404, "what cannot be converted is not stored"
 

@@ -995,8 +995,8 @@ def test_nulls_are_dropped_from_bodies_and_refused_in_applied_ones(served: Any) 
         query = {"fieldManager": "m"}
         for spec, place, kind in cases:
             refused = await api.json("PATCH", f"{THINGS}/a", thing(spec=spec), headers=APPLY, query=query, status=422)
-            told = f'Invalid value: "null": {place} in body must be of type {kind}: "null"'
-            assert refused["message"] == f'Thing.x.test "a" is invalid: {place}: {told}'
+            problem = f'Invalid value: "null": {place} in body must be of type {kind}: "null"'
+            assert refused["message"] == f'Thing.x.test "a" is invalid: {place}: {problem}'
         body = thing(spec={"size": 1, "color": None})
         applied = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=201)
         assert applied["spec"] == {"size": 1, "color": "red"}

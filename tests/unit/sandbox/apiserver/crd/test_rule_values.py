@@ -72,7 +72,7 @@ def test_rules_that_hold(rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "problem"),
     [
         ("self.nul == 'x'", "no such key: nul"),
         ("int(self.text) == 1", "type conversion error from 'string' to 'int'"),
@@ -80,8 +80,8 @@ def test_rules_that_hold(rule: str) -> None:
         ("timestamp(self.text) > self.time", "type conversion error from 'string' to 'google.protobuf.Timestamp'"),
     ],
 )
-def test_rules_that_fail(rule: str, told: str) -> None:
-    assert judged(rule) == [f'Invalid value: "object": {told} evaluating rule: {rule}']
+def test_rules_that_fail(rule: str, problem: str) -> None:
+    assert judged(rule) == [f'Invalid value: "object": {problem} evaluating rule: {rule}']
 
 
 COSTLY = "self.l.all(x, self.l.all(y, self.l.all(z, x != 'zz' || y != z)))"
@@ -100,8 +100,8 @@ def costed(*rules: Tree, size: int) -> list[str]:
 
 def test_a_rule_that_costs_too_much_ends_all_rules():
     why = "no further validation rules will be run due to call cost exceeds limit for rule: " + COSTLY
-    told = f"Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': {why}"
-    assert costed({"rule": COSTLY}, {"rule": "false"}, size=60) == [told]
+    problem = f"Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': {why}"
+    assert costed({"rule": COSTLY}, {"rule": "false"}, size=60) == [problem]
     assert costed({"rule": COSTLY}, {"rule": "false", "message": "no"}, size=3) == ["Invalid value: no"]
 
 

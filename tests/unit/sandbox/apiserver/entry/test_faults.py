@@ -84,7 +84,7 @@ def play(
 OURS = {"user": "operator", "resources": ("configmaps",)}
 
 
-def told(injected: Injected) -> list[str]:
+def hits(injected: Injected) -> list[str]:
     return [str(one) for one in injected.happened]
 
 
@@ -93,7 +93,7 @@ def test_errors_affect_one_user_with_the_configured_status(certificates: Certifi
         fault = faults.add(Fault("refuse", status=503, message="not now", verbs=("create",), times=2, **OURS))
         assert [await operator.put("a"), await other.put("b"), await operator.put("a")] == [503, 201, 503]
         assert await operator.put("a") == 201
-        assert told(fault) == ["refuse: create configmaps default/a by operator"] * 2
+        assert hits(fault) == ["refuse: create configmaps default/a by operator"] * 2
 
     play(story, certificates)
 
@@ -230,7 +230,7 @@ def test_a_stale_client_sees_an_old_state(certificates: Certificates) -> None:
         await asyncio.sleep(20)
         assert seen[2:] == second[2:] == ["MODIFIED a", "DELETED b", "ADDED c"]
         assert second[:2] == ["ADDED a", "ADDED b"]
-        assert "stale: list configmaps default by operator" in told(stale)
+        assert "stale: list configmaps default by operator" in hits(stale)
         watch.cancel()
         later.cancel()
         faults.add(Fault("stale", revision=stale.revision, all_reads=True, **OURS))

@@ -56,7 +56,7 @@ META = {"metadata": {"name": "n"}}
             "ConfigMap", (field(2, pair("a", "b")), field(2, pair("c", ""))), {"data": {"a": "b", "c": ""}}, id="map"
         ),
         pytest.param("ConfigMap", (field(3, pair("a", b"\xff\x00")),), {"binaryData": {"a": "/wA="}}, id="bytes"),
-        pytest.param("ConfigMap", (field(4, 0),), {"immutable": False}, id="false is told"),
+        pytest.param("ConfigMap", (field(4, 0),), {"immutable": False}, id="false"),
         pytest.param(
             "Secret", (field(2, field(1, "only-key")),), {"data": {"only-key": ""}}, id="a map's value may be left out"
         ),

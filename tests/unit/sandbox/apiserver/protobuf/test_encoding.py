@@ -177,12 +177,12 @@ def test_a_watch_sends_frames_with_their_length(served: Any) -> None:
     served(test)
 
 
-def told(value: Any) -> Any:
+def representable(value: Any) -> Any:
     """Without values that protobuf does not have."""
     if isinstance(value, dict):
-        shown = {key: told(item) for key, item in value.items()}
+        shown = {key: representable(item) for key, item in value.items()}
         return {key: item for key, item in shown.items() if item is not None and item != {} and item != []}
-    return [told(item) for item in value] if isinstance(value, list) else value
+    return [representable(item) for item in value] if isinstance(value, list) else value
 
 
 def test_every_kind_is_encoded(served: Any) -> None:
@@ -199,7 +199,7 @@ def test_every_kind_is_encoded(served: Any) -> None:
                 continue
             for claim in plain["spec"].get("volumeClaimTemplates", []) if plain["kind"] == "StatefulSet" else []:
                 del claim["kind"], claim["apiVersion"]
-            assert told(again(plain)) == told(plain)
+            assert representable(again(plain)) == representable(plain)
             sent.add(plain["kind"])
         assert len(sent) > 30
 

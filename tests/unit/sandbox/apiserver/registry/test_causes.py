@@ -443,8 +443,8 @@ def policy(**more: Any) -> dict[str, Any]:
 def test_a_policy_with_a_conversion_that_always_fails(served: Any) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     [cause] = refusal(served, path, policy(validations=[{"expression": "int('x') == 1"}]))["details"]["causes"]
-    told = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
-    assert (cause["reason"], cause["message"]) == ("InternalError", told)
+    problem = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
+    assert (cause["reason"], cause["message"]) == ("InternalError", problem)
 
 
 def test_a_variable_with_a_conversion_that_always_fails_may_be_anything(served: Any) -> None:

@@ -13,7 +13,7 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 @pytest.mark.parametrize(
-    ("path", "kind", "told"),
+    ("path", "kind", "problem"),
     [
         ("/a", PARTIAL, ""),
         ("", LIST, ""),
@@ -22,13 +22,13 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     ],
     ids=["object", "list", "list of an object", "object of a list"],
 )
-def test_metadata_of_objects_and_lists(served: Any, path: str, kind: str, version: str, told: str) -> None:
+def test_metadata_of_objects_and_lists(served: Any, path: str, kind: str, version: str, problem: str) -> None:
     async def test(api: Api) -> None:
         await api.config_map("a", data={"k": "v"})
         headers = {"accept": FORM.format(kind, version)}
-        found = await api.json("GET", CONFIG_MAPS + path, status=406 if told else 200, headers=headers)
-        if told:
-            assert found["message"] == f"you requested {kind}, but {told}"
+        found = await api.json("GET", CONFIG_MAPS + path, status=406 if problem else 200, headers=headers)
+        if problem:
+            assert found["message"] == f"you requested {kind}, but {problem}"
             return
         assert (found["kind"], found["apiVersion"]) == (kind, f"meta.k8s.io/{version}")
         one = found["items"][0] if kind == LIST else found

@@ -15,7 +15,7 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "query", "status", "told"),
+    ("path", "query", "status", "problem"),
     [
         ("one/log", {}, 204, ""),
         ("one/log", {"container": "zz"}, 400, "container zz is not valid for pod one"),
@@ -38,14 +38,14 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
         ("bound/exec", {}, 400, 'container not found ("a")'),
     ],
 )
-def test_what_needs_no_kubelet(served: Any, path: str, query: dict[str, str], status: int, told: str) -> None:
+def test_what_needs_no_kubelet(served: Any, path: str, query: dict[str, str], status: int, problem: str) -> None:
     async def test(api: Api) -> None:
         await pod(api, "one", "a")
         await pod(api, "two", "a", "b")
         await pod(api, "bound", "a", nodeName="n")
         answer = await api.call("GET", f"{PODS}/{path}", query=query)
         assert answer.status == status, answer.body
-        assert told in answer.body.decode().replace('\\"', '"')
+        assert problem in answer.body.decode().replace('\\"', '"')
 
     served(test)
 

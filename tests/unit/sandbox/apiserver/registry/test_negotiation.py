@@ -54,7 +54,7 @@ def test_no_stream_of_yaml(header: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "listing", "told"),
+    ("header", "listing", "message"),
     [
         ("", False, None),
         ("application/json;as=Table", False, None),
@@ -64,14 +64,14 @@ def test_no_stream_of_yaml(header: str) -> None:
     ],
     ids=["none", "parameters", "anything", "object", "list"],
 )
-def test_the_router_ignores_parameters_of_media_types(header: str, listing: bool, told: str | None) -> None:
-    if told is None:
+def test_the_router_ignores_parameters_of_media_types(header: str, listing: bool, message: str | None) -> None:
+    if message is None:
         check_route(header, listing=listing)
         return
     with pytest.raises(ApiError) as found:
         check_route(header, listing=listing)
     assert found.value.code == 406
-    assert str(found.value).endswith(told)
+    assert str(found.value).endswith(message)
 
 
 def test_a_refusal_is_never_transformed() -> None:

@@ -20,7 +20,7 @@ def deployment() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("headers", "patch", "status", "told"),
+    ("headers", "patch", "status", "problem"),
     [
         pytest.param(STRATEGIC, {"spec": {"replicas": "x"}}, 422, "unrecognized type: int32", id="text for a number"),
         pytest.param(STRATEGIC, {"spec": {"replicas": 1.5}}, 422, "cannot convert float64 to int32", id="fraction"),
@@ -56,12 +56,12 @@ def deployment() -> dict[str, Any]:
         pytest.param(JSON, [None], 422, "the server rejected our request", id="null operation"),
     ],
 )
-def test_patches_that_are_refused(served: Any, headers: Any, patch: Any, status: int, told: str) -> None:
+def test_patches_that_are_refused(served: Any, headers: Any, patch: Any, status: int, problem: str) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", DEPLOYMENTS, deployment(), status=201)
         body = b"null" if patch is None else patch
         refused = await api.json("PATCH", DEPLOYMENTS + "/d", body, status=status, headers=headers)
-        assert told in refused["message"]
+        assert problem in refused["message"]
 
     served(test)
 
@@ -172,7 +172,7 @@ def test_repeated_keys_of_an_apply_are_reported_by_line(served: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "problem"),
     [
         ("\\ud83d\\ude00", "found invalid Unicode character escape code"),
         ("\\ud83d", "found invalid Unicode character escape code"),
@@ -184,12 +184,12 @@ def test_repeated_keys_of_an_apply_are_reported_by_line(served: Any) -> None:
         ('a","k"\n:"', "did not find expected ',' or '}'"),
     ],
 )
-def test_an_applied_body_is_yaml_also_where_it_is_json(served: Any, value: str, told: str) -> None:
+def test_an_applied_body_is_yaml_also_where_it_is_json(served: Any, value: str, problem: str) -> None:
     async def test(api: Api) -> None:
         body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c"}},"data":{{"a":"{value}"}}}}'
         options = {"headers": APPLY, "query": {"fieldManager": "m"}}
         refused = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=400, **options)
-        assert refused["message"].endswith(told)
+        assert refused["message"].endswith(problem)
         refused = await api.json("PATCH", CONFIG_MAPS + "/c", b"\n\t{}", status=400, **options)
         assert refused["message"].endswith("yaml: line 2: found character that cannot start any token")
 
@@ -226,7 +226,7 @@ def test_options_of_a_delete(served: Any, body: Any, query: dict[str, str], stat
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "problem"),
     [
         ({"manager": "m" * 129}, "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes"),
         ({"manager": "a\tb"}, "invalid character U+0009 (at position 1)"),
@@ -234,12 +234,12 @@ def test_options_of_a_delete(served: Any, body: Any, query: dict[str, str], stat
     ],
     ids=["length", "letter", "subresource"],
 )
-def test_names_in_stated_managed_fields(served: Any, entry: Any, told: str) -> None:
+def test_names_in_stated_managed_fields(served: Any, entry: Any, problem: str) -> None:
     async def test(api: Api) -> None:
         await api.config_map("c", data={"a": "1"})
         rest = {"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}}
         body = {"metadata": {"name": "c", "managedFields": [{**rest, **entry}]}, "data": {"a": "1"}}
         refused = await api.json("PUT", CONFIG_MAPS + "/c", body, status=422)
-        assert told in refused["message"]
+        assert problem in refused["message"]
 
     served(test)

@@ -20,9 +20,9 @@ PORT = {"name": "https", "port": 443}
 
 
 def api_service(group: str = "r.test", version: str = "v1", **spec: Any) -> dict[str, Any]:
-    told = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 10}
-    told |= {"insecureSkipTLSVerify": True, "service": {"namespace": "default", "name": "s"}}
-    return {"metadata": {"name": f"{version}.{group}"}, "spec": told | spec}
+    fields = {"group": group, "version": version, "groupPriorityMinimum": 100, "versionPriority": 10}
+    fields |= {"insecureSkipTLSVerify": True, "service": {"namespace": "default", "name": "s"}}
+    return {"metadata": {"name": f"{version}.{group}"}, "spec": fields | spec}
 
 
 def endpoints(*, ready: bool | None = True, port: str = "https") -> dict[str, Any]:

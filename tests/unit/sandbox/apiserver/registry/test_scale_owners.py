@@ -57,7 +57,7 @@ def test_an_update_of_the_scale_takes_the_replicas(served: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "metadata", "told"),
+    ("method", "metadata", "text"),
     [
         (
             "PUT",
@@ -69,13 +69,13 @@ def test_an_update_of_the_scale_takes_the_replicas(served: Any) -> None:
     ],
     ids=["uid", "uid in a patch", "version"],
 )
-def test_a_scale_of_another_object_is_a_conflict(served: Any, method: str, metadata: dict[str, str], told: str) -> None:
+def test_a_scale_of_another_object_is_a_conflict(served: Any, method: str, metadata: dict[str, str], text: str) -> None:
     async def test(api: Api) -> None:
         await api.json("POST", DEPLOYMENTS, deployment(), status=201)
         body = {**SCALE, "metadata": {"name": "d", **metadata}, "spec": {"replicas": 2}}
         headers = MERGE if method == "PATCH" else {}
         refused = await api.json(method, DEPLOYMENTS + "/d/scale", body, status=409, headers=headers)
-        assert told in refused["message"]
+        assert text in refused["message"]
 
     served(test)
 

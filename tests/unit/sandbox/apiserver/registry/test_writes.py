@@ -43,8 +43,8 @@ def test_repeated_bodies_create_independent_objects(served: Any) -> None:
         await asyncio.sleep(1)
         later = await api.json("POST", CONFIG_MAPS, body, status=201)
         own = ("name", "uid", "resourceVersion")
-        told = [{k: v for k, v in each["metadata"].items() if k not in own} for each in (first, *others, later)]
-        assert told[0] == told[1] == told[2]
+        responses = [{k: v for k, v in each["metadata"].items() if k not in own} for each in (first, *others, later)]
+        assert responses[0] == responses[1] == responses[2]
         now = later["metadata"]["creationTimestamp"]
         assert [entry["time"] for entry in later["metadata"]["managedFields"]] == [now]
         assert now != first["metadata"]["creationTimestamp"]
@@ -94,8 +94,8 @@ def test_unknown_fields_of_yaml_and_merge_patches_are_listed_in_the_order_of_the
 def test_unknown_fields_cause_a_warning_in_each_request(served: Any) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"generateName": "g-"}, "no": "field"}
-        told = [(await api.call("POST", CONFIG_MAPS, body)).headers.get("warning", "") for _ in range(2)]
-        assert ['unknown field \\"no\\"' in each for each in told] == [True, True]
+        responses = [(await api.call("POST", CONFIG_MAPS, body)).headers.get("warning", "") for _ in range(2)]
+        assert ['unknown field \\"no\\"' in each for each in responses] == [True, True]
         modes = ("Ignore", "Warn", "Strict")
         answers = [await api.call("POST", CONFIG_MAPS, body, query={"fieldValidation": mode}) for mode in modes]
         assert [each.status for each in answers] == [201, 201, 400]
@@ -357,8 +357,8 @@ def test_an_update_of_the_status_creates_a_service(served: Any) -> None:
 def test_a_missing_object_has_no_uid(served: Any, query: dict[str, str], key: str) -> None:
     async def test(api: Api) -> None:
         body = {"metadata": {"name": "s", "uid": "u"}, "spec": {"ports": [{"port": 80}]}}
-        told = (await api.json("PUT", SERVICE, body, status=409, query=query))["message"]
-        assert f"Key: {key}," in told and told.endswith("UID in precondition: u, UID in object meta: ")
+        responses = (await api.json("PUT", SERVICE, body, status=409, query=query))["message"]
+        assert f"Key: {key}," in responses and responses.endswith("UID in precondition: u, UID in object meta: ")
 
     served(test)
 
@@ -369,8 +369,8 @@ def test_a_resource_version_that_is_not_a_number(served: Any, name: str) -> None
         roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
         await api.json("POST", roles, {"metadata": {"name": "there"}}, status=201)
         body = {"metadata": {"name": name, "resourceVersion": "None"}, "rules": [{}]}
-        told = await api.json("PUT", f"{roles}/{name}", body, status=500)
-        assert told["message"] == 'strconv.ParseUint: parsing "None": invalid syntax'
+        responses = await api.json("PUT", f"{roles}/{name}", body, status=500)
+        assert responses["message"] == 'strconv.ParseUint: parsing "None": invalid syntax'
         elsewhere = await api.json("PUT", f"{roles.replace('default', 'none')}/{name}", body, status=404)
         assert elsewhere["message"] == 'namespaces "none" not found', "admission comes first"
 
