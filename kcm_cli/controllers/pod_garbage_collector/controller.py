@@ -83,13 +83,13 @@ class PodGarbageCollector:
 
     async def _deleted_nodes(self) -> list[str]:
         """The nodes of pods that have been missing for the whole quarantine and that the server does not know."""
-        due, found = set(), []
+        found = []
         for _ in range(len(self.queue)):
-            due.add(node := await self.queue.get())
+            node = await self.queue.get()
             if await self._is_deleted(node):
                 found.append(node)
         for name in self._pods.store.index_values(NODE):
-            if name and name not in due and self._nodes.store.get(name) is None:
+            if name and self._nodes.store.get(name) is None:
                 self.queue.add_after(name, QUARANTINE_S)
         return found
 
@@ -98,8 +98,7 @@ class PodGarbageCollector:
             return self._nodes.store.get(node) is None and await self._client.find(NODES, "", node) is None
         except RequestError as error:
             log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
-            self.queue.add(node)
-            return False
+            return False  # its pods, if there are any left, queue it again
         finally:
             self.queue.done(node)
 

@@ -11,6 +11,7 @@ import pytest
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
@@ -360,6 +361,64 @@ def test_the_deadline_is_kept_although_no_pod_can_be_created(play):
             assert (await story.ended(), pods.refused > 2) == ("", True)
             await world.wait(5)
             assert await story.ended() == "Failed"
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("spec", "events", "reason", "result"),
+    [
+        pytest.param({"completions": 2}, [("Normal", "Completed", "Job completed")],
+                     "CompletionsReached", "succeeded", id="complete"),
+        pytest.param({"backoffLimit": 0, "exit_code": 1},
+                     [("Warning", "BackoffLimitExceeded", "Job has reached the specified backoff limit")],
+                     "BackoffLimitExceeded", "failed", id="failed"),
+    ],
+)  # fmt: skip
+def test_events_and_metrics_of_a_job_that_ends(play, spec, events, reason, result):
+    async def life(world: World) -> None:
+        metrics, story = Registry(), Story(world)
+        pods = spec.get("completions", 1)
+        async with story.running(metrics=metrics):
+            await story.make(**spec)
+            await world.wait(120)
+        told = [(e["type"], e["reason"], e["message"]) for e in await world.items(resource("events"))
+                if e["involvedObject"]["kind"] == "Job"]  # fmt: skip
+        assert [event for event in told if event[1] != "SuccessfulCreate"] == events
+        assert sum(event[:2] == ("Normal", "SuccessfulCreate") for event in told) == pods
+        prefix = "job_controller_"
+        assert metric(metrics, f"{prefix}jobs_finished_total") == 1
+        ended = {"completion_mode": "NonIndexed", "result": result}
+        assert metric(metrics, f"{prefix}jobs_finished_total", reason=reason, **ended) == 1
+        assert metric(metrics, f"{prefix}job_pods_finished_total", **ended) == pods
+        assert metric(metrics, f"{prefix}job_pods_creation_total", reason="new", status="succeeded") == pods
+        for event in ("add", "delete"):
+            assert metric(metrics, f"{prefix}terminated_pods_tracking_finalizer_total", event=event) == pods
+        synced = {"completion_mode": "NonIndexed", "result": "success"}
+        assert metric(metrics, f"{prefix}job_syncs_total", action="pods_created", **synced) == pods
+        assert metric(metrics, f"{prefix}job_syncs_total", result="error") == 0
+        count = metric(metrics, f"{prefix}job_sync_duration_seconds_count")
+        assert count == metric(metrics, f"{prefix}job_syncs_total") > pods
+
+    play(life)
+
+
+def test_more_successes_than_completions_are_reported(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(completions=3, parallelism=3, run_time="never")
+            await world.wait(5)
+            (first, *_) = await story.pods()
+            adopted = {"name": "one-more", "labels": first["metadata"]["labels"], "finalizers": [FINALIZER]}
+            spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+            await world.create(PODS, {"metadata": adopted, "spec": spec})
+            for pod in await story.pods():
+                name, ended = pod["metadata"]["name"], {"status": {"phase": "Succeeded"}}
+                await world.client.patch(PODS, "default", name, ended, content_type=MERGE, subresource="status")
+            await world.wait(30)
+        told = [text for reason, text in await world.events("work") if reason == "TooManySucceededPods"]
+        assert told == ["Too many succeeded pods running after completion count reached"]
 
     play(life)
 

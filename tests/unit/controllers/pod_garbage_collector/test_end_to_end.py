@@ -126,6 +126,69 @@ def test_finished_pods_beyond_the_threshold(play):
     play(life)
 
 
+@pytest.mark.parametrize("threshold", [0, -1])
+def test_without_a_threshold_finished_pods_are_kept(play, threshold):
+    async def life(world: World) -> None:
+        await world.pod("p", {"restartPolicy": "Never"}, run_time="1s")
+        await world.wait(20)
+        async with running(world, threshold=threshold):
+            await world.wait(60)
+            assert (await world.status("p"))["phase"] == "Succeeded"
+
+    play(life)
+
+
+def test_a_finished_pod_of_a_deleted_node_keeps_its_phase(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"restartPolicy": "Never"}, run_time="1s")
+        await world.wait(20)
+        await world.patch(PODS, "p", HELD)
+        before = await world.status("p")
+        async with running(world):
+            await world.delete(NODES, await world.node_of("p"))
+            await world.wait(90)
+            assert "deletionTimestamp" in (await world.get(PODS, "p"))["metadata"]
+            assert await world.status("p") == before
+
+    play(life)
+
+
+def test_a_pod_without_a_node_is_not_one_of_a_deleted_node(play):
+    async def life(world: World) -> None:
+        metrics = Registry()
+        await world.pod("p", {"schedulerName": "nobody"})
+        async with running(world, metrics=metrics):
+            await world.wait(120)
+        assert adds(metrics, "orphaned_pods_nodes") == 0
+        assert not await world.gone("p")
+
+    play(life)
+
+
+def test_a_pod_that_replaces_a_finished_one_is_kept(play):
+    """It is created between the look at the cache and the deletion, which has the uid of the first one."""
+
+    async def life(world: World) -> None:
+        for name in ("p", "q"):
+            await world.pod(name, {"restartPolicy": "Never"}, run_time="1s")
+            await world.wait(2)
+        await world.wait(20)
+        replaced = []
+
+        async def replace(request: Request) -> None:
+            if request.method == "DELETE" and not replaced:
+                replaced.append(request)
+                await world.delete(PODS, "p", grace_s=0)
+                await world.pod("p")
+
+        async with running(world, Refusing(world.server.transport(), lambda request: False, replace), threshold=1):
+            await world.wait(60)
+        assert replaced
+        assert "deletionTimestamp" not in (await world.get(PODS, "p"))["metadata"]
+
+    play(life)
+
+
 def test_many_finished_pods_are_deleted_in_batches(play):
     """The oldest beyond the threshold go; others run meanwhile, and not all requests are sent at once."""
     pods = 3 * CHUNK
@@ -146,8 +209,9 @@ def test_many_finished_pods_are_deleted_in_batches(play):
         nonlocal turns
         informers = Informers(None, world.clock, random.Random(1))  # type: ignore[arg-type]  # nothing is asked for
         for number in range(pods):
-            stamp = f"2026-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
-            metadata = {"namespace": "ns", "name": f"p{number:05}", "uid": str(number), "creationTimestamp": stamp}
+            at = number * 7 % pods  # not in the order of their age
+            stamp = f"2026-01-01T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}Z"
+            metadata = {"namespace": "ns", "name": f"p{at:05}", "uid": str(at), "creationTimestamp": stamp}
             doc = {"metadata": metadata, "spec": {"nodeName": "n"}, "status": {"phase": "Succeeded"}}
             informers.get(CACHED).store.put(CACHED.decode(codec.encode(doc)))
         context: Any = SimpleNamespace(

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World, resource
 
@@ -23,9 +24,9 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None) -> Any:
+    def running(self, transport: Transport | None = None, **options: Any) -> Any:
         config = TTLAfterFinishedConfig()
-        return controllers(self.world, config, names=["ttl-after-finished-controller"], transport=transport)
+        return controllers(self.world, config, names=["ttl-after-finished-controller"], transport=transport, **options)
 
     async def job(self, name: str, ttl: int | None = 60, **metadata: Any) -> None:
         template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
@@ -71,6 +72,46 @@ def test_jobs_are_deleted_after_their_ttl(play):
             assert [name for name in everyone if await story.gone(name)] == ["short", "at-once"]
             await world.wait(100)
             assert [name for name in everyone if await story.gone(name)] == ["short", "long", "at-once"]
+
+    play(life, nodes=0)
+
+
+def test_the_delay_of_a_deletion_is_measured(play):
+    async def life(world: World) -> None:
+        story, metrics, broken = Story(world), Registry(), [True]
+        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+        async with story.running(transport, metrics=metrics):
+            await story.job("j", 30)
+            await story.end("j")
+            await world.wait(90)
+            broken[0] = False
+            await world.wait(60)
+            assert await story.gone("j")
+        name = "ttl_after_finished_controller_job_deletion_duration_seconds"
+        assert metric(metrics, f"{name}_count") == 1
+        assert 60 <= metric(metrics, f"{name}_sum") <= 120
+
+    play(life, nodes=0)
+
+
+def test_a_job_that_replaces_an_expired_one_is_kept(play):
+    """It is created between the read and the deletion, which has the uid of the first one."""
+
+    async def life(world: World) -> None:
+        story, replaced = Story(world), list[Request]()
+
+        async def replace(request: Request) -> None:
+            if request.method == "DELETE" and not replaced:
+                replaced.append(request)
+                await world.delete(JOBS, "j", propagation="Background")
+                await story.job("j", 30)
+
+        async with story.running(Refusing(world.server.transport(), lambda request: False, replace)):
+            await story.job("j", 30)
+            await story.end("j")
+            await world.wait(90)
+            assert replaced
+            assert not await story.gone("j")
 
     play(life, nodes=0)
 
