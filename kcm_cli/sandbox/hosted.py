@@ -608,7 +608,7 @@ class Injection:
 
     @property
     def happened(self) -> list[Happening]:
-        """The requests that it has hit so far, in order."""
+        """The requests that it has hit so far, in order; the last 10,000 of them."""
         return list(self._injected.happened)
 
     def remove(self) -> None:

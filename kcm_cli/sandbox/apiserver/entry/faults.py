@@ -1,8 +1,9 @@
 """Injects faults into requests. The choice of requests depends on the requests and a seed, not on time."""
 
+import asyncio
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
@@ -30,6 +31,7 @@ _REASONS = {
     504: "Timeout",
 }
 _OLD = ("", "0")
+_KEPT = 10_000
 _OUTDATED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
@@ -53,17 +55,19 @@ class Server(Protocol):
 
 
 class Injected:
-    """An injected fault. ``happened``: the requests that it has hit, in order. ``since``: monotonic time."""
+    """An injected fault. hits: the number of requests that it has hit; happened: the last 10,000 of them, in order.
+    ``since``: monotonic time."""
 
     def __init__(self, number: int, fault: Fault, since: float) -> None:
         self.number = number
         self.fault = fault
-        self.happened: list[Happening] = []
+        self.hits = 0
+        self.happened: deque[Happening] = deque(maxlen=_KEPT)
         self.starts = since + fault.start_s
         self.ends = self.starts + fault.for_s if fault.for_s else float("inf")
         self.revision = fault.revision
         self.rng = random.Random(f"{fault.seed}/{number}")
-        self.timers: list[Callable[[], object]] = []
+        self.timers: set[asyncio.TimerHandle] = set()
         self._met = 0
 
     def fires(self) -> bool:
@@ -71,7 +75,7 @@ class Injected:
         fault = self.fault
         self._met += 1
         count = self._met - fault.skip
-        if count <= 0 or count % fault.every or (fault.times and len(self.happened) >= fault.times):
+        if count <= 0 or count % fault.every or (fault.times and self.hits >= fault.times):
             return False
         return fault.chance >= 1 or self.rng.random() < fault.chance
 
@@ -104,25 +108,29 @@ class Faults:
         one = Injected(self._count, fault, self._clock.monotonic())
         self.all[one.number] = one
         if fault.start_s:
-            one.timers.append(self._clock.call_later(fault.start_s, lambda: self._begin(one)).cancel)
+            one.timers.add(self._clock.call_later(fault.start_s, lambda: self._begin(one)))
         else:
             self._begin(one)
         if fault.for_s and fault.kind == "stale":
-            one.timers.append(self._clock.call_later(fault.start_s + fault.for_s, self._hold_all).cancel)
+            one.timers.add(self._clock.call_later(fault.start_s + fault.for_s, self._hold_all))
         return one
 
     def remove(self, number: int) -> None:
         """End a fault, if it exists."""
         one = self.all.pop(number, None)
         if one is not None:
-            for cancel in one.timers:
-                cancel()
+            for timer in one.timers:
+                timer.cancel()
             if one.fault.kind == "stale":
                 self._hold_all()
 
     def counts(self) -> dict[str, int]:
         """The number of hit requests by kind of fault."""
-        return dict(Counter(each.fault for one in self.all.values() for each in one.happened))
+        counts: Counter[str] = Counter()
+        for one in self.all.values():
+            if one.hits:
+                counts[one.fault.kind] += one.hits
+        return dict(counts)
 
     def clear(self) -> None:
         """End all faults. Severed tokens remain severed."""
@@ -189,8 +197,13 @@ class Faults:
             self._note(one, watch.asked)
             watch.end(how)
 
+        def in_time() -> None:
+            one.timers.discard(timer)
+            end()
+
         if one.fault.after_s:
-            one.timers.append(self._clock.call_later(one.fault.after_s, end).cancel)
+            timer = self._clock.call_later(one.fault.after_s, in_time)
+            one.timers.add(timer)
         else:
             end()
 
@@ -221,6 +234,7 @@ class Faults:
         return one.starts <= self._clock.monotonic() < one.ends
 
     def _note(self, one: Injected, asked: Asked) -> None:
+        one.hits += 1
         one.happened.append(happening(self._clock.now(), one.fault.kind, asked))
 
 

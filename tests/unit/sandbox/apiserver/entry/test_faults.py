@@ -175,6 +175,28 @@ def test_watches_are_cut_after_their_time_and_at_once(certificates: Certificates
     play(story, certificates)
 
 
+def test_a_fault_that_lasts_keeps_nothing_of_old_watches(certificates: Certificates) -> None:
+    async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
+        fault = faults.add(Fault("cut", after_s=2.5, **OURS))
+        for _ in range(5):
+            await operator.watch([])
+        assert (fault.hits, len(told(fault)), fault.timers) == (5, 5, set())
+        assert faults.counts() == {"cut": 5}
+
+    play(story, certificates)
+
+
+def test_of_very_many_hits_the_last_are_listed(certificates: Certificates) -> None:
+    async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
+        faults.add(Fault("refuse", times=10_003, **OURS))
+        statuses = [(await operator.ask("GET", MAPS)).status for _ in range(10_005)]
+        assert statuses[10_002:] == [500, 200, 200]
+        (fault,) = faults.all.values()
+        assert len(fault.happened) == 10_000 and faults.counts() == {"refuse": 10_003}
+
+    play(story, certificates)
+
+
 def test_watches_from_a_version_and_open_ones_expire(certificates: Certificates) -> None:
     async def story(faults: Faults, operator: Client, other: Client, server: EmbeddedServer) -> None:
         await other.put("a")
