@@ -36,6 +36,7 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
+from kcm_cli.sandbox.apiserver.registry.event_expiry import EventExpiry
 from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
@@ -137,6 +138,7 @@ class ApiServer:
         FlowSchemaStatus(self.core)
         self._flows = FlowClasses(deps.store)
         DefaultRange(self.core, deps.service_ranges)
+        EventExpiry(deps.store, deps.clock)
         CustomApiServices(self.core)
         RemoteApis(self.core)
         self._metrics = ServerMetrics(deps.store)

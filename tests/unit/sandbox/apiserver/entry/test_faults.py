@@ -180,7 +180,7 @@ def test_a_fault_that_lasts_keeps_nothing_of_old_watches(certificates: Certifica
         fault = faults.add(Fault("cut", after_s=2.5, **OURS))
         for _ in range(5):
             await operator.watch([])
-        assert (fault.hits, len(told(fault)), fault.timers) == (5, 5, set())
+        assert (fault.hits, len(fault.happened), fault.timers) == (5, 5, set())
         assert faults.counts() == {"cut": 5}
 
     play(story, certificates)
