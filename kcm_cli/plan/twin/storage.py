@@ -3,11 +3,10 @@
 from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
-from kcm_cli.api.resource import Resource
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, PersistentVolume
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.planning.volumes.binding import provisioned_name
 from kcm_cli.planning.volumes.classes import class_of_claim, waits_for_consumer
@@ -23,6 +22,7 @@ from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.storage import plan
+from kcm_cli.sandbox.storage.driver import set_finalizers
 from kcm_cli.sandbox.work import work_on
 
 _ATTACHER = "external-attacher/"
@@ -65,7 +65,7 @@ class TwinStorage:
             else:
                 await self._attachment(name)
         except (AlreadyExists, NotFound):
-            return  # the informer tells
+            return  # the change queues the key again
 
     async def _claim(self, key: str) -> None:
         claim = self._claims.store.get(key)
@@ -84,8 +84,8 @@ class TwinStorage:
             return
         if plan.releasable(volume):
             left = plan.without(volume.metadata.finalizers, PROVISIONER_FINALIZER)
-            await self._finalizers(PERSISTENT_VOLUMES, volume, left)
-        elif _is_over(volume) and not volume.deleting:
+            await set_finalizers(self._client, PERSISTENT_VOLUMES, volume, left)
+        elif PROVISIONED_BY in volume.annotations and plan.is_over(volume):
             await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)
 
     async def _attachment(self, name: str) -> None:
@@ -95,22 +95,10 @@ class TwinStorage:
         if attachment.deleting:
             left = [one for one in attachment.metadata.finalizers if not one.startswith(_ATTACHER)]
             if len(left) != len(attachment.metadata.finalizers):
-                await self._finalizers(VOLUME_ATTACHMENTS, attachment, left)
+                await set_finalizers(self._client, VOLUME_ATTACHMENTS, attachment, left)
         elif not attachment.status.attached:
             status: Doc = {"status": {"attached": True}}
             await self._client.patch(VOLUME_ATTACHMENTS, "", name, status, content_type=MERGE, subresource="status")
-
-    async def _finalizers(self, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
-        patch: Doc = {"metadata": {"finalizers": finalizers, "resourceVersion": obj.metadata.resource_version}}
-        namespace, name = split_key(obj.key)
-        await self._client.patch(resource, namespace, name, patch, content_type=MERGE)
-
-
-def _is_over(volume: PersistentVolume) -> bool:
-    """Whether a volume is deleted with the claim that it was provisioned for."""
-    released = volume.status.phase in ("Released", "Failed")
-    kept = volume.spec.persistent_volume_reclaim_policy != "Delete"
-    return bool(volume.annotations.get(PROVISIONED_BY)) and released and not kept
 
 
 def _volume(doc: Doc, provisioner: str, claim: PersistentVolumeClaim) -> Doc:

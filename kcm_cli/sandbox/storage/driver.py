@@ -17,7 +17,7 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, Notice
 from kcm_cli.planning.volumes.binding import provisioned_name
 from kcm_cli.planning.volumes.classes import class_of_claim
-from kcm_cli.planning.volumes.names import PROVISIONER_FINALIZER, SELECTED_NODE
+from kcm_cli.planning.volumes.names import PROVISIONED_BY, PROVISIONER_FINALIZER, SELECTED_NODE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import AnyInformer
@@ -180,8 +180,8 @@ class StorageDriver:
         try:
             if plan.releasable(volume):
                 left = plan.without(volume.metadata.finalizers, PROVISIONER_FINALIZER)
-                await self._finalizers(PERSISTENT_VOLUMES, volume, left)
-            elif plan.to_delete(volume):
+                await set_finalizers(self._client, PERSISTENT_VOLUMES, volume, left)
+            elif volume.annotations.get(PROVISIONED_BY) == plan.DRIVER and plan.is_over(volume):
                 await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)
         except NotFound:
             return
@@ -194,20 +194,21 @@ class StorageDriver:
             if plan.to_attach(attachment):
                 if plan.ATTACHER_FINALIZER not in attachment.metadata.finalizers:
                     finalizers = [*attachment.metadata.finalizers, plan.ATTACHER_FINALIZER]
-                    await self._finalizers(VOLUME_ATTACHMENTS, attachment, finalizers)
+                    await set_finalizers(self._client, VOLUME_ATTACHMENTS, attachment, finalizers)
                 status: Doc = {"status": {"attached": True}}
                 await self._client.patch(VOLUME_ATTACHMENTS, "", name, status, content_type=MERGE, subresource="status")
             elif plan.to_detach(attachment):
                 left = plan.without(attachment.metadata.finalizers, plan.ATTACHER_FINALIZER)
-                await self._finalizers(VOLUME_ATTACHMENTS, attachment, left)
+                await set_finalizers(self._client, VOLUME_ATTACHMENTS, attachment, left)
         except NotFound:
             return
 
-    async def _finalizers(self, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
-        version = obj.metadata.resource_version
-        patch: Doc = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
-        namespace, name = split_key(obj.key)
-        await self._client.patch(resource, namespace, name, patch, content_type=MERGE)
+
+async def set_finalizers(client: Client, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
+    """Write the finalizers of this version of an object. None: no finalizers."""
+    patch: Doc = {"metadata": {"finalizers": finalizers, "resourceVersion": obj.metadata.resource_version}}
+    namespace, name = split_key(obj.key)
+    await client.patch(resource, namespace, name, patch, content_type=MERGE)
 
 
 def _allocated(grown: plan.Growth, status: str) -> Doc:

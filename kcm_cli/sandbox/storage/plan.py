@@ -121,11 +121,10 @@ def asked(claim: PersistentVolumeClaim) -> str:
     return ((resources.requests if resources is not None else None) or {}).get("storage", "1Gi")
 
 
-def to_delete(volume: PersistentVolume) -> bool:
+def is_over(volume: PersistentVolume) -> bool:
     """Whether a volume is released and its reclaim policy is Delete."""
-    ours = volume.annotations.get(PROVISIONED_BY) == DRIVER
     released = volume.status.phase in ("Released", "Failed")
-    return ours and released and volume.spec.persistent_volume_reclaim_policy == "Delete" and not volume.deleting
+    return released and volume.spec.persistent_volume_reclaim_policy == "Delete" and not volume.deleting
 
 
 def without(finalizers: tuple[str, ...], finalizer: str) -> list[str] | None:
