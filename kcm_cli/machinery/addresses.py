@@ -26,6 +26,13 @@ def parse_ip(value: str) -> Address | None:
         return None
 
 
+def can_allocate(network: Network, address: Address) -> bool:
+    """Whether a Service can have an address of this range: not the first, nor for IPv4 the last one."""
+    if address not in network or address == network.network_address:
+        return False
+    return network.version == 6 or address != network.broadcast_address
+
+
 def parse_cidr(value: str) -> tuple[Address, Network] | None:
     """The address and its network; None if it is invalid. Parsed as leniently as ``parse_ip``."""
     text, slash, length = value.partition("/")

@@ -12,7 +12,7 @@ import msgspec
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
-from kcm_cli.machinery.addresses import Address, Network, parse_cidr
+from kcm_cli.machinery.addresses import Address, Network, can_allocate, parse_cidr
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Patch
@@ -68,7 +68,7 @@ def overlapping(changed: ServiceCIDR, ranges: Iterable[ServiceCIDR]) -> list[str
 
 def containing(address: Address, ranges: Iterable[ServiceCIDR]) -> list[str]:
     """The names of the ServiceCIDRs from which an address can be allocated."""
-    return [one.name for one in ranges if any(_gives(network, address) for network in networks_of(one))]
+    return [one.name for one in ranges if any(can_allocate(network, address) for network in networks_of(one))]
 
 
 def address_of(obj: IPAddress) -> Address | None:
@@ -147,10 +147,3 @@ def _overlap(one: Network, other: Network) -> bool:
 
 def _contains(outer: Network, inner: Network) -> bool:
     return outer.version == inner.version and outer.prefixlen <= inner.prefixlen and inner[0] in outer
-
-
-def _gives(network: Network, address: Address) -> bool:
-    """Whether an address can be allocated: the first address, and for IPv4 the last one, cannot."""
-    if address not in network or address == network.network_address:
-        return False
-    return address.version == 6 or address != network.broadcast_address

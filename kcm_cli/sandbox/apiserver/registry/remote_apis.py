@@ -5,8 +5,6 @@ Nothing listens behind the Services of a sandbox. So requests to such a group ge
 upstream: kube-aggregator pkg/controllers/status/remote/remote_available_controller.go, pkg/apiserver/handler_proxy.go
 """
 
-from collections.abc import Iterator
-
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
@@ -17,10 +15,9 @@ from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.webhooks.targets import SLICES, service_of, slices_of
 
 _SERVICES = GVR("", "v1", "services")
-_SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
-_SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 class RemoteApis:
@@ -33,7 +30,7 @@ class RemoteApis:
         self._used: frozenset[tuple[str, str]] = frozenset()
         core.store.subscribe(API_SERVICES, self._next_tick.ask)
         core.store.subscribe(_SERVICES, self._service_written)
-        core.store.subscribe(_SLICES, self._slice_written)
+        core.store.subscribe(SLICES, self._slice_written)
         if core.store.count(API_SERVICES):
             self._settle()
 
@@ -42,7 +39,7 @@ class RemoteApis:
             self._next_tick.ask(event)
 
     def _slice_written(self, event: Event) -> None:
-        if self._used and (event.stored.namespace, _service_of(event.stored.doc)) in self._used:
+        if self._used and (event.stored.namespace, service_of(event.stored.doc)) in self._used:
             self._next_tick.ask(event)
 
     def _settle(self) -> None:
@@ -87,7 +84,7 @@ class RemoteApis:
             port = next((each for each in found.get("ports") or () if each["port"] == number), None)
             if port is None:
                 return "ServicePortError", f"{where} is not listening on port {number}"
-            slices = list(self._slices(namespace, name))
+            slices = list(slices_of(self._core.store, namespace, name))
             if not slices:
                 return "EndpointsNotFound", f"cannot find endpointslices for {where}"
             if not any(_has_address(each, port.get("name", "")) for each in slices):
@@ -98,20 +95,10 @@ class RemoteApis:
         why = f'Get "{url}": dial tcp: pods of a sandbox cannot be reached'
         return "FailedDiscoveryCheck", f"failing or missing response from {url}: {why}"
 
-    def _slices(self, namespace: str, name: str) -> Iterator[Tree]:
-        for stored in self._core.store.list(_SLICES, namespace):
-            if _service_of(stored.doc) == name:
-                yield stored.doc
-
 
 def _service(stored: Stored) -> Tree | None:
     spec: Tree = stored.doc["spec"]  # type: ignore[assignment]
     return spec.get("service")
-
-
-def _service_of(piece: Tree) -> str:
-    found: str = (piece["metadata"].get("labels") or {}).get(_SERVICE_LABEL, "")
-    return found
 
 
 def _by_priority(remote: list[Stored]) -> list[Stored]:

@@ -1,6 +1,6 @@
 """Conversion between an object and its Scale."""
 
-from kcm_cli.machinery import codec, labels
+from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd.writes import nested
 from kcm_cli.sandbox.apiserver.errors import plain
@@ -63,8 +63,7 @@ def _selector(served: Served, parent: Tree, where: ScalePaths) -> str:
         return ""
     if served.info.gvr.plural == "replicationcontrollers":
         return labels.format_set(selector)
-    compiled = labels.from_label_selector(codec.decode(codec.encode(selector), labels.LabelSelector))
-    return str(compiled)
+    return str(labels.from_label_selector(labels.read_label_selector(selector)))
 
 
 def _get(doc: Tree, path: str) -> object:

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.addresses import can_allocate
 from kcm_cli.sandbox.apiserver.errors import invalid, plain
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
@@ -137,7 +138,7 @@ class ServiceAllocator:
     def _take_ip(self, doc: Tree, text: str, held: Reservation) -> str:
         address = addresses.parse_ip(text)
         reason = ""
-        if address is None or not any(_usable(network, address) for network in self._networks()):
+        if address is None or not any(can_allocate(network, address) for network in self._networks()):
             blocks = ",".join(str(network) for network in self._networks())
             reason = _NO_RANGE.format(text, blocks) if held.dry_run else _OTHER_NETWORK
         elif not held.dry_run and self._ip_taken(str(address)):
@@ -360,13 +361,6 @@ class ServiceAllocator:
 
 def _family(network: Network) -> str:
     return f"IPv{network.version}"
-
-
-def _usable(network: Network, address: addresses.Address) -> bool:
-    """Whether an address can be allocated from a range: not its first, nor the last of an IPv4 range."""
-    if address not in network or address == network.network_address:
-        return False
-    return network.version == 6 or address != network.broadcast_address
 
 
 def _ready(doc: Tree) -> bool:

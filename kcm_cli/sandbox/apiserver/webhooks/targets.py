@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.store import Store
@@ -20,8 +21,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION, Key, Routes, Where
 
 _SERVICES = GVR("", "v1", "services")
-_SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
-_SLICE_OF = "kubernetes.io/service-name"
+SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 _HTTPS_PORT = 443
 _IN_CLUSTER = re.compile(r"(?:.*\.)?(?:svc|cluster\.local)\.?", re.IGNORECASE)
 _OF_SERVICE = re.compile(r"([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?\.?", re.IGNORECASE)
@@ -160,12 +160,22 @@ def _route(service: Key, doc: Tree | None, routes: Routes) -> Where | None:
         ) from None
 
 
+def slices_of(store: Store, namespace: str, service: str) -> Iterator[Tree]:
+    """The EndpointSlices of a Service."""
+    for stored in store.list(SLICES, namespace):
+        if service_of(stored.doc) == service:
+            yield stored.doc
+
+
+def service_of(piece: Tree) -> str:
+    """The name of an EndpointSlice's Service; empty without one."""
+    found: str = (piece["metadata"].get("labels") or {}).get(SERVICE_NAME, "")
+    return found
+
+
 def _endpoints(store: Store, namespace: str, service: str, port_name: str) -> Iterator[Where]:
     """The ready endpoints that are no pods."""
-    for stored in store.list(_SLICES, namespace):
-        doc: Tree = stored.doc
-        if (doc["metadata"].get("labels") or {}).get(_SLICE_OF) != service:
-            continue
+    for doc in slices_of(store, namespace, service):
         ports = [each.get("port") for each in doc.get("ports") or () if (each.get("name") or "") == port_name]
         for endpoint in doc.get("endpoints") or ():
             if (endpoint.get("targetRef") or {}).get("kind") == "Pod" or not ports or not ports[0]:
