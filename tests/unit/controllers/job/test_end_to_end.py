@@ -382,10 +382,10 @@ def test_events_and_metrics_of_a_job_that_ends(play, spec, events, reason, resul
         async with story.running(metrics=metrics):
             await story.make(**spec)
             await world.wait(120)
-        told = [(e["type"], e["reason"], e["message"]) for e in await world.items(resource("events"))
+        emitted = [(e["type"], e["reason"], e["message"]) for e in await world.items(resource("events"))
                 if e["involvedObject"]["kind"] == "Job"]  # fmt: skip
-        assert [event for event in told if event[1] != "SuccessfulCreate"] == events
-        assert sum(event[:2] == ("Normal", "SuccessfulCreate") for event in told) == pods
+        assert [event for event in emitted if event[1] != "SuccessfulCreate"] == events
+        assert sum(event[:2] == ("Normal", "SuccessfulCreate") for event in emitted) == pods
         prefix = "job_controller_"
         assert metric(metrics, f"{prefix}jobs_finished_total") == 1
         ended = {"completion_mode": "NonIndexed", "result": result}
@@ -417,8 +417,8 @@ def test_more_successes_than_completions_are_reported(play):
                 name, ended = pod["metadata"]["name"], {"status": {"phase": "Succeeded"}}
                 await world.client.patch(PODS, "default", name, ended, content_type=MERGE, subresource="status")
             await world.wait(30)
-        told = [text for reason, text in await world.events("work") if reason == "TooManySucceededPods"]
-        assert told == ["Too many succeeded pods running after completion count reached"]
+        messages = [text for reason, text in await world.events("work") if reason == "TooManySucceededPods"]
+        assert messages == ["Too many succeeded pods running after completion count reached"]
 
     play(life)
 

@@ -1,12 +1,14 @@
 """The controller in a whole sandbox, on virtual time."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from kcm_cli.component.metrics import Registry
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
@@ -167,6 +169,61 @@ def test_a_claim_whose_volume_is_deleted_is_lost_and_reported_once(play):
             await world.wait(60)
             assert (await world.get(CLAIMS, "c"))["status"] == {"phase": "Lost"}
             assert [reason for reason, _ in await world.events("c")].count("ClaimLost") == 1
+
+    play(life)
+
+
+def test_changes_of_the_other_object_count_at_once(play):
+    """Not only at the next pass over all volumes and claims, every 15 s."""
+
+    async def life(world: World) -> None:
+        async with controllers(world, replace(CONFIG, sync_period_s=3600.0), names=[NAME]):
+            await world.wait(1)
+            await make_claim(world, "c")
+            await world.wait(1)
+            uid = (await world.get(CLAIMS, "c"))["metadata"]["uid"]
+            await make_volume(world, "v", claimRef={"namespace": "default", "name": "c", "uid": uid})
+            await world.wait(2)
+            await settled(world)
+            await remove(world, VOLUMES, "v")
+            await world.wait(1)
+            assert await phase(world, CLAIMS, "c") == "Lost"
+
+    play(life)
+
+
+def test_an_unbound_claim_is_pending_whatever_its_status_was(play):
+    async def life(world: World) -> None:
+        await make_claim(world, "c", storageClassName="")
+        odd = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}}
+        await world.client.patch(CLAIMS, "default", "c", odd, content_type=MERGE, subresource="status")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(5)
+            assert (await world.get(CLAIMS, "c"))["status"] == {"phase": "Pending"}
+
+    play(life)
+
+
+def test_volumes_and_claims_are_counted(play):
+    async def life(world: World) -> None:
+        registry = Registry()
+        await make_volume(world, "v")
+        await make_volume(world, "other", "9Gi", storageClassName="silver", volumeMode="Block")
+        await make_claim(world, "c")
+        await make_claim(world, "waits", "20Gi")
+        async with controllers(world, CONFIG, names=[NAME], metrics=registry):
+            await world.wait(30)
+            await settled(world)
+
+            def count(name: str, **labels: str) -> float:
+                return metric(registry, f"pv_collector_{name}", **labels)
+
+            for mode in ("Filesystem", "Block"):
+                assert count("total_pv_count", plugin_name="kubernetes.io/nfs", volume_mode=mode) == 1
+            assert count("bound_pv_count") == count("bound_pv_count", storage_class="gold") == 1
+            assert count("unbound_pv_count") == count("unbound_pv_count", storage_class="silver") == 1
+            for state in ("bound", "unbound"):
+                assert count(f"{state}_pvc_count", namespace="default", storage_class="gold") == 1
 
     play(life)
 

@@ -40,6 +40,26 @@ OTHERS = volume(claimRef=ref("other", uid="o"))
         pytest.param(Snapshot(claim(volumeName="v"), V), Bind, "", id="named"),
         pytest.param(Snapshot(claim(volumeName="v")), Pend, "", id="named, not there"),
         pytest.param(Snapshot(claim(size="9Gi", volumeName="v"), V), Pend, "VolumeMismatch", id="named, too small"),
+        pytest.param(
+            Snapshot(
+                claim(volumeName="v", volumeAttributesClassName="a"),
+                volume(volumeAttributesClassName="a"),
+                attributes_classes=True,
+            ),
+            Bind,
+            "",
+            id="named, attributes",
+        ),
+        pytest.param(
+            Snapshot(
+                claim(volumeName="v", volumeAttributesClassName="a"),
+                volume(volumeAttributesClassName="a"),
+                attributes_classes=False,
+            ),
+            Pend,
+            "VolumeMismatch",
+            id="named, without gate",
+        ),
         pytest.param(Snapshot(claim(volumeName="v"), volume(claimRef=ref())), Bind, "", id="named, kept for it"),
         pytest.param(Snapshot(claim(volumeName="v"), OTHERS), Pend, "FailedBinding", id="named, taken"),
         pytest.param(Snapshot(claim(volumeName="v", metadata=BY_US), OTHERS), Refuse, "FailedBinding", id="undone"),

@@ -171,6 +171,24 @@ def test_a_directory_is_deleted_if_its_volume_cannot_be_created(play, root):
     play(life)
 
 
+def test_a_directory_that_cannot_be_deleted_is_reported(play, root, monkeypatch):
+    def denied(path: str) -> None:
+        raise PermissionError("denied")
+
+    monkeypatch.setattr(plugins, "_remove", denied)
+
+    async def life(world: World) -> None:
+        await make_class(world, "gold", HOST_PATH)
+        transport = Refusing(world.server.transport(), lambda r: r.method == "POST" and "persistentvolumes" in r.path)
+        async with controllers(world, HERE, names=[NAME], transport=transport):
+            await make_claim(world, "c")
+            await world.wait(55)
+            text = "Error cleaning provisioned volume for claim default/c: denied. Please delete manually."
+            assert ("ProvisioningCleanupFailed", text) in await events_of(world)
+
+    play(life)
+
+
 def test_no_directory_is_created_for_a_block_volume(play, root):
     async def life(world: World) -> None:
         await make_class(world, "gold", HOST_PATH)

@@ -1,10 +1,14 @@
 """Reclaiming of volumes after the deletion of claims, in a whole sandbox."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.persistentvolume_binder import controller
+from kcm_cli.controllers.persistentvolume_binder.controller import VolumeBinder
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
@@ -15,6 +19,7 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     PODS,
     VOLUMES,
     make_claim,
+    make_class,
     make_volume,
     phase,
     remove,
@@ -213,6 +218,53 @@ def test_a_volume_without_a_deleter_fails(play):
             assert await phase(world, VOLUMES, "v") == "Failed"
             text = 'error getting deleter volume plugin for volume "v": no deletable volume plugin matched'
             assert await messages(world, "VolumeFailedDelete") == [text]
+
+    play(life)
+
+
+def test_a_volume_with_an_unknown_policy_fails(play):
+    """API servers reject it; it may have been stored by a later release."""
+
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_volume(world, "v", persistentVolumeReclaimPolicy="Retain")
+            await release(world)
+            await world.wait(5)
+            odd = world.server.store.get(VOLUMES.gvr, "", "v").copy()
+            odd["spec"]["persistentVolumeReclaimPolicy"] = "Archive"
+            world.server.store.update(VOLUMES.gvr, "", "v", odd)
+            await world.wait(20)
+            assert await phase(world, VOLUMES, "v") == "Failed"
+            text = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+            assert await messages(world, "VolumeUnknownReclaimPolicy") == [text]
+
+    play(life)
+
+
+def test_nothing_is_kept_of_operations_of_deleted_objects(play, monkeypatch):
+    made: list[VolumeBinder] = []
+
+    def make(context: ControllerContext) -> VolumeBinder:
+        made.append(VolumeBinder(context))
+        return made[-1]
+
+    monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
+
+    async def life(world: World) -> None:
+        await make_class(world, "host", "kubernetes.io/host-path")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_volume(world, "v", hostPath={"path": "/srv/x"}, **DELETE)
+            await release(world)
+            await make_claim(world, "p", storageClassName="host")
+            await world.wait(30)
+            state = vars(made[0])
+            parts = [vars(state[name])["operations"] for name in ("_reclaimer", "_provisioner")]
+            assert [len(vars(operations)["_backoff"]) for operations in parts] == [1, 1]
+            await remove(world, VOLUMES, "v")
+            await remove(world, CLAIMS, "p")
+            await world.wait(5)
+            assert [len(vars(operations)["_backoff"]) for operations in parts] == [0, 0]
+            assert not vars(state["_metrics"])["_started"]
 
     play(life)
 
