@@ -1,18 +1,22 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import pytest
+
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.unit.controllers.faults import Held, Refusing
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
+NAMESPACES = resource("namespaces", namespaced=False)
+ACCOUNTS = resource("serviceaccounts")
 NAME = "persistentvolumeclaim-protection-controller"
 
 
-async def make(world: World, name: str) -> None:
+async def make(world: World, name: str, namespace: str = "default") -> None:
     requests = {"requests": {"storage": "1Gi"}}
     spec = {"storageClassName": "", "volumeName": "v", "accessModes": ["ReadWriteOnce"], "resources": requests}
-    await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
+    await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec}, namespace)
 
 
 def test_a_claim_is_deleted_at_once_or_after_the_pod_that_uses_it(play):
@@ -64,6 +68,73 @@ def test_lookups_of_claims_deleted_together_are_shared(play):
             await world.wait(5)
             assert [await world.gone(name, CLAIMS) for name in names] == [True] * len(names)
             assert len(lists) == 1
+
+    play(life)
+
+
+def lists_pods(request: Request) -> bool:
+    return request.method == "GET" and request.path == "/api/v1/namespaces/default/pods"
+
+
+async def use(world: World, claim: str, namespace: str = "default") -> None:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume], "nodeName": "node-1"}
+    await world.create(PODS, {"metadata": {"name": "p"}, "spec": spec}, namespace)
+
+
+@pytest.mark.parametrize("namespace", ["default", "other"])
+def test_a_shared_lookup_frees_no_claim_that_a_pod_uses(play, namespace):
+    """The pod is created before the lookup for the first claim, and the cache does not show it."""
+
+    async def life(world: World) -> None:
+        await world.create(NAMESPACES, {"metadata": {"name": "other"}})
+        await world.create(ACCOUNTS, {"metadata": {"name": "default"}}, "other")
+        await make(world, "a")
+        await make(world, "used", namespace)
+        await world.client.delete(CLAIMS, namespace, "used")
+        await world.delete(CLAIMS, "a")
+        asked: list[Request] = []
+
+        async def before(request: Request) -> None:
+            if lists_pods(request) and not asked:
+                asked.append(request)
+                await use(world, "used", namespace)
+
+        answers = Refusing(world.server.transport(), lambda request: False, before)
+        held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
+        async with controllers(world, names=[NAME], transport=held):
+            await world.wait(5)
+            assert await world.gone("a", CLAIMS)
+            assert "deletionTimestamp" in (await world.get(CLAIMS, "used", namespace))["metadata"]
+            held.release()
+
+    play(life)
+
+
+def test_a_lookup_older_than_a_claim_does_not_count(play):
+    """After a lookup for another claim, a pod uses a claim that is then deleted. The cache does not show the pod."""
+
+    async def life(world: World) -> None:
+        for name in ("a", "used"):
+            await make(world, name)
+        await world.delete(CLAIMS, "a")
+        freed: list[Request] = []
+
+        async def before(request: Request) -> None:
+            if request.method == "PUT" and request.path.endswith("/a") and not freed:
+                freed.append(request)
+                await use(world, "used")
+                await world.delete(CLAIMS, "used")
+                await world.wait(0.1)
+
+        answers = Refusing(world.server.transport(), lambda request: False, before)
+        held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
+        async with controllers(world, names=[NAME], transport=held):
+            await world.wait(5)
+            assert freed
+            assert await world.gone("a", CLAIMS)
+            assert "deletionTimestamp" in (await world.get(CLAIMS, "used"))["metadata"]
+            held.release()
 
     play(life)
 

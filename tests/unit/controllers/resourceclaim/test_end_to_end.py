@@ -18,6 +18,7 @@ from tests.unit.controllers.devices import (
     NOWHERE,
     allocate,
     by_name,
+    claim_spec,
     claims,
     from_template,
     make_claim,
@@ -183,14 +184,54 @@ def test_a_reservation_for_an_earlier_pod_of_the_name_is_removed(play):
     play(life)
 
 
-def test_consumers_other_than_pods_keep_their_reservation(play):
+@pytest.mark.parametrize("same", [True, False], ids=["that pod", "another pod of the name"])
+def test_a_user_that_the_cache_does_not_show_is_looked_up(play, same):
     async def life(world: World) -> None:
+        await make_claim(world)
+        held = Held(world.server.transport(), world.clock, "/api/v1/pods", since=lambda request: False)
+        async with running(world, transport=held):
+            await world.wait(1)
+            held.hold()
+            await world.pod("p", by_name("c") | NOWHERE)
+            await allocate(world, "c", "p")
+            if not same:
+                doc = await claim(world, "c")
+                doc["status"]["reservedFor"][0]["uid"] = "another"
+                await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
+            await world.wait(2)
+            users = (await claim(world, "c")).get("status", {}).get("reservedFor", [])
+            assert [user["name"] for user in users] == (["p"] if same else [])
+            held.release()
+
+    play(life)
+
+
+def test_a_claim_generated_for_an_earlier_pod_of_the_name_is_deleted(play):
+    async def life(world: World) -> None:
+        await world.pod("p", NOWHERE)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
+        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+        for name, owner_uid in (("earlier", "another"), ("mine", uid)):
+            metadata = {"name": name, "ownerReferences": [owner | {"uid": owner_uid}]}
+            await world.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": claim_spec()})
+        async with running(world):
+            await world.wait(2)
+            assert [made["metadata"]["name"] for made in await claims(world)] == ["mine"]
+
+    play(life)
+
+
+@pytest.mark.parametrize("groups", [True, False])
+def test_consumers_other_than_pods_keep_their_reservation(play, groups):
+    async def life(world: World) -> None:
+        await serve(world, POD_GROUPS, status={})
+        gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if groups else []
         await make_claim(world)
         await allocate(world, "c")
         doc = await claim(world, "c")
         doc["status"]["reservedFor"] = [{"apiGroup": "example.com", "resource": "widgets", "name": "w", "uid": "u"}]
         await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
-        async with running(world):
+        async with running(world, gates=gates):
             await world.wait(2)
             assert (await claim(world, "c"))["status"] == doc["status"]
 

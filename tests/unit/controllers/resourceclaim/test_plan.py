@@ -65,6 +65,23 @@ def test_pods_that_need_a_sync(user: Pod, caches: Snapshot, expected: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("phase", "node", "deleting", "expected"),
+    [
+        ("Pending", "", False, False),
+        ("Pending", "", True, True),
+        ("Pending", "n", True, False),
+        ("Running", "n", True, False),
+        ("Succeeded", "n", False, True),
+        ("Failed", "n", False, True),
+    ],
+)
+def test_pods_that_use_no_claims_any_more(phase: str, node: str, deleting: bool, expected: bool) -> None:
+    metadata = {"name": "p"} | (GOING if deleting else {})
+    doc = {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
+    assert plan.is_done(PODS.decode(codec.encode(doc))) is expected
+
+
+@pytest.mark.parametrize(
     ("owner", "entry", "expected"),
     [
         ("p", "e", "p-e-"),
