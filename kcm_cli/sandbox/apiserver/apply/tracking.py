@@ -78,8 +78,11 @@ class Place(msgspec.Struct, frozen=True):
 class Versions(Protocol):
     """Converts objects to the API versions of managers."""
 
-    def convert(self, resource: ResourceInfo, doc: Doc, version: str) -> tuple[Node, Doc] | None:
-        """The type and the object in another apiVersion; None if it is not served. Changes nothing."""
+    def convert(self, resource: ResourceInfo, doc: Doc, version: str, *, stored: bool) -> tuple[Node, Doc] | None:
+        """The type and the object in another apiVersion; None if it is not served. Changes nothing.
+
+        stored: whether an earlier version of the object is. Raises Unconverted.
+        """
 
 
 class Tracker:
@@ -150,8 +153,9 @@ class Tracker:
         """The changes in another version of the API; None if that is not served."""
         if self._versions is None:
             return None
-        earlier = self._versions.convert(place.resource, before, version)
-        later = self._versions.convert(place.resource, after, version)
+        stored = before is not place.empty
+        earlier = self._versions.convert(place.resource, before, version, stored=stored)
+        later = self._versions.convert(place.resource, after, version, stored=stored)
         if earlier is None or later is None:
             return None
         changes = self.comparer.compare(later[0], earlier[1], later[1])

@@ -1,11 +1,12 @@
 """Conversion webhooks, which convert objects of a custom kind between its versions.
 
 Reads do not wait for webhooks. So objects are converted before they are read, and the results are cached by object
-version.
+version. Lists and watches use them, as they use upstream's watch cache; all else calls the webhook.
 
 upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go (v1.36)
 """
 
+import hashlib
 import random
 import uuid
 from collections import OrderedDict
@@ -18,6 +19,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.errors import Unconverted
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
@@ -66,14 +68,14 @@ class Webhook:
         self._rng = rng
         self._kept: OrderedDict[_Key, Doc] = OrderedDict()
 
-    async def prepare(self, docs: Sequence[Tree], version: str) -> None:
+    async def prepare(self, docs: Sequence[Tree], version: str, *, cached: bool) -> None:
         """Convert stored objects to another apiVersion for ``prepared``. All of them are available until the next await
-        of the caller, however many they are. Raises ApiError 500.
+        of the caller, however many they are. ``cached``: not those that are known. Raises ApiError 500.
         """
         wanted = {_key(doc, version): doc for doc in docs if doc.get("apiVersion") != version}
         made: dict[_Key, Doc] = {}  # other requests may remove these from the cache meanwhile
         for key, doc in wanted.items():
-            made[key] = self._kept.get(key) or await self.convert(doc, version)
+            made[key] = (cached and self._kept.get(key)) or await self.convert(doc, version)
             self._keep(key, made[key], _KEPT)
         for key, found in made.items():
             self._keep(key, found, max(_KEPT, len(made)))
@@ -83,6 +85,17 @@ class Webhook:
         self._kept.move_to_end(key)
         while len(self._kept) > limit:
             self._kept.popitem(last=False)
+
+    def known(self, doc: Tree, version: str) -> Doc:
+        """A copy of any object, converted to another apiVersion. Raises Unconverted before."""
+        key = hashlib.sha256(codec.encode_sorted(doc)).hexdigest(), "", version
+
+        async def convert() -> None:
+            self._keep(key, await self.convert(doc, version), _KEPT)
+
+        if key not in self._kept:
+            raise Unconverted(convert)
+        return cast("Doc", copy(self._kept[key]))
 
     def prepared(self, doc: Tree, version: str) -> Doc | None:
         """A copy of the object that ``prepare`` converted, or None."""
@@ -155,6 +168,8 @@ def _converted_object(doc: Tree, found: list[object], version: str) -> Doc:
     if len(found) != 1:
         raise _Failed(f"returned {len(found)} objects, expected 1")
     converted = found[0]
+    if converted is None:
+        raise ApiError(500, "", "unexpected end of JSON input")
     if not isinstance(converted, dict):
         raise _Failed("failed: Object 'Kind' is missing in 'null'")
     kind, got = converted.get("kind") or "", converted.get("apiVersion") or ""

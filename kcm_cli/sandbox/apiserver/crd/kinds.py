@@ -202,12 +202,12 @@ class CustomVersion:
         if doc.get("kind") == self.target.kind:
             self._own.default(doc)
 
-    async def prepare(self, docs: Sequence[Tree]) -> None:
+    async def prepare(self, docs: Sequence[Tree], *, cached: bool) -> None:
         """Convert stored documents by the webhook, if there is one. Raises ApiError 500, UnknownVersion."""
         for doc in docs:
             self._check_version(doc)
         if self._webhook is not None:
-            await self._webhook.prepare(docs, self.target.api_version)
+            await self._webhook.prepare(docs, self.target.api_version, cached=cached)
 
     def check_versions(self, docs: Iterable[Tree]) -> None:
         """See ``registry.core.CustomKinds``. A success is final: later writes use the current storage version, and a
@@ -254,6 +254,14 @@ class CustomVersion:
         ``prepare`` was not called.
         """
         return self.nop_converted(doc) if self._webhook is None else self._converted(doc, self._webhook)
+
+    def versioned(self, doc: Tree, *, stored: bool) -> Tree:
+        """An object for comparison in this version. ``stored``: it exists, so that the webhook is called, if there is
+        one. Raises Unconverted.
+        """
+        if self._webhook is None or not stored:
+            return self.nop_converted(doc)
+        return self._completed(self._webhook.known(doc, self.target.api_version))
 
     def nop_converted(self, doc: Tree) -> Tree:
         """A document in this version without the webhook: only apiVersion changes. upstream: nopConverter"""

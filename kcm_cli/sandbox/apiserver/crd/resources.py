@@ -118,13 +118,13 @@ class CustomResources:
         """A stored object, converted from any version to the resource's."""
         return self._kind(info).read(doc)
 
-    def nop_converted(self, info: ResourceInfo, doc: Tree) -> Tree:
-        """An object, converted to the resource's version without the conversion webhook."""
-        return self._kind(info).nop_converted(doc)
+    def versioned(self, info: ResourceInfo, doc: Tree, *, stored: bool) -> Tree:
+        """An object, converted to the resource's version to compare it. Raises Unconverted."""
+        return self._kind(info).versioned(doc, stored=stored)
 
-    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree]) -> None:
+    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree], *, cached: bool) -> None:
         """See ``registry.core.CustomKinds``."""
-        await self._kind(info).prepare(docs)
+        await self._kind(info).prepare(docs, cached=cached)
 
     def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
         """See ``registry.core.CustomKinds``."""

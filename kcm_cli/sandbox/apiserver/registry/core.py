@@ -1,6 +1,6 @@
 """The store and the other parts that the verbs share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Protocol
 
@@ -9,7 +9,7 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
-from kcm_cli.sandbox.apiserver.errors import UnknownVersion
+from kcm_cli.sandbox.apiserver.errors import Unconverted, UnknownVersion
 from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -45,8 +45,11 @@ class CustomKinds(Protocol):
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A stored object, converted from any version to the resource's. Does not change ``doc``. Raises ApiError."""
 
-    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree]) -> None:
-        """Call the conversion webhook, so that ``read`` of the objects needs no await. Raises ApiError."""
+    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree], *, cached: bool) -> None:
+        """Call the conversion webhook, so that ``read`` of the objects needs no await. Raises ApiError.
+
+        cached: only for objects whose conversion is not known.
+        """
 
     def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
         """Raises UnknownVersion if a stored object has a version that the definition no longer has."""
@@ -96,10 +99,21 @@ class Core(msgspec.Struct, frozen=True):
         """Whether ``prepare`` does anything for a resource."""
         return self.custom is not None and served.info.custom and served.converts
 
-    async def prepare(self, served: Served, *stored: Stored) -> None:
+    async def prepare(self, served: Served, *stored: Stored, cached: bool = False) -> None:
         """Prepare ``from_storage`` of these objects, until the next await. Raises ApiError 500, UnknownVersion."""
         if self.custom is not None and self.prepares(served):
-            await self.custom.prepare(served.info, [one.doc for one in stored])
+            await self.custom.prepare(served.info, [one.doc for one in stored], cached=cached)
+
+    async def made(self, served: Served, current: Stored, make: Callable[[Stored], Tree]) -> Tree:
+        """What ``make`` returns for a prepared object, called again after each conversion that it needs. Raises
+        ApiError.
+        """
+        while True:
+            try:
+                return make(current)
+            except Unconverted as needed:
+                await needed.convert()
+                await self.prepare(served, current, cached=True)
 
     def check_versions(self, served: Served) -> None:
         """Raises ApiError 429 if an object is stored in a version that its definition no longer has."""
@@ -112,7 +126,7 @@ class Core(msgspec.Struct, frozen=True):
     async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
         """``prepare`` for a list. Raises ApiError 429, 500."""
         try:
-            await self.prepare(served, *stored)
+            await self.prepare(served, *stored, cached=True)
         except UnknownVersion as error:  # upstream's watch cache cannot be filled then
             raise api_errors.initializing(served.info, str(error)) from None
 

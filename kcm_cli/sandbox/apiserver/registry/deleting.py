@@ -81,7 +81,7 @@ class Deleter:
                 if error.code != 404:
                     raise
             call.warnings += [text for text in one.warnings if text not in call.warnings]
-        await self._core.prepare(call.served, *chosen)
+        await self._core.prepare(call.served, *chosen, cached=True)
         return call.media.list(chosen, page.revision, page.more, page.left)
 
     async def remove(self, call: Call, options: DeleteOptions, *, admit: bool = True) -> _Outcome:

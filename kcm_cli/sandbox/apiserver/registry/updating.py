@@ -181,7 +181,7 @@ class Updater:
 
     async def _replace(self, call: Call, change: Change, current: Stored) -> "Stored | Tree":
         core, old = self._core, self._core.from_storage(call.hub, current.doc)
-        doc = change.produce(current)
+        doc = await core.made(call.served, current, change.produce)
         meta = doc["metadata"]
         meta.pop("selfLink", None)
         namespace = self._creator.namespace_of(call, meta)

@@ -17,8 +17,8 @@ class KindVersions:
         self._schemas = schemas
         self._custom = custom
 
-    def convert(self, resource: ResourceInfo, doc: Doc, version: str) -> tuple[Node, Doc] | None:
-        """The type and the object in another apiVersion; None if that is not served. Does not change ``doc``."""
+    def convert(self, resource: ResourceInfo, doc: Doc, version: str, *, stored: bool) -> tuple[Node, Doc] | None:
+        """See ``apply.tracking.Versions``."""
         group, _, name = version.rpartition("/")
         wanted = self._catalog.find(group, name, resource.gvr.plural)
         own = self._catalog.by_gvr(resource.gvr)
@@ -27,5 +27,5 @@ class KindVersions:
             return None
         given = doc if "metadata" in doc else {**doc, "metadata": {}}
         if resource.custom:
-            return node, self._custom.nop_converted(wanted.info, given)
+            return node, self._custom.versioned(wanted.info, given, stored=stored)
         return node, conversion.from_storage(wanted, conversion.to_storage(own, given))

@@ -160,7 +160,7 @@ class Watching:
             return
         while plan.initial and seen != store.revision:
             seen = store.revision
-            await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace))
+            await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace), cached=True)
 
     def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, bytes]:
         """The watcher and the initial events. Raises Compacted."""
@@ -194,7 +194,7 @@ class Watching:
                 try:
                     if self._core.prepares(call.served):
                         shown = [one for event in events for one in _shown(chosen, event)]
-                        await self._core.prepare(call.served, *shown)
+                        await self._core.prepare(call.served, *shown, cached=True)
                     frames = _frames(call, chosen, events)
                 except ApiError:  # see _stream
                     return

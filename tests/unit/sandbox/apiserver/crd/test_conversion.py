@@ -111,7 +111,7 @@ def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(mo
             calls.append(doc["metadata"]["uid"])
             assert len(calls) < 20, "the list never ends"
             if not doc["metadata"]["uid"].startswith("other"):
-                await self.prepare([stored(f"other{len(calls)}")], version)
+                await self.prepare([stored(f"other{len(calls)}")], version, cached=True)
             return {**doc, "apiVersion": version}
 
     def stored(uid: str) -> Tree:
@@ -119,9 +119,45 @@ def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(mo
 
     webhook = Busy({}, None, random.Random(1))  # type: ignore[arg-type]  # nothing is sent
     docs = [stored(uid) for uid in "abc"]
-    asyncio.run(webhook.prepare(docs, "x.test/v2"))
+    asyncio.run(webhook.prepare(docs, "x.test/v2", cached=True))
     assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
     assert sorted(uid for uid in calls if uid in "abc") == ["a", "b", "c"]
+
+
+def test_requests_for_one_object_call_the_webhook_and_lists_use_what_is_known(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    assert hook.api.get(path("v2", "a")).status == 200
+    hook.bend = lambda review: {"response": None}
+    assert hook.api.get(path("v2")).status == 200
+    for found in (hook.api.get(path("v2", "a")), hook.api.delete(path("v2", "a")), merged(hook, "2")):
+        assert (found.status, found.message.partition(" failed: ")[0]) == (
+            500,
+            "conversion webhook for x.test/v1, Kind=Thing",
+        )
+
+
+def merged(hook: Hook, value: str) -> Any:
+    return hook.api.merge(path("v2", "a"), {"spec": {"b": value}})
+
+
+def applied(hook: Hook, config: Tree, more: str = "") -> Any:
+    target = path("v2", "a") + "?fieldManager=m" + more
+    return hook.api.run(hook.api.ask("PATCH", target, config, content_type="application/apply-patch+yaml"))
+
+
+def test_fields_of_managers_are_compared_in_their_versions(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    config = {key: value for key, value in thing("v2", b="2").items() if key != "metadata"}
+    refused = applied(hook, config)
+    assert refused.status == 409 and refused.message.endswith("using x.test/v1: .spec.a")
+    forced = applied(hook, config, "&force=true").doc["metadata"]["managedFields"]
+    fields = {one["manager"]: one["fieldsV1"]["f:spec"] for one in forced}
+    assert fields == {"m": {"f:b": {}}, "unknown": {}}
+    later = merged(hook, "3").doc["metadata"]["managedFields"]
+    assert [(one["manager"], one["apiVersion"], one["fieldsV1"]["f:spec"]) for one in later] == [
+        ("unknown", "x.test/v1", {}),
+        ("unknown", "x.test/v2", {"f:b": {}}),
+    ]
 
 
 def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
@@ -219,6 +255,12 @@ def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], object
         assert problem in found.message
     assert hook.api.post(path("v2"), thing("v2", "b", b="1")).status == 500
     assert hook.api.get(path("v1", "b")).status == 404, "what cannot be converted is not stored"
+
+
+def test_null_for_an_object(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    hook.bend = lambda review: review["response"].update(convertedObjects=[None])
+    assert hook.api.get(path("v2", "a")).message == "unexpected end of JSON input"
 
 
 def test_an_unreachable_webhook(hook: Hook) -> None:
