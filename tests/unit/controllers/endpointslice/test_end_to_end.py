@@ -91,6 +91,21 @@ def test_lifecycle(play):
     play(life)
 
 
+def test_services_of_the_type_external_name_have_no_endpoints(play):
+    """Also with a selector, which the API server accepts."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.pods(0)
+        async with story.running():
+            await story.service(type="ExternalName", externalName="example.com")
+            await world.wait(10)
+            assert await story.placed() == []
+            assert await world.items(ENDPOINTS) == []
+
+    play(life)
+
+
 def test_a_restart_writes_nothing(play):
     async def life(world: World) -> None:
         story = Story(world)

@@ -221,6 +221,28 @@ class TestShares:
     def test_overloaded(self, counts, ratios, wanted):
         assert overloaded(counts, ratios) is wanted
 
+    @pytest.mark.parametrize(
+        ("gives", "takes", "expected"),
+        [
+            pytest.param(1.0, 1.0, 1, id="one each"),
+            pytest.param(1.5, 1.5, 1, id="less than one left on both sides"),
+            pytest.param(2.0, 2.0, 2, id="two"),
+            pytest.param(0.75, 0.75, 0, id="less than one on both sides"),
+            pytest.param(1.25, 0.25, 0, id="less than half on one side"),
+            pytest.param(0.25, 1.25, 0, id="less than half on the other side"),
+            pytest.param(0.5, 1.0, 1, id="half on one side"),
+            pytest.param(1.0, 0.5, 1, id="half on the other side"),
+        ],
+    )
+    def test_endpoints_are_exchanged_in_units(self, gives, takes, expected):
+        allocations = {
+            "a": Allocation(0, 9, 5.0 - gives),
+            "b": Allocation(0, 9, 1.0 + takes),
+            "c": Allocation(0, 9, 2.0),
+        }
+        giving, receiving = exchanges(allocations, {"a": 5, "b": 1, "c": 2})
+        assert (giving, receiving) == (({"a": expected}, {"b": expected}) if expected else ({}, {}))
+
     @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 20), min_size=1), st.data())
     def test_redistributed_endpoints_add_up(self, counts, data):
         total = sum(counts.values())

@@ -122,6 +122,8 @@ def test_any_sequence_of_changes(history, limit, rng):
         pods = pods_of(present, unready)
         shot = snapshot(pods, slices, max_per_slice=limit)
         decision = plan(shot, "IPv4")
+        updated = {draft.existing.name for draft in decision.changes.update}
+        assert updated.isdisjoint(slice_.name for slice_ in decision.changes.unchanged)
         shuffled = list(pods), list(slices)
         for each in shuffled:
             rng.shuffle(each)
