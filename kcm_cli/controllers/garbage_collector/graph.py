@@ -64,13 +64,13 @@ class Node(msgspec.Struct, eq=False, gc=False):
         """The dependents by uid."""
         return _NO_DEPENDENTS if self.held is None else self.held
 
-    def gain(self, dependent: "Node") -> None:
-        """Add or update a dependent."""
-        uid, theirs = self.identity.uid, dependent.identity.uid
+    def gain(self, dependent: "Node", *, blocks: bool) -> None:
+        """Add or update a dependent. ``blocks``: whether it blocks the deletion of this node."""
+        theirs = dependent.identity.uid
         if self.held is None:
             self.held = {}
         self.held[theirs] = dependent
-        if any(ref.uid == uid and ref.block_owner_deletion for ref in dependent.owners):
+        if blocks:
             if self.blocking is None:
                 self.blocking = set()
             if theirs not in self.blocking:
@@ -183,10 +183,11 @@ class Graph:
                 effects.delete.append(uid)
         added = tuple(ref for uid, ref in after.items() if uid not in before)
         node.owners = owners
+        blocked = _blocked(owners)
         for uid in before.keys() & after.keys():
             owner = self._nodes.get(uid)
             if owner is not None and node.identity.uid in owner.dependents:
-                owner.gain(node)
+                owner.gain(node, blocks=uid in blocked)
         self._add_to_owners(node, added, effects)
         for uid in sorted(before.keys() - after.keys()):
             owner = self._nodes.get(uid)
@@ -194,7 +195,7 @@ class Graph:
                 owner.lose(node.identity.uid)
 
     def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference], effects: Effects) -> None:
-        doubtful = False
+        doubtful, blocked = False, _blocked(node.owners)
         for ref in owners:
             owner = self._nodes.get(ref.uid)
             if owner is None:
@@ -203,7 +204,7 @@ class Graph:
                 effects.delete.append(ref.uid)
             elif not doubtful:
                 doubtful = self._doubtful(node, ref, owner, effects)
-            owner.gain(node)
+            owner.gain(node, blocks=ref.uid in blocked)
         if doubtful:
             effects.delete.append(node.identity.uid)
 
@@ -310,6 +311,11 @@ def partition(dependents: Iterable[Node], owner: Identity) -> Parts:
         if any(not owner.names(ref) for ref in refs):
             others.append(dependent)
     return matching, others
+
+
+def _blocked(owners: Iterable[OwnerReference]) -> set[str]:
+    """The uids of the owners whose deletion is blocked."""
+    return {ref.uid for ref in owners if ref.block_owner_deletion}
 
 
 def _starts_with(finalizer: str, meta: ObjectMeta, old: ObjectMeta | None) -> bool:

@@ -1,5 +1,6 @@
 """The effects of events on the graph, and the queued objects."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kcm_cli.controllers.garbage_collector.dump import dot
 from kcm_cli.controllers.garbage_collector.graph import FEW, FOREGROUND, ORPHAN, Effects, Graph, Identity, partition
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
+from tests.growth import grows_linearly
 
 DELETED = "2026-01-01T00:00:00Z"
 
@@ -521,3 +523,19 @@ def test_the_dump_of_a_uid_has_its_connected_nodes(scene: Scene) -> None:
         "d",
     }
     assert "Deployment.v1.apps/d" in text
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_many_owners_take_time_in_proportion(changed: bool) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        owners = [ref(f"o{at}") for at in range(size)]
+
+        def add() -> None:
+            scene = Scene()
+            scene.add("a", *owners)
+            if changed:
+                scene.add("a", *owners[1:])
+
+        return add
+
+    assert grows_linearly(prepare, 250)
