@@ -64,7 +64,7 @@ _NOTHING = _Times()
 
 
 class Learned:
-    """Implements ``nodes.kubelet.Behaviour`` and ``Obstructions``.
+    """Implements ``nodes.behaviour.Behaviour`` and ``nodes.kubelet.Obstructions``.
 
     unpullable: images that are assumed not to exist. no_pull: images that cannot be pulled, with the reasons.
     """

@@ -25,9 +25,10 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events, ref_of
-from kcm_cli.sandbox.nodes import eviction, machine, resizing, script
+from kcm_cli.sandbox.nodes import eviction, machine, resizing
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
+from kcm_cli.sandbox.nodes.behaviour import AsAnnotated, Behaviour
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
@@ -35,10 +36,9 @@ from kcm_cli.sandbox.nodes.pod_events import notices, unhealthy
 from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
-from kcm_cli.sandbox.nodes.rules import Rules
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
-from kcm_cli.sandbox.nodes.volumes import Objects
+from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_whole_conditions
 from kcm_cli.sandbox.views import (
     BY_NODE,
     POD_METADATA,
@@ -95,20 +95,6 @@ class _Ended(msgspec.Struct, frozen=True):
     unmounted_at: float
 
 
-class Behaviour(Protocol):
-    """How pods behave on their nodes."""
-
-    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
-        """Return what the pod's containers will do.
-
-        files: the files that they find in folders of the node.
-        """
-
-    def rests_s(self, pod: SimulatedPod, now: float) -> float:
-        """Return for how many seconds a pod that is not being deleted keeps its status; infinity until it is
-        deleted."""
-
-
 class Obstructions(Protocol):
     """Finds what keeps pods from starting."""
 
@@ -123,30 +109,6 @@ class Obstructions(Protocol):
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> Sequence[str]:
         """Return the names of the imagePullSecrets that do not exist."""
-
-
-class AsAnnotated:
-    """Pods behave as their spec and annotations say."""
-
-    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
-        return script.read(pod, files=files)
-
-    def rests_s(self, pod: SimulatedPod, now: float) -> float:
-        return 0.0
-
-
-class ByRules(AsAnnotated):
-    """Pods behave as their spec, annotations, volumes and rules say.
-
-    objects: the ConfigMaps, Secrets and other objects that volumes and variables are filled from.
-    """
-
-    def __init__(self, rules: Rules, objects: Objects) -> None:
-        self._rules = rules
-        self._objects = objects
-
-    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
-        return script.read(pod, annotations=self._rules.annotations(pod), files=files, objects=self._objects)
 
 
 class Alive(Protocol):
@@ -471,17 +433,17 @@ class Kubelets:
         status, conditions = render(
             shown, life.script, life.state, life.place, now, Known(life.conditions, life.pending)
         )
-        told = codec.encode(status)
-        if told == life.reported and not _contradicted(pod, life, status):
+        encoded = codec.encode(status)
+        if encoded == life.reported and not contradicted(pod, life.version, life.conditions, status):
             return
         before = codec.decode_doc(life.reported) if life.reported else {}
-        answer = await self._write(pod, _without_rest(status, before))
+        answer = await self._write(pod, status_patch(status, before))
         if answer is not None:
-            life.reported, life.conditions, life.version = told, conditions, answer
+            life.reported, life.conditions, life.version = encoded, conditions, answer
 
     async def _write(self, pod: SimulatedPod, status: Doc) -> str | None:
         """Patch the pod's status. Return the new resourceVersion, or None if the pod no longer exists."""
-        body: Doc = {"metadata": {"uid": pod.uid}, "status": _whole_conditions(status)}
+        body: Doc = {"metadata": {"uid": pod.uid}, "status": with_whole_conditions(status)}
         try:
             answer = await self._client.patch(
                 POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
@@ -561,35 +523,3 @@ def _freed(before: PodState, after: PodState) -> bool:
     return (before.hold is not None and after.hold is None) or any(
         old.hold is not None and new.hold is None for old, new in zip(before.containers, after.containers, strict=True)
     )
-
-
-def _without_rest(new: Doc, old: Doc) -> Doc:
-    """Return a merge patch that also removes the fields that only the old document has."""
-    patch: Doc = {**dict.fromkeys(old.keys() - new.keys()), **new}
-    for name, value in new.items():
-        before = old.get(name)
-        if isinstance(value, dict) and isinstance(before, dict):
-            patch[name] = _without_rest(value, before)
-    return patch
-
-
-def _whole_conditions(status: Doc) -> Doc:
-    """Set absent reasons and messages of conditions to null, so that the patch removes previous ones."""
-    conditions = status.get("conditions")
-    if not isinstance(conditions, list):
-        return status
-    return {**status, "conditions": [{"reason": None, "message": None, **condition} for condition in conditions]}
-
-
-def _contradicted(pod: SimulatedPod, life: Life, reported: Doc) -> bool:
-    """Whether another client has changed the phase or conditions that were reported. The node lifecycle controller does
-    so while a node sends no heartbeats."""
-    if not _is_newer(pod.metadata.resource_version, life.version):
-        return False
-    current = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}
-    ours = {c.type: (c.status, c.reason, c.message) for c in life.conditions}
-    return pod.status.phase != reported["phase"] or any(current.get(type_) != said for type_, said in ours.items())
-
-
-def _is_newer(version: str, than: str) -> bool:
-    return version.isdigit() and than.isdigit() and int(version) > int(than)

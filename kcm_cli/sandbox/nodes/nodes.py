@@ -7,8 +7,9 @@ from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
 from kcm_cli.sandbox.nodes.agents import Agents, Means
+from kcm_cli.sandbox.nodes.behaviour import ByRules
 from kcm_cli.sandbox.nodes.eviction import Evictions
-from kcm_cli.sandbox.nodes.kubelet import ByRules, Kubelets
+from kcm_cli.sandbox.nodes.kubelet import Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.obstacles import Obstacles

@@ -1,0 +1,44 @@
+"""What a kubelet writes of a pod's status, and when it must write it again.
+
+upstream: pkg/kubelet/status/status_manager.go
+"""
+
+from collections.abc import Sequence
+
+from kcm_cli.api.core import Condition
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.nodes.conditions import Reported
+from kcm_cli.sandbox.views import SimulatedPod
+
+
+def status_patch(new: Doc, old: Doc) -> Doc:
+    """A merge patch with the whole new status, which removes the fields that only the old one has."""
+    patch: Doc = {**dict.fromkeys(old.keys() - new.keys()), **new}
+    for name, value in new.items():
+        before = old.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            patch[name] = status_patch(value, before)
+    return patch
+
+
+def with_whole_conditions(status: Doc) -> Doc:
+    """The status with absent reasons and messages of conditions as null, so that the patch removes previous ones."""
+    conditions = status.get("conditions")
+    if not isinstance(conditions, list):
+        return status
+    return {**status, "conditions": [{"reason": None, "message": None, **condition} for condition in conditions]}
+
+
+def contradicted(pod: SimulatedPod, version: str, conditions: Sequence[Condition | Reported], reported: Doc) -> bool:
+    """Whether another client has changed the phase or conditions since the kubelet's last write (``version``). The node
+    lifecycle controller does so while a node sends no heartbeats.
+    """
+    if not _is_newer(pod.metadata.resource_version, version):
+        return False
+    current = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}
+    ours = {c.type: (c.status, c.reason, c.message) for c in conditions}
+    return pod.status.phase != reported["phase"] or any(current.get(type_) != said for type_, said in ours.items())
+
+
+def _is_newer(version: str, than: str) -> bool:
+    return version.isdigit() and than.isdigit() and int(version) > int(than)
