@@ -1,8 +1,9 @@
-"""Commands that list, create, move and delete files.
+"""Commands that list, create, move, delete and test files.
 
 Each takes the shell that runs it and its words, and returns an exit code.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -173,6 +174,44 @@ def ls(shell: Shell, words: Sequence[str]) -> int:
     return code
 
 
+def test(shell: Shell, words: Sequence[str]) -> int:
+    return 0 if _holds(shell, words) else 1
+
+
+def _holds(shell: Shell, words: Sequence[str]) -> bool:
+    closing = {"[": "]", "[[": "]]"}.get(words[0])
+    if closing is not None and words[-1] != closing:
+        raise Unknown
+    rest = list(words[1:-1] if closing is not None else words[1:])
+    negated = bool(rest) and rest[0] == "!"
+    rest = rest[1:] if negated else rest
+    if any("$" in word for word in rest):
+        raise Unknown
+    match rest:
+        case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
+            holds = shell.fs.is_there(option, shell.place(path))
+        case ["-n", text]:
+            holds = bool(text)
+        case ["-z", text]:
+            holds = not text
+        case [left, "=" | "==", right]:
+            holds = left == right
+        case [left, "!=", right]:
+            holds = left != right
+        case [left, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" as name, right]:
+            holds = _compares(left, name, right)
+        case _:
+            raise Unknown
+    return holds != negated
+
+
+def _compares(left: str, name: str, right: str) -> bool:
+    if not all(re.fullmatch(r"-?\d{1,18}", number, re.ASCII) for number in (left, right)):
+        raise Unknown
+    a, b = int(left), int(right)
+    return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
+
+
 COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "touch": touch,
     "mkdir": mkdir,
@@ -182,4 +221,6 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "dd": dd,
     "cat": cat,
     "ls": ls,
+    "test": test,
+    "[": test,
 }

@@ -43,7 +43,6 @@ _BUILT_IN = frozenset((":", "export", "cd", "umask", "trap", "set", "wait"))
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
 _SETTING = re.compile(r"[A-Za-z_]\w*=")
-_ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _PIPE = "|"
 """The name of the file that stands for a pipe."""
 _OUTPUT, _ERRORS, _AWAY = "output", "errors", ""
@@ -452,17 +451,6 @@ class _Shell(msgspec.Struct):
         self.run_list(shell.parse(handler))
         return True
 
-    def echo(self, words: Sequence[str]) -> int:
-        words, end = words[1:], "\n"
-        if words and words[0] == "-n":
-            words, end = words[1:], ""
-        self.say(" ".join(words) + end)
-        return 0
-
-    def printf(self, words: Sequence[str]) -> int:
-        self.say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
-        return 0
-
     def run_list(self, commands: shell.List, *, tested: bool = False) -> None:
         """Run commands. tested: their exit code is tested, so that ``set -e`` does not apply."""
         for index, (before, command) in enumerate(commands):
@@ -646,7 +634,7 @@ class _Shell(msgspec.Struct):
         elif words[0] == "exit":
             self._exit(words[1:])
         elif words[0] == "[[":
-            self.code = self.test(words)
+            self.code = file_commands.test(self, words)
         elif words[0] in self.functions:
             self._call((*words, *given))
         else:
@@ -693,45 +681,9 @@ class _Shell(msgspec.Struct):
             elif option.startswith("+") and "e" in option:
                 self.strict = False
 
-    def test(self, words: Sequence[str]) -> int:
-        return 0 if self._test(words) else 1
-
-    def _test(self, words: Sequence[str]) -> bool:
-        closing = {"[": "]", "[[": "]]"}.get(words[0])
-        if closing is not None and words[-1] != closing:
-            raise Unknown
-        rest = list(words[1:-1] if closing is not None else words[1:])
-        negated = bool(rest) and rest[0] == "!"
-        rest = rest[1:] if negated else rest
-        if any("$" in word for word in rest):
-            raise Unknown
-        match rest:
-            case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
-                holds = self.fs.is_there(option, self.place(path))
-            case ["-n", text]:
-                holds = bool(text)
-            case ["-z", text]:
-                holds = not text
-            case [left, "=" | "==", right]:
-                holds = left == right
-            case [left, "!=", right]:
-                holds = left != right
-            case [left, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" as name, right]:
-                holds = _compares(left, name, right)
-            case _:
-                raise Unknown
-        return holds != negated
-
 
 def _fits(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) and (not name.startswith(".") or pattern.startswith("."))
-
-
-def _compares(left: str, name: str, right: str) -> bool:
-    if not all(re.fullmatch(r"-?\d{1,18}", number, re.ASCII) for number in (left, right)):
-        raise Unknown
-    a, b = int(left), int(right)
-    return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
 
 
 def _signal(name: str) -> str:
@@ -750,10 +702,6 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     "id": _Shell.id,
     "cd": _Shell.cd,
     "tail": _Shell.tail,
-    "echo": _Shell.echo,
-    "printf": _Shell.printf,
-    "test": _Shell.test,
-    "[": _Shell.test,
     "sleep": _Shell.sleep,
     "trap": _Shell.trap,
     "wait": _Shell.wait,

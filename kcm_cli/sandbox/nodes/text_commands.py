@@ -1,4 +1,4 @@
-"""Commands that read lines from files or standard input, and write some of them.
+"""Commands that write their words, or some of the lines that they read from files or standard input.
 
 Each takes the shell that runs it and its words, and returns its exit code.
 """
@@ -15,7 +15,21 @@ _PER_COMPARISON, _PER_LINE = 1 / 64, 4
 _MOST_ALTERNATIVES = 16
 _PLAIN = re.compile(r"\^?[\w ./:=@,%#\"'<>-]*\$?")
 """Patterns that are matched in linear time."""
+_ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _COUNT = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def echo(shell: Shell, words: Sequence[str]) -> int:
+    words, end = words[1:], "\n"
+    if words and words[0] == "-n":
+        words, end = words[1:], ""
+    shell.say(" ".join(words) + end)
+    return 0
+
+
+def printf(shell: Shell, words: Sequence[str]) -> int:
+    shell.say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
+    return 0
 
 
 def grep(shell: Shell, words: Sequence[str]) -> int:
@@ -168,6 +182,8 @@ def _say(shell: Shell, lines: Iterable[str]) -> None:
 
 
 COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
+    "echo": echo,
+    "printf": printf,
     "grep": grep,
     "sort": sort,
     "head": head,
