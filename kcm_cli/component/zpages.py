@@ -80,8 +80,8 @@ class Page:
         headers = {"content-type": f"{form.media_type};g={GROUP};v={form.version};as={self._kind}"}
         if form.version == "v1alpha1":
             page = self._kind.lower()
-            told = f"This version of the {page} endpoint is deprecated. Please use a newer version."
-            headers["warning"] = f'299 - "{told}"'
+            text = f"This version of the {page} endpoint is deprecated. Please use a newer version."
+            headers["warning"] = f'299 - "{text}"'
         head: Doc = {"kind": self._kind, "apiVersion": f"{GROUP}/{form.version}", "metadata": {"name": self._component}}
         return Answer(headers, document={**head, **self._fields()}, media_type=form.media_type)
 

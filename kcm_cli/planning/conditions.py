@@ -2,7 +2,7 @@
 
 There are two ways of setting them. Controllers of workloads move a changed condition to the end, and compare only
 status and reason (``moved``). Newer controllers and kubelets change it in place (``updated``). Both keep the transition
-time while the status stays. An unchanged list is returned itself, so that ``is`` tells whether to write.
+time while the status stays. An unchanged list is returned itself, so that ``is`` shows whether to write.
 
 upstream: pkg/controller/deployment/util/deployment_util.go#SetDeploymentCondition,
 apimachinery pkg/api/meta/conditions.go#SetStatusCondition

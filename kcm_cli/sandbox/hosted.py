@@ -54,7 +54,7 @@ when all of them run. Bad flags are an error of the call, not of the work that i
 START_S, STOP_S = 60.0, 10.0
 _DAY_S = 24 * 3600.0
 _TOKEN_S = 10 * 365 * 24 * 3600
-_RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _TOLD = 20, 3, 5.0, 10
+_RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _MOST_LISTED = 20, 3, 5.0, 10
 _READS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -330,7 +330,7 @@ class HostedSandbox:
                 return
         left = self.run(lambda: sorted(snapshots.differences(self._sandbox.store, snapshot)))
         if left:
-            raise SandboxError(f"what was reset changes again and again: {', '.join(left[:_TOLD])}")
+            raise SandboxError(f"what was reset changes again and again: {', '.join(left[:_MOST_LISTED])}")
 
     # -- webhooks
 

@@ -167,7 +167,7 @@ class Learned:
             return "there are no hosts under .invalid"
         return self.no_pull.get(image, "")
 
-    # -- what the snapshot tells
+    # -- facts from the snapshot
 
     def _of(self, pod: SimulatedPod) -> tuple[_Times, _Times]:
         """The samples of a pod's owner, and those of the workload."""

@@ -54,8 +54,8 @@ def report(
     started = running and age_s >= script.started_s
     turns = sum(turn_s <= age_s for turn_s in script.turns_s)
     ready = started and age_s >= script.ready_s and turns % 2 == 0
-    if started and current.told is not None and current.told[0] <= now:
-        ready = current.told[1]
+    if started and current.set_ready is not None and current.set_ready[0] <= now:
+        ready = current.set_ready[1]
     ended = current.exit
     if script.role is Role.INIT:
         ready = ended is not None and ended.code == 0

@@ -15,7 +15,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes.containers import full_image, image_id
 from kcm_cli.sandbox.views import ContainerImage
 
-MOST_TOLD = 50
+MOST_REPORTED = 50
 _LEAST_BYTES, _SPREAD_BYTES = 4_000_000, 120_000_000
 _LEAST_MS, _SPREAD_MS = 120, 800
 
@@ -56,5 +56,5 @@ class Images:
 
     def docs(self) -> list[Doc]:
         """Return the images for the node's status, the largest first."""
-        largest = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_TOLD]
+        largest = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_REPORTED]
         return [{"names": [image_id(name), name], "sizeBytes": size} for name, size in largest]

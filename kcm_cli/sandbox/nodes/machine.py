@@ -60,8 +60,8 @@ class ContainerState(msgspec.Struct, frozen=True):
     previous: the end of the run before. restart_at: infinite if it will not restart. run_from: where the current run's
     time starts to count, if the script changed during the run. hold: what prevents it from starting. free_from: when
     that last changed. attempts: the attempts to start it since then; for images, every second one is the back-off after
-    a failed pull. told: from when on it is ready or not, overriding the script. fails_at: when the failing liveness
-    probe ends the run. base: the number of starts when all containers of the pod were last restarted.
+    a failed pull. set_ready: since when it is ready or not, whatever the script says. fails_at: when the failing
+    liveness probe ends the run. base: the number of starts when all containers of the pod were last restarted.
     """
 
     starts: int = 0
@@ -76,7 +76,7 @@ class ContainerState(msgspec.Struct, frozen=True):
     attempts: int = 0
     attempted_at: float = 0.0
     free_from: float = 0.0
-    told: tuple[float, bool] | None = None
+    set_ready: tuple[float, bool] | None = None
     fails_at: float = math.inf
     base: int = 0
 
@@ -175,7 +175,7 @@ def tell(state: PodState, index: int, now: float, verdicts: Verdicts) -> PodStat
         return state
     if verdicts.ready is not None:
         ready, after_s = verdicts.ready
-        current = replace(current, told=(now + after_s, ready))
+        current = replace(current, set_ready=(now + after_s, ready))
     if verdicts.alive is not None:
         alive, after_s = verdicts.alive
         current = replace(current, fails_at=math.inf if alive else min(current.fails_at, now + after_s))
@@ -249,8 +249,8 @@ def due(script: PodScript, state: PodState, now: float) -> float:
                 instant = current.started_at + delay_s
                 if now < instant < at:
                     at = instant
-            if current.told is not None and now < current.told[0] < at:
-                at = current.told[0]
+            if current.set_ready is not None and now < current.set_ready[0] < at:
+                at = current.set_ready[0]
         elif state.stop is None and current.restart_at < math.inf and current.exit is not None:
             resync_at = current.exit.finished + RESYNC_S
             if ended_by_hook(container, current.exit) and now < resync_at < at:
@@ -466,7 +466,7 @@ def _exit(script: PodScript, state: PodState, index: int, ended: Exit | None) ->
     if container.restarts_after(ended.code) and not (container.role is Role.INIT and ended.code == 0):
         waits = old.backoff_s > 0.0 and ended.finished - old.backoff_at <= 2 * BACKOFF_MAX_S
         restart_at = ended.finished + (old.backoff_s if waits else 0.0)
-    new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0, told=None)
+    new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0, set_ready=None)
     return ended.finished, _with(state, index, new)
 
 

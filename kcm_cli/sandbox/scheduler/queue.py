@@ -35,7 +35,7 @@ class Place(Enum):
 
 
 class Queued(msgspec.Struct):
-    """A pod in the queue, at its place since ``since``. ``turn``: tells current entries of a heap from outdated ones.
+    """A pod in the queue, at its place since ``since``. ``turn``: that of its current entry in a heap; others are old.
 
     refusals: the number of attempts without a feasible node. errors: the number of other failures since the last of
     these.

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 EVENTS = Resource(GVR("events.k8s.io", "v1", "events"), "Event", PartialObject)
 WAITING = 1000
 QPS, BURST = 50.0, 100
-"""Of the client that kube-scheduler writes Events with, where nobody says otherwise."""
+"""Of the client that kube-scheduler writes Events with, unless configured."""
 FINISHED_S, REFRESH_S = 360.0, 1800.0
 RETRY_S, MOST_TRIES = 10.0, 12
 

@@ -78,8 +78,8 @@ def is_resizing(pod: SimulatedPod) -> bool:
 def _given(pod: SimulatedPod) -> "_Given | None":
     """The resources in the pod's status; None if no kubelet has reported any."""
     status = pod.status
-    told = status.container_statuses or status.init_container_statuses or status.resources is not None
-    return _Given(pod) if told else None
+    reported = status.container_statuses or status.init_container_statuses or status.resources is not None
+    return _Given(pod) if reported else None
 
 
 class _Given:

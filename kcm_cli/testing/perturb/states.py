@@ -218,10 +218,10 @@ def differences(reference: State, state: State) -> Iterator[str]:
                 yield f"{key} {'is gone' if GONE in found else 'is still there'}"
         else:
             pairs = zip(wanted, found, strict=True)
-            yield from [f"{key}: {one}" for pair in pairs for one in _unlike(*pair, "")][:_TOLD]
+            yield from [f"{key}: {one}" for pair in pairs for one in _unlike(*pair, "")][:_MOST_SHOWN]
 
 
-_TOLD = 5
+_MOST_SHOWN = 5
 
 
 def _count(key: str, wanted: list[Any], found: list[Any]) -> str:

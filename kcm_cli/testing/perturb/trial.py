@@ -37,7 +37,7 @@ _EXTRA_WRITES = 5
 _SEEING = frozenset({"crash", "unsent", "lost", "refused", "conflict"})
 """Kinds that leave an operator what there is to see: with an old view it may write what was right then."""
 _STARTS, _QUIET_STEPS = 20, 10
-_TOLD, _OFTEN, _LOST = 40, 3, 5
+_SHOWN_LINES, _OFTEN, _LOST = 40, 3, 5
 
 _BLOCKING = "(if it waits with time.sleep, write it as def main(kubeconfig, stop): async def waits with await)"
 _OVERWRITTEN = "what another client wrote between its read and its write was overwritten (an annotation is gone)"
@@ -419,9 +419,9 @@ class Trial:
 
 
 def _around(story: Sequence[str]) -> list[str]:
-    """At most ``_TOLD`` lines of the story around the perturbation, with the numbers of omitted lines."""
+    """At most ``_SHOWN_LINES`` lines of the story around the perturbation, with the numbers of omitted lines."""
     at = next((index for index, line in enumerate(story) if "PERTURBED" in line), 0)
-    first = max(0, min(at - _TOLD // 2, len(story) - _TOLD))
-    told = list(story[first : first + _TOLD])
-    left = len(story) - first - len(told)
-    return [*([f"… {first} before"] if first else []), *told, *([f"… and {left} more"] if left else [])]
+    first = max(0, min(at - _SHOWN_LINES // 2, len(story) - _SHOWN_LINES))
+    lines = list(story[first : first + _SHOWN_LINES])
+    left = len(story) - first - len(lines)
+    return [*([f"… {first} before"] if first else []), *lines, *([f"… and {left} more"] if left else [])]

@@ -62,7 +62,7 @@ class Comparer:
         """The unchanged fields, owned as a whole, within whose lists the client stated empty lists or maps.
 
         ``stated``: the new value as it was sent; decoding has dropped empty values from ``new``. Upstream compares
-        such lists with reflect.DeepEqual, and so tells empty from absent.
+        such lists with reflect.DeepEqual, and so distinguishes empty from absent.
         """
         if old.__class__ is not new.__class__ or new.__class__ is not stated.__class__:
             return {}

@@ -2,7 +2,7 @@
 
 Webhooks without a certificate whose Service has a route get the cluster's CA, which signs the certificates of
 ``webhook_certificates``. cert-manager's annotations have the same effect as with its cainjector, so that both may run.
-If a Certificate has no Secret, since nobody issues it, the cluster's CA is injected.
+If a Certificate has no Secret, because it was not issued, the cluster's CA is injected.
 
 upstream: controller-runtime pkg/envtest/webhook.go, cert-manager pkg/controller/cainjector
 """

@@ -272,7 +272,7 @@ def _finalizers(meta: Tree, options: DeleteOptions, rules: Strategy) -> list[str
 
 
 def _collectors(given: list[str], options: DeleteOptions, rules: Strategy) -> list[str]:
-    """The finalizer of the garbage collector that tells what happens to dependents, if there is one."""
+    """The finalizer of the garbage collector that decides on dependents, if there is one."""
     if options.orphan_dependents is not None:
         return [ORPHAN] if options.orphan_dependents else []
     if options.propagation_policy is not None:
