@@ -132,10 +132,10 @@ class Patches:
             merged = strategic.merge(node, current, patch)
         except strategic.StrategicError as error:
             raise strategic_refusal(error) from None
-        left = codec.encode(patch) if b"$" in body else body  # without the directives that were followed
+        shown = codec.encode(patch) if b"$" in body or b"null" in body else body  # without what the merge has removed
 
         def refuse(text: str) -> ApiError:
-            sent, _ = gojson.read(left)  # decoding changes the patch, which the result shares
+            sent, _ = gojson.read(shown)  # decoding changes the patch, which the result shares
             return invalid_patch(go_value(sent), text)
 
         doc, unknown = self._schemas.finish_merged(target, merged, refuse, touched)

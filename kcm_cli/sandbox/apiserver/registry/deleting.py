@@ -201,7 +201,7 @@ class Deleter:
                 f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
             )
         if why:
-            raise conflict(call.resource.gvr.group, call.resource.kind, call.name, why)
+            raise conflict(call.hub.info.gvr.group, call.hub.info.kind, call.name, why)
 
 
 def _warn(call: Call, options: DeleteOptions) -> None:

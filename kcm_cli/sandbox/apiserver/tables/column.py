@@ -48,12 +48,13 @@ class Column(msgspec.Struct, frozen=True):
 
 class Layout(msgspec.Struct, frozen=True):
     """The table of a kind. row: makes all cells of an object, for kinds whose cells share work. completed: the
-    conditions of an object's row, such as that of a finished pod.
+    conditions of an object's row, such as that of a finished pod. order: by which the rows of a list are sorted.
     """
 
     columns: tuple[Column, ...]
     row: Cells | None = None
     completed: Callable[[Tree], list[Doc]] | None = None
+    order: Callable[[Tree], tuple[int, str]] | None = None
 
     def definitions(self) -> list[Doc]:
         return [column.definition() for column in self.columns]

@@ -82,7 +82,10 @@ class TableMedia(Media):
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         metadata = responses.list_metadata(revision, more, left)
-        return responses.doc_response(200, self._table([stored.doc for stored in items], metadata))
+        docs = [stored.doc for stored in items]
+        if self._layout.order is not None:
+            docs.sort(key=self._layout.order)
+        return responses.doc_response(200, self._table(docs, metadata))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         table = self._table([stored.doc], _version_of(stored.doc))

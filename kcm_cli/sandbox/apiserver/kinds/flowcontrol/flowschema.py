@@ -157,18 +157,19 @@ def _dangling(doc: Tree, now: datetime) -> str:
     return next((one["status"] for one in conditions if one["type"] == "Dangling"), "?")
 
 
+_TABLE = layout(
+    NAME,
+    Column("PriorityLevel", "PriorityLevelConfigurationReference.name", at("spec.priorityLevelConfiguration.name")),
+    Column("MatchingPrecedence", *of_field("FlowSchema", "spec.matchingPrecedence", 0)),
+    Column("DistinguisherMethod", "FlowSchemaSpec.distinguisherMethod", at("spec.distinguisherMethod.type", NONE)),
+    AGE,
+    Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration", _dangling),
+)
 KIND = Kind(
     "flowcontrol.apiserver.k8s.io",
     "flowschemas",
     defaults=_defaults,
     strategy=replace(common.STRATEGY, check=_check),
-    table=layout(
-        NAME,
-        Column("PriorityLevel", "PriorityLevelConfigurationReference.name", at("spec.priorityLevelConfiguration.name")),
-        Column("MatchingPrecedence", *of_field("FlowSchema", "spec.matchingPrecedence", 0)),
-        Column("DistinguisherMethod", "FlowSchemaSpec.distinguisherMethod", at("spec.distinguisherMethod.type", NONE)),
-        AGE,
-        Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration", _dangling),
-    ),
+    table=replace(_TABLE, order=lambda doc: (doc["spec"]["matchingPrecedence"], doc["metadata"]["name"])),
     writable={"status": SPEC_AND_METADATA},
 )

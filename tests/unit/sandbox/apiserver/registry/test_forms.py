@@ -49,6 +49,18 @@ def test_discovery_has_no_tables_but_other_forms_that_are_accepted_beside_them(
     served(test)
 
 
+def test_the_table_of_flow_schemas_is_in_the_order_of_their_precedence(served: Any) -> None:
+    async def test(api: Api) -> None:
+        path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+        rows = (await api.json("GET", path, headers={"accept": FORM.format("Table", "v1")}))["rows"]
+        first = [(row["cells"][2], row["cells"][0]) for row in rows]
+        assert first[0] == (1, "exempt") and first == sorted(first)
+        names = [one["metadata"]["name"] for one in (await api.json("GET", path))["items"]]
+        assert names == sorted(names)
+
+    served(test)
+
+
 def test_annotations_for_fields_of_older_versions_are_no_metadata(served: Any) -> None:
     daemon_sets = "/apis/apps/v1/namespaces/default/daemonsets"
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

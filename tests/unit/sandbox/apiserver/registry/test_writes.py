@@ -75,6 +75,28 @@ def test_raw_data_is_compared_by_value(served: Any) -> None:
     served(test)
 
 
+def test_errors_show_a_strategic_merge_patch_without_the_nulls_that_were_dropped(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a", data={"k": "v"})
+        patch = {"metadata": {"labels": {"z": None}}, "data": {"k": 5, "old": None}}
+        headers = {"content-type": "application/strategic-merge-patch+json"}
+        refused = await api.json("PATCH", f"{CONFIG_MAPS}/a", patch, status=422, headers=headers)
+        assert '"map[data:map[k:5 old:<nil>] metadata:map[labels:map[]]]"' in refused["message"]
+
+    served(test)
+
+
+def test_failed_preconditions_of_events_name_their_core_kind(served: Any) -> None:
+    async def test(api: Api) -> None:
+        event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}
+        await api.json("POST", "/api/v1/namespaces/default/events", event, status=201)
+        path = "/apis/events.k8s.io/v1/namespaces/default/events/e"
+        refused = await api.json("DELETE", path, {"preconditions": {"uid": "x"}}, status=409)
+        assert refused["details"] == {"name": "e", "kind": "Event"}
+
+    served(test)
+
+
 def test_unknown_fields_of_yaml_and_merge_patches_are_listed_in_the_order_of_their_names(served: Any) -> None:
     async def test(api: Api) -> None:
         yaml = {"content-type": "application/yaml"}
