@@ -8,10 +8,10 @@ from tests.simulation.stories.kit import (
     SPACES,
     Step,
     Story,
-    gone,
+    create,
+    delete,
     kind,
-    made,
-    patched,
+    patch,
     serving,
     together,
     typed,
@@ -34,7 +34,7 @@ def owned(name: str, owner: str, *, blocking: bool = False) -> Step:
     async def step(world: World) -> None:
         uid = (await world.client.get_doc(CONFIG_MAPS, NAMESPACE, owner))["metadata"]["uid"]
         ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "blockOwnerDeletion": blocking}
-        await made(CONFIG_MAPS, name, metadata={"ownerReferences": [ref]})(world)
+        await create(CONFIG_MAPS, name, metadata={"ownerReferences": [ref]})(world)
 
     return step
 
@@ -43,7 +43,7 @@ def stored(name: str, *servers: str) -> Step:
     entries = [{"apiServerID": one, "encodingVersion": "v1", "servedVersions": ["v1"]} for one in servers]
     return together(
         typed(VERSIONS, "StorageVersion", {"metadata": {"name": name}, "spec": {}}),
-        patched(VERSIONS, name, {"status": {"storageVersions": entries}}, subresource="status"),
+        patch(VERSIONS, name, {"status": {"storageVersions": entries}}, subresource="status"),
     )
 
 
@@ -56,31 +56,31 @@ STORIES = {
     "namespace": Story(
         about=("namespace", "serviceaccount"),
         steps=(
-            made(SPACES, "extra"),
+            create(SPACES, "extra"),
             together(
-                made(CONFIG_MAPS, "free", "extra"),
-                made(CONFIG_MAPS, "held", "extra", metadata={"finalizers": ["example.com/wait"]}),
+                create(CONFIG_MAPS, "free", "extra"),
+                create(CONFIG_MAPS, "held", "extra", metadata={"finalizers": ["example.com/wait"]}),
             ),
-            gone(SPACES, "extra"),
-            patched(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "extra"),
+            delete(SPACES, "extra"),
+            patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "extra"),
         ),
     ),
     "ownership": Story(
         about=("garbage-collector",),
         steps=(
-            made(CONFIG_MAPS, "a"),
+            create(CONFIG_MAPS, "a"),
             owned("b", "a", blocking=True),
             together(owned("c", "b"), owned("d", "a")),
-            gone(CONFIG_MAPS, "b", "Orphan"),
-            gone(CONFIG_MAPS, "a", "Foreground"),
-            gone(CONFIG_MAPS, "c"),
+            delete(CONFIG_MAPS, "b", "Orphan"),
+            delete(CONFIG_MAPS, "a", "Foreground"),
+            delete(CONFIG_MAPS, "c"),
         ),
     ),
     "policy": Story(
         about=("validatingadmissionpolicy-status",),
         steps=(
-            made(POLICIES, "p", spec=policy("object.spec.replica > 1")),
-            patched(POLICIES, "p", {"spec": policy("object.spec.replicas > 1")}),
+            create(POLICIES, "p", spec=policy("object.spec.replica > 1")),
+            patch(POLICIES, "p", {"spec": policy("object.spec.replicas > 1")}),
         ),
     ),
     "migration": Story(
@@ -88,7 +88,7 @@ STORIES = {
         flags=("--feature-gates=StorageVersionMigrator=true",),
         before=(
             serving(MIGRATIONS, "StorageVersionMigration"),
-            *(made(SECRETS, f"s{number}") for number in range(3)),
+            *(create(SECRETS, f"s{number}") for number in range(3)),
         ),
         steps=(
             together(
@@ -108,14 +108,14 @@ STORIES = {
         flags=("--feature-gates=StorageVersionAPI=true,APIServerIdentity=true",),
         before=(
             serving(VERSIONS, "StorageVersion"),
-            made(LEASES, "a", SYSTEM, metadata=IDENTITY, spec={}),
-            made(LEASES, "b", SYSTEM, metadata=IDENTITY, spec={}),
+            create(LEASES, "a", SYSTEM, metadata=IDENTITY, spec={}),
+            create(LEASES, "b", SYSTEM, metadata=IDENTITY, spec={}),
         ),
         steps=(
             stored("x.y", "a", "b"),
             stored("x.z", "a", "gone"),
-            gone(LEASES, "a", namespace=SYSTEM),
-            gone(LEASES, "b", namespace=SYSTEM),
+            delete(LEASES, "a", namespace=SYSTEM),
+            delete(LEASES, "b", namespace=SYSTEM),
         ),
     ),
 }

@@ -10,10 +10,10 @@ from tests.simulation.stories.kit import (
     PODS,
     Step,
     Story,
-    created,
-    gone,
+    create,
+    create_doc,
+    delete,
     kind,
-    made,
     pod_spec,
     serving,
     together,
@@ -47,8 +47,8 @@ def uses(pod: str, device: str, **fields: Any) -> Step:
     """A pod with a claim of its name, which is allocated as a scheduler does it."""
 
     async def step(world: World) -> None:
-        await made(CLAIMS, pod, spec=claim_spec())(world)
-        await made(PODS, pod, spec=pod_spec(nodeName="node-1", **by_name(pod), **fields))(world)
+        await create(CLAIMS, pod, spec=claim_spec())(world)
+        await create(PODS, pod, spec=pod_spec(nodeName="node-1", **by_name(pod), **fields))(world)
         uid = (await world.client.get_doc(PODS, NAMESPACE, pod))["metadata"]["uid"]
         doc = await world.client.get_doc(CLAIMS, NAMESPACE, pod)
         doc["metadata"]["finalizers"] = [FINALIZER]
@@ -69,19 +69,19 @@ STORIES = {
         about=("resourceclaim",),
         nodes=1,
         steps=(
-            made(SLICES, "s", spec=published()),
-            created(TEMPLATES, template()),
-            made(PODS, "waits", spec=pod_spec(**from_template(), **NOWHERE)),
+            create(SLICES, "s", spec=published()),
+            create_doc(TEMPLATES, template()),
+            create(PODS, "waits", spec=pod_spec(**from_template(), **NOWHERE)),
             uses("p", "d0"),
-            gone(PODS, "p"),
-            gone(PODS, "waits"),
+            delete(PODS, "p"),
+            delete(PODS, "waits"),
         ),
     ),
     "broken-device": Story(
         about=("device-taint-eviction", "resourceclaim"),
         nodes=1,
         steps=(
-            made(SLICES, "s", spec=published()),
+            create(SLICES, "s", spec=published()),
             together(uses("p", "d0"), uses("q", "d1")),
             breaks("d0"),
         ),
@@ -92,7 +92,7 @@ STORIES = {
         flags=("--feature-gates=DRADeviceTaintRules=true",),
         before=(serving(DEVICE_TAINT_RULES, "DeviceTaintRule"),),
         steps=(
-            made(SLICES, "s", spec=published()),
+            create(SLICES, "s", spec=published()),
             uses("p", "d0"),
             typed(DEVICE_TAINT_RULES, "DeviceTaintRule", {"metadata": {"name": "r"}, "spec": RULE}),
         ),
@@ -102,7 +102,7 @@ STORIES = {
         flags=("--feature-gates=DRAResourcePoolStatus=true",),
         before=(serving(RESOURCE_POOL_STATUS_REQUESTS, "ResourcePoolStatusRequest"),),
         steps=(
-            made(SLICES, "s", spec=published()),
+            create(SLICES, "s", spec=published()),
             typed(
                 RESOURCE_POOL_STATUS_REQUESTS,
                 "ResourcePoolStatusRequest",
@@ -117,7 +117,7 @@ STORIES = {
         before=(serving(POD_GROUPS, "PodGroup"),),
         steps=(
             typed(POD_GROUPS, "PodGroup", {"metadata": {"name": "g", "finalizers": [GROUP_FINALIZER]}, "spec": {}}),
-            gone(POD_GROUPS, "g"),
+            delete(POD_GROUPS, "g"),
         ),
     ),
 }

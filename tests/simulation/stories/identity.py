@@ -11,10 +11,10 @@ from tests.simulation.stories.kit import (
     SPACES,
     Step,
     Story,
-    created,
-    gone,
-    made,
-    patched,
+    create,
+    create_doc,
+    delete,
+    patch,
     serving,
     together,
     typed,
@@ -42,7 +42,7 @@ def asked(who: str, *organizations: str) -> str:
 
 def asks(key: str, signer: str, usage: str, who: str, *organizations: str) -> Step:
     usages = ["digital signature", usage]
-    return made(REQUESTS, key, spec={"signerName": signer, "usages": usages, "request": asked(who, *organizations)})
+    return create(REQUESTS, key, spec={"signerName": signer, "usages": usages, "request": asked(who, *organizations)})
 
 
 def approves(key: str) -> Step:
@@ -68,21 +68,21 @@ STORIES = {
         about=("serviceaccount", "root-ca-certificate-publisher"),
         flags=("--root-ca-file={files}/ca.crt",),
         steps=(
-            made(SPACES, "extra"),
-            gone(ACCOUNTS, "default", namespace="extra"),
-            patched(CONFIG_MAPS, "kube-root-ca.crt", {"data": {"ca.crt": "spoilt"}}, "extra"),
-            gone(CONFIG_MAPS, "kube-root-ca.crt", namespace="extra"),
+            create(SPACES, "extra"),
+            delete(ACCOUNTS, "default", namespace="extra"),
+            patch(CONFIG_MAPS, "kube-root-ca.crt", {"data": {"ca.crt": "spoilt"}}, "extra"),
+            delete(CONFIG_MAPS, "kube-root-ca.crt", namespace="extra"),
         ),
     ),
     "tokens": Story(
         about=("serviceaccount-token",),
         flags=("--root-ca-file={files}/ca.crt", "--service-account-private-key-file={files}/ca.key"),
         steps=(
-            made(ACCOUNTS, "robot"),
-            made(SECRETS, "t", metadata=OF_ACCOUNT, type=TOKEN),
-            patched(SECRETS, "t", {"data": {"ca.crt": "c3BvaWx0"}}),
-            gone(ACCOUNTS, "robot"),
-            made(SECRETS, "nobodys", metadata=OF_ACCOUNT, type=TOKEN),
+            create(ACCOUNTS, "robot"),
+            create(SECRETS, "t", metadata=OF_ACCOUNT, type=TOKEN),
+            patch(SECRETS, "t", {"data": {"ca.crt": "c3BvaWx0"}}),
+            delete(ACCOUNTS, "robot"),
+            create(SECRETS, "nobodys", metadata=OF_ACCOUNT, type=TOKEN),
         ),
     ),
     "referenced-token": Story(
@@ -90,9 +90,10 @@ STORIES = {
         flags=("--root-ca-file={files}/ca.crt", "--service-account-private-key-file={files}/ca.key"),
         steps=(
             together(
-                made(ACCOUNTS, "robot", secrets=[{"name": "t"}]), made(SECRETS, "t", metadata=OF_ACCOUNT, type=TOKEN)
+                create(ACCOUNTS, "robot", secrets=[{"name": "t"}]),
+                create(SECRETS, "t", metadata=OF_ACCOUNT, type=TOKEN),
             ),
-            gone(SECRETS, "t"),
+            delete(SECRETS, "t"),
         ),
     ),
     "unused-token": Story(
@@ -100,9 +101,9 @@ STORIES = {
         only=("legacy-serviceaccount-token-cleaner-controller",),
         flags=("--legacy-service-account-token-clean-up-period=1h",),
         before=(
-            made(SECRETS, "t", metadata=OF_ACCOUNT, type=TOKEN),
-            made(ACCOUNTS, "robot", secrets=[{"name": "t"}]),
-            patched(CONFIG_MAPS, TRACKING, {"data": {"since": "2025-01-01"}}, SYSTEM),
+            create(SECRETS, "t", metadata=OF_ACCOUNT, type=TOKEN),
+            create(ACCOUNTS, "robot", secrets=[{"name": "t"}]),
+            patch(CONFIG_MAPS, TRACKING, {"data": {"since": "2025-01-01"}}, SYSTEM),
             until(2 * HOUR),
         ),
         steps=(until(60 * HOUR),),
@@ -111,11 +112,11 @@ STORIES = {
     "bootstrap-tokens": Story(
         about=("bootstrap-signer", "token-cleaner"),
         steps=(
-            made(CONFIG_MAPS, "cluster-info", PUBLIC, **INFO),
-            created(SECRETS, token(expiration="2026-01-01T00:30:00Z"), SYSTEM),
-            created(SECRETS, token("other1"), SYSTEM),
-            patched(CONFIG_MAPS, "cluster-info", {"data": {"kubeconfig": "more"}}, PUBLIC),
-            gone(SECRETS, "bootstrap-token-other1", namespace=SYSTEM),
+            create(CONFIG_MAPS, "cluster-info", PUBLIC, **INFO),
+            create_doc(SECRETS, token(expiration="2026-01-01T00:30:00Z"), SYSTEM),
+            create_doc(SECRETS, token("other1"), SYSTEM),
+            patch(CONFIG_MAPS, "cluster-info", {"data": {"kubeconfig": "more"}}, PUBLIC),
+            delete(SECRETS, "bootstrap-token-other1", namespace=SYSTEM),
             until(2000),
         ),
     ),
@@ -169,10 +170,10 @@ STORIES = {
     "roles": Story(
         about=("clusterrole-aggregation",),
         steps=(
-            made(ROLES, "all", aggregationRule=AGGREGATED, rules=[]),
-            made(ROLES, "part", metadata=PART, rules=[rule("get")]),
-            patched(ROLES, "part", {"rules": [rule("list")]}),
-            gone(ROLES, "part"),
+            create(ROLES, "all", aggregationRule=AGGREGATED, rules=[]),
+            create(ROLES, "part", metadata=PART, rules=[rule("get")]),
+            patch(ROLES, "part", {"rules": [rule("list")]}),
+            delete(ROLES, "part"),
         ),
     ),
 }

@@ -55,7 +55,7 @@ def of(kind: Resource[Any], namespace: str) -> str:
 # -- steps
 
 
-def made(resource: Resource[Any], name: str, namespace: str = NAMESPACE, /, **fields: Any) -> Step:
+def create(resource: Resource[Any], name: str, namespace: str = NAMESPACE, /, **fields: Any) -> Step:
     """Create an object. fields: its parts, ``metadata`` among them."""
     doc = {**fields, "metadata": {"name": name, **fields.get("metadata", {})}}
 
@@ -65,8 +65,8 @@ def made(resource: Resource[Any], name: str, namespace: str = NAMESPACE, /, **fi
     return step
 
 
-def created(resource: Resource[Any], doc: Tree, namespace: str = NAMESPACE) -> Step:
-    """Create an object that is whole."""
+def create_doc(resource: Resource[Any], doc: Tree, namespace: str = NAMESPACE) -> Step:
+    """Create an object of a document."""
 
     async def step(world: World) -> None:
         await world.client.create(resource, of(resource, namespace), doc)
@@ -74,9 +74,7 @@ def created(resource: Resource[Any], doc: Tree, namespace: str = NAMESPACE) -> S
     return step
 
 
-def patched(
-    resource: Resource[Any], name: str, body: Tree, namespace: str = NAMESPACE, *, subresource: str = ""
-) -> Step:
+def patch(resource: Resource[Any], name: str, body: Tree, namespace: str = NAMESPACE, *, subresource: str = "") -> Step:
     """Merge into an object."""
 
     async def step(world: World) -> None:
@@ -86,7 +84,7 @@ def patched(
     return step
 
 
-def gone(resource: Resource[Any], name: str, propagation: str = "Background", namespace: str = NAMESPACE) -> Step:
+def delete(resource: Resource[Any], name: str, propagation: str = "Background", namespace: str = NAMESPACE) -> Step:
     """Delete an object."""
 
     async def step(world: World) -> None:
@@ -150,7 +148,7 @@ def serving(resource: Resource[Any], kind: str, *selectable: str) -> Step:
     metadata = {"annotations": approved}
 
     async def step(world: World) -> None:
-        await made(DEFINITIONS, f"{resource.plural}.{resource.gvr.group}", metadata=metadata, spec=spec)(world)
+        await create(DEFINITIONS, f"{resource.plural}.{resource.gvr.group}", metadata=metadata, spec=spec)(world)
         await world.clock.sleep(5)
 
     return step
@@ -158,7 +156,7 @@ def serving(resource: Resource[Any], kind: str, *selectable: str) -> Step:
 
 def typed(resource: Resource[Any], kind: str, doc: Tree) -> Step:
     """Create an object of a custom kind, which has to say what it is."""
-    return created(resource, {"apiVersion": resource.api_version, "kind": kind, **doc})
+    return create_doc(resource, {"apiVersion": resource.api_version, "kind": kind, **doc})
 
 
 # -- objects

@@ -9,10 +9,10 @@ from tests.simulation.stories.kit import (
     PODS,
     Step,
     Story,
-    created,
-    gone,
-    made,
-    patched,
+    create,
+    create_doc,
+    delete,
+    patch,
     pod_spec,
     together,
     wait,
@@ -44,7 +44,7 @@ def goes(name: str) -> Step:
 
 
 def tainted(*keys: str) -> Step:
-    return patched(NODES, "node-1", {"spec": {"taints": [{"key": key, "effect": "NoExecute"} for key in keys]}})
+    return patch(NODES, "node-1", {"spec": {"taints": [{"key": key, "effect": "NoExecute"} for key in keys]}})
 
 
 def tolerating(key: str, seconds: int) -> dict[str, object]:
@@ -71,7 +71,7 @@ STORIES = {
         about=("node-lifecycle", "taint-eviction", "replicaset"),
         nodes=2,
         steps=(
-            created(DEPLOYMENTS, deployment("web", 2)),
+            create_doc(DEPLOYMENTS, deployment("web", 2)),
             together(fails("node-1"), wait(420)),
             recovers("node-1"),
         ),
@@ -79,16 +79,16 @@ STORIES = {
     "lost-node": Story(
         about=("pod-garbage-collector", "replicaset", "ttl"),
         nodes=2,
-        steps=(created(DEPLOYMENTS, deployment("web", 3)), goes("node-2")),
+        steps=(create_doc(DEPLOYMENTS, deployment("web", 3)), goes("node-2")),
     ),
     "tainted-node": Story(
         about=("taint-eviction",),
         nodes=1,
         steps=(
-            made(PODS, "stays", spec=pod_spec(tolerations=[{"operator": "Exists"}])),
-            made(PODS, "leaves", spec=pod_spec(tolerations=[tolerating("a", 60)])),
+            create(PODS, "stays", spec=pod_spec(tolerations=[{"operator": "Exists"}])),
+            create(PODS, "leaves", spec=pod_spec(tolerations=[tolerating("a", 60)])),
             tainted("a"),
-            made(PODS, "later", spec=pod_spec(nodeName="node-1", tolerations=[tolerating("a", 60)])),
+            create(PODS, "later", spec=pod_spec(nodeName="node-1", tolerations=[tolerating("a", 60)])),
             tainted(),
         ),
     ),
@@ -97,10 +97,10 @@ STORIES = {
         flags=RANGED,
         check=shared_ranges,
         steps=(
-            made(NODES, "a"),
-            made(NODES, "b"),
-            gone(NODES, "a"),
-            made(NODES, "c"),
+            create(NODES, "a"),
+            create(NODES, "b"),
+            delete(NODES, "a"),
+            create(NODES, "c"),
         ),
     ),
 }

@@ -1,6 +1,6 @@
 """Services, their endpoints and their addresses."""
 
-from tests.simulation.stories.kit import SERVICES, Story, created, gone, kind, made, patched, wide
+from tests.simulation.stories.kit import SERVICES, Story, create, create_doc, delete, kind, patch, wide
 from tests.simulation.stories.workloads import DEPLOYMENTS
 from tests.simulation.workload import deployment
 
@@ -14,36 +14,36 @@ STORIES = {
         about=("endpoints", "endpointslice"),
         nodes=1,
         steps=(
-            created(DEPLOYMENTS, deployment("web", 2)),
-            made(SERVICES, "web", spec={"selector": {"app": "web"}, **OWN}),
-            patched(SERVICES, "web", {"metadata": {"labels": {"tier": "front"}}}),
-            patched(SERVICES, "web", {"spec": {"ports": [{"port": 81, "targetPort": 8080}]}}),
-            patched(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}),
-            gone(SERVICES, "web"),
+            create_doc(DEPLOYMENTS, deployment("web", 2)),
+            create(SERVICES, "web", spec={"selector": {"app": "web"}, **OWN}),
+            patch(SERVICES, "web", {"metadata": {"labels": {"tier": "front"}}}),
+            patch(SERVICES, "web", {"spec": {"ports": [{"port": 81, "targetPort": 8080}]}}),
+            patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}),
+            delete(SERVICES, "web"),
         ),
     ),
     "mirrored-endpoints": Story(
         about=("endpointslice-mirroring",),
         steps=(
-            made(SERVICES, "db", spec=OWN),
-            made(ENDPOINTS, "db", subsets=[{"addresses": [{"ip": "10.9.0.1"}], "ports": PORTS}]),
-            patched(
+            create(SERVICES, "db", spec=OWN),
+            create(ENDPOINTS, "db", subsets=[{"addresses": [{"ip": "10.9.0.1"}], "ports": PORTS}]),
+            patch(
                 ENDPOINTS,
                 "db",
                 {"subsets": [{"addresses": [{"ip": "10.9.0.2"}, {"ip": "10.9.0.3"}], "ports": PORTS}]},
             ),
-            patched(ENDPOINTS, "db", {"subsets": []}),
-            patched(ENDPOINTS, "db", {"subsets": [{"addresses": [{"ip": "10.9.0.2"}], "ports": PORTS}]}),
-            gone(ENDPOINTS, "db"),
+            patch(ENDPOINTS, "db", {"subsets": []}),
+            patch(ENDPOINTS, "db", {"subsets": [{"addresses": [{"ip": "10.9.0.2"}], "ports": PORTS}]}),
+            delete(ENDPOINTS, "db"),
         ),
     ),
     "service-ranges": Story(
         about=("service-cidr",),
         steps=(
-            made(RANGES, "more", spec={"cidrs": ["192.168.0.0/24"]}),
-            made(SERVICES, "web", spec={"clusterIP": "192.168.0.7", **OWN}),
-            gone(RANGES, "more"),
-            gone(SERVICES, "web"),
+            create(RANGES, "more", spec={"cidrs": ["192.168.0.0/24"]}),
+            create(SERVICES, "web", spec={"clusterIP": "192.168.0.7", **OWN}),
+            delete(RANGES, "more"),
+            delete(SERVICES, "web"),
         ),
     ),
 }

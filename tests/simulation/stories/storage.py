@@ -9,10 +9,10 @@ from tests.simulation.stories.kit import (
     Step,
     Story,
     Tree,
-    gone,
+    create,
+    delete,
     kind,
-    made,
-    patched,
+    patch,
     pod_spec,
     together,
     wide,
@@ -27,13 +27,13 @@ ONCE = ["ReadWriteOnce"]
 
 def claim(name: str, **fields: Any) -> Step:
     size = {"requests": {"storage": "1Gi"}}
-    return made(CLAIMS, name, spec={"accessModes": ONCE, "resources": size, "storageClassName": "gold", **fields})
+    return create(CLAIMS, name, spec={"accessModes": ONCE, "resources": size, "storageClassName": "gold", **fields})
 
 
 def volume(name: str, **fields: Any) -> Step:
     source = {} if "csi" in fields or "flexVolume" in fields else {"nfs": {"server": "h", "path": "/x"}}
     fields = {"accessModes": ONCE, "capacity": {"storage": "1Gi"}, "storageClassName": "gold", **source, **fields}
-    return made(VOLUMES, name, spec=fields)
+    return create(VOLUMES, name, spec=fields)
 
 
 def csi(handle: str) -> Tree:
@@ -41,7 +41,7 @@ def csi(handle: str) -> Tree:
 
 
 def grow(name: str) -> Step:
-    return patched(CLAIMS, name, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
+    return patch(CLAIMS, name, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
 
 
 def using(name: str, **fields: Any) -> Tree:
@@ -61,7 +61,7 @@ def bound(name: str, **source: Any) -> Step:
 
 
 TEMPLATE = {"spec": {"accessModes": ONCE, "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "gold"}}
-FLEXIBLE = made(CLASSES, "gold", provisioner="d.example.com", allowVolumeExpansion=True)
+FLEXIBLE = create(CLASSES, "gold", provisioner="d.example.com", allowVolumeExpansion=True)
 
 STORIES = {
     "binding": Story(
@@ -70,20 +70,20 @@ STORIES = {
             volume("v", persistentVolumeReclaimPolicy="Retain"),
             together(claim("c"), claim("waits")),
             volume("w"),
-            gone(CLAIMS, "c"),
-            gone(VOLUMES, "v"),
-            gone(CLAIMS, "waits"),
-            gone(VOLUMES, "w"),
+            delete(CLAIMS, "c"),
+            delete(VOLUMES, "v"),
+            delete(CLAIMS, "waits"),
+            delete(VOLUMES, "w"),
         ),
     ),
     "provisioning": Story(
         about=("persistentvolume-binder", "persistentvolumeclaim-protection"),
         nodes=1,
         steps=(
-            made(CLAIMS, "c", spec={"accessModes": ONCE, "resources": {"requests": {"storage": "1Gi"}}}),
-            made(PODS, "p", spec=using("c")),
-            gone(CLAIMS, "c"),
-            gone(PODS, "p"),
+            create(CLAIMS, "c", spec={"accessModes": ONCE, "resources": {"requests": {"storage": "1Gi"}}}),
+            create(PODS, "p", spec=using("c")),
+            delete(CLAIMS, "c"),
+            delete(PODS, "p"),
         ),
     ),
     "attaching": Story(
@@ -91,8 +91,8 @@ STORIES = {
         nodes=1,
         steps=(
             bound("a", **csi("h-a")),
-            made(PODS, "p", metadata={"annotations": {"sandbox.kcm.dev/start-delay": "1500ms"}}, spec=using("a")),
-            gone(PODS, "p"),
+            create(PODS, "p", metadata={"annotations": {"sandbox.kcm.dev/start-delay": "1500ms"}}, spec=using("a")),
+            delete(PODS, "p"),
         ),
     ),
     "growing": Story(
@@ -112,18 +112,20 @@ STORIES = {
         steps=(
             together(
                 volume("v", persistentVolumeReclaimPolicy="Retain"),
-                made(PODS, "p", spec=pod_spec(volumes=[{"name": "x", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}])),
+                create(
+                    PODS, "p", spec=pod_spec(volumes=[{"name": "x", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}])
+                ),
             ),
-            gone(PODS, "p"),
+            delete(PODS, "p"),
         ),
     ),
     "volume-attributes": Story(
         about=("volumeattributesclass-protection",),
         steps=(
-            made(ATTRIBUTES, "fast", driverName=DRIVER, parameters={"iops": "1"}),
+            create(ATTRIBUTES, "fast", driverName=DRIVER, parameters={"iops": "1"}),
             claim("c", volumeAttributesClassName="fast", volumeName="none"),
-            gone(ATTRIBUTES, "fast"),
-            gone(CLAIMS, "c"),
+            delete(ATTRIBUTES, "fast"),
+            delete(CLAIMS, "c"),
         ),
     ),
 }

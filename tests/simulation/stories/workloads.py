@@ -9,11 +9,11 @@ from tests.simulation.stories.kit import (
     Step,
     Story,
     Tree,
-    created,
-    gone,
+    create,
+    create_doc,
+    delete,
     kind,
-    made,
-    patched,
+    patch,
     pod_spec,
     together,
     until,
@@ -71,7 +71,7 @@ def busy() -> Tree:
 
 
 def rebuilt(count: str) -> Step:
-    return patched(DAEMON_SETS, "agent", {"spec": {"template": template("agent", count)}})
+    return patch(DAEMON_SETS, "agent", {"spec": {"template": template("agent", count)}})
 
 
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
@@ -89,77 +89,79 @@ STORIES = {
         about=("deployment", "replicaset", "garbage-collector"),
         nodes=3,
         steps=(
-            created(DEPLOYMENTS, deployment("web", 2)),
-            patched(DEPLOYMENTS, "web", {"spec": {"template": template("web", "v2")}}),
-            patched(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}),
-            gone(DEPLOYMENTS, "web", "Foreground"),
+            create_doc(DEPLOYMENTS, deployment("web", 2)),
+            patch(DEPLOYMENTS, "web", {"spec": {"template": template("web", "v2")}}),
+            patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}),
+            delete(DEPLOYMENTS, "web", "Foreground"),
         ),
     ),
     "orphans": Story(
         about=("replicaset", "garbage-collector"),
         steps=(
-            created(REPLICA_SETS, {"metadata": {"name": "web"}, "spec": selected("web", replicas=2)}),
-            gone(REPLICA_SETS, "web", "Orphan"),
-            created(REPLICA_SETS, {"metadata": {"name": "heir"}, "spec": selected("web", replicas=1)}),
-            patched(REPLICA_SETS, "heir", {"spec": {"replicas": 0}}),
+            create_doc(REPLICA_SETS, {"metadata": {"name": "web"}, "spec": selected("web", replicas=2)}),
+            delete(REPLICA_SETS, "web", "Orphan"),
+            create_doc(REPLICA_SETS, {"metadata": {"name": "heir"}, "spec": selected("web", replicas=1)}),
+            patch(REPLICA_SETS, "heir", {"spec": {"replicas": 0}}),
         ),
     ),
     "statefulset": Story(
         about=("statefulset", "garbage-collector", "persistentvolume-binder", "persistentvolumeclaim-protection"),
         nodes=3,
         steps=(
-            created(STATEFUL_SETS, claiming()),
-            patched(STATEFUL_SETS, "db", {"spec": {"template": template("db", "v2")}}),
-            patched(STATEFUL_SETS, "db", {"spec": {"replicas": 1}}),
-            gone(STATEFUL_SETS, "db"),
+            create_doc(STATEFUL_SETS, claiming()),
+            patch(STATEFUL_SETS, "db", {"spec": {"template": template("db", "v2")}}),
+            patch(STATEFUL_SETS, "db", {"spec": {"replicas": 1}}),
+            delete(STATEFUL_SETS, "db"),
         ),
     ),
     "daemonset": Story(
         about=("daemonset", "garbage-collector"),
         nodes=2,
         steps=(
-            made(DAEMON_SETS, "agent", spec=selected("agent")),
+            create(DAEMON_SETS, "agent", spec=selected("agent")),
             rebuilt("v2"),
-            patched(NODES, "node-1", {"metadata": {"labels": {"pool": "other"}}}),
-            patched(DAEMON_SETS, "agent", {"spec": {"template": {"spec": {"nodeSelector": {"pool": "other"}}}}}),
-            gone(DAEMON_SETS, "agent"),
+            patch(NODES, "node-1", {"metadata": {"labels": {"pool": "other"}}}),
+            patch(DAEMON_SETS, "agent", {"spec": {"template": {"spec": {"nodeSelector": {"pool": "other"}}}}}),
+            delete(DAEMON_SETS, "agent"),
         ),
     ),
     "job": Story(
         about=("job", "ttl-after-finished", "garbage-collector"),
         nodes=3,
         steps=(
-            created(JOBS, LASTING),
-            together(created(JOBS, job("short", 2)), gone(JOBS, "short")),
+            create_doc(JOBS, LASTING),
+            together(create_doc(JOBS, job("short", 2)), delete(JOBS, "short")),
         ),
     ),
     "failing-job": Story(
         about=("job",),
         nodes=1,
         steps=(
-            created(JOBS, ending("bad", 1, backoffLimit=1)),
-            created(JOBS, ending("parts", 0, 2, completionMode="Indexed")),
-            created(JOBS, ending("held", 0, suspend=True)),
-            patched(JOBS, "held", {"spec": {"suspend": False}}),
+            create_doc(JOBS, ending("bad", 1, backoffLimit=1)),
+            create_doc(JOBS, ending("parts", 0, 2, completionMode="Indexed")),
+            create_doc(JOBS, ending("held", 0, suspend=True)),
+            patch(JOBS, "held", {"spec": {"suspend": False}}),
         ),
     ),
     "cronjob": Story(
         about=("cronjob", "job"),
         nodes=1,
         steps=(
-            made(CRON_JOBS, "nightly", spec=NIGHTLY),
+            create(CRON_JOBS, "nightly", spec=NIGHTLY),
             until(450),
             until(1200),
-            patched(CRON_JOBS, "nightly", {"spec": {"suspend": True}}),
-            gone(CRON_JOBS, "nightly"),
+            patch(CRON_JOBS, "nightly", {"spec": {"suspend": True}}),
+            delete(CRON_JOBS, "nightly"),
         ),
     ),
     "replicationcontroller": Story(
         about=("replicationcontroller",),
         nodes=1,
         steps=(
-            made(CONTROLLERS, "rc", spec={"replicas": 2, "selector": {"app": "rc"}, "template": template("rc", "v1")}),
-            patched(CONTROLLERS, "rc", {"spec": {"replicas": 1}}),
+            create(
+                CONTROLLERS, "rc", spec={"replicas": 2, "selector": {"app": "rc"}, "template": template("rc", "v1")}
+            ),
+            patch(CONTROLLERS, "rc", {"spec": {"replicas": 1}}),
         ),
     ),
     "autoscaler": Story(
@@ -168,10 +170,10 @@ STORIES = {
         before=(meters,),
         flags=("--horizontal-pod-autoscaler-cpu-initialization-period=0s",),
         steps=(
-            created(DEPLOYMENTS, busy()),
-            made(AUTOSCALERS, "web", spec={"scaleTargetRef": SCALED, "maxReplicas": 10, "metrics": [CPU]}),
+            create_doc(DEPLOYMENTS, busy()),
+            create(AUTOSCALERS, "web", spec={"scaleTargetRef": SCALED, "maxReplicas": 10, "metrics": [CPU]}),
             until(480),
-            patched(DEPLOYMENTS, "web", {"metadata": loaded("80m")}),
+            patch(DEPLOYMENTS, "web", {"metadata": loaded("80m")}),
             until(1200),
         ),
     ),
@@ -179,12 +181,12 @@ STORIES = {
         about=("disruption", "resourcequota"),
         nodes=1,
         steps=(
-            made(BUDGETS, "web", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}),
-            made(QUOTAS, "all", spec={"hard": {"pods": "10", "count/deployments.apps": "5"}}),
-            created(DEPLOYMENTS, deployment("web", 2)),
-            patched(BUDGETS, "web", {"spec": {"minAvailable": 2}}),
-            patched(QUOTAS, "all", {"spec": {"hard": {"pods": "5"}}}),
-            gone(DEPLOYMENTS, "web"),
+            create(BUDGETS, "web", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}),
+            create(QUOTAS, "all", spec={"hard": {"pods": "10", "count/deployments.apps": "5"}}),
+            create_doc(DEPLOYMENTS, deployment("web", 2)),
+            patch(BUDGETS, "web", {"spec": {"minAvailable": 2}}),
+            patch(QUOTAS, "all", {"spec": {"hard": {"pods": "5"}}}),
+            delete(DEPLOYMENTS, "web"),
         ),
     ),
     "finished-pods": Story(
@@ -194,7 +196,7 @@ STORIES = {
         steps=(
             together(
                 *(
-                    made(
+                    create(
                         PODS,
                         name,
                         metadata={"annotations": {"sandbox.kcm.dev/run-time": f"{5 + number}s"}},

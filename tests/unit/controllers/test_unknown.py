@@ -154,10 +154,10 @@ def test_a_class_is_kept_while_a_volume_is_unknown(play):
             await world.wait(2)
             await world.delete(attributes.CLASSES, "gold")
             await world.wait(200)
-            assert not await world.gone("gold", attributes.CLASSES)
+            assert not await world.is_deleted("gold", attributes.CLASSES)
             world.server.store.delete(VOLUMES.gvr, "", "v")
             await world.wait(70)
-            assert await world.gone("gold", attributes.CLASSES)
+            assert await world.is_deleted("gold", attributes.CLASSES)
 
     play(life, nodes=0)
 
@@ -172,10 +172,10 @@ def test_a_group_is_kept_while_a_pod_is_unknown(play):
         async with controllers(world, names=["podgroup-protection-controller"], gates=gates):
             await world.delete(POD_GROUPS, "g")
             await world.wait(200)
-            assert not await world.gone("g", POD_GROUPS)
+            assert not await world.is_deleted("g", POD_GROUPS)
             lose(world, PODS.gvr, "p")
             await world.wait(70)
-            assert await world.gone("g", POD_GROUPS)
+            assert await world.is_deleted("g", POD_GROUPS)
 
     play(life, nodes=0)
 

@@ -23,6 +23,6 @@ def test_a_pending_request_is_deleted_after_a_day_also_if_a_pass_fails(play):
             assert transport.refused
             broken[0] = False
             await world.wait(2 * HOUR_S)
-            assert await world.gone("old", REQUESTS)
+            assert await world.is_deleted("old", REQUESTS)
 
     play(life, alone=True)

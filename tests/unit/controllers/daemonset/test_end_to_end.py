@@ -277,7 +277,7 @@ def test_failed_pods_are_replaced_with_backoff(play):
                 name = pod["metadata"]["name"]
                 await world.client.patch(PODS, "default", name, failed, content_type=MERGE, subresource="status")
                 started = world.clock.monotonic()
-                while not await world.gone(name):
+                while not await world.is_deleted(name):
                     await world.wait(0.1)
                 times.append(round(world.clock.monotonic() - started))
             assert times == [0, 1, 2, 4, 8]

@@ -31,7 +31,7 @@ async def publish(world: World, *tainted: str) -> None:
     devices = [{"name": name} | ({"taints": [taint]} if name in tainted else {}) for name in ("d0", "d1")]
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": DRIVER, "pool": pool, "nodeName": "node-1", "devices": devices}
-    if await world.gone("s", SLICES):
+    if await world.is_deleted("s", SLICES):
         await world.create(SLICES, {"metadata": {"name": "s"}, "spec": spec})
     else:
         doc = await world.get(SLICES, "s")
@@ -78,7 +78,7 @@ def test_the_pod_of_a_tainted_device_is_evicted(play):
             await world.wait(5)
             await publish(world, "d0")
             await world.wait(5)
-            assert await world.gone("p") and not await world.gone("q")
+            assert await world.is_deleted("p") and not await world.is_deleted("q")
             text = "Device Taint manager: deleting due to NoExecute taint"
             (found,) = conditions
             assert (found["reason"], found["message"]) == ("DeletionByDeviceTaintManager", text)
@@ -106,9 +106,9 @@ def test_pods_with_tolerations_are_not_evicted(play, seconds, gone):
         async with running(world):
             await publish(world, "d0")
             await world.wait(55)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             await world.wait(15)
-            assert await world.gone("p") is gone
+            assert await world.is_deleted("p") is gone
 
     play(life)
 
@@ -122,7 +122,7 @@ def test_a_taint_removed_in_time_evicts_nothing(play):
             await world.wait(30)
             await publish(world)
             await world.wait(60)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
     play(life)
@@ -136,10 +136,10 @@ def test_a_failed_deletion_is_retried(play):
         transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
         async with running(world, transport=transport):
             await world.wait(10)
-            assert transport.refused > 1 and not await world.gone("p")
+            assert transport.refused > 1 and not await world.is_deleted("p")
             broken[0] = False
             await world.wait(60)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -155,7 +155,7 @@ def test_a_new_pod_of_the_evicted_ones_name_is_kept(play):
             await world.delete(PODS, "p", grace_s=0)
             await world.pod("p", {"nodeName": "node-1"})
             await world.wait(60)
-            assert not await world.gone("p") and not await marked(world, "p")
+            assert not await world.is_deleted("p") and not await marked(world, "p")
         assert metric(metrics, "device_taint_eviction_controller_pod_deletions_total") == 0
 
     play(life)
@@ -169,10 +169,10 @@ def test_a_pod_that_is_bound_later_is_evicted(play):
         await allocate(world, "p", "p")
         async with running(world):
             await world.wait(5)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             await world.bind("p", "node-1")
             await world.wait(5)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -190,11 +190,11 @@ def test_a_pod_whose_generated_claim_is_recorded_later_is_evicted(play):
         await allocate(world, "c", "p")
         async with running(world):
             await world.wait(5)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             recorded = {"status": {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": "c"}]}}
             await world.client.patch(PODS, "default", "p", recorded, subresource="status", content_type=MERGE)
             await world.wait(5)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -218,7 +218,7 @@ def test_pods_of_a_group_that_has_reserved_a_claim_are_evicted_with_the_gate(pla
             await world.wait(5)
             await publish(world, "d0")
             await world.wait(5)
-            assert await world.gone("p") is enabled
+            assert await world.is_deleted("p") is enabled
 
     play(life)
 
@@ -234,7 +234,7 @@ def test_a_user_that_is_unknown_does_not_affect_others(play):
             await world.wait(5)
             await publish(world, "d0")
             await world.wait(5)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -249,7 +249,7 @@ def test_a_claim_that_is_not_reserved_any_longer_cancels_the_eviction(play):
             del claim["status"]["reservedFor"]
             await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
             await world.wait(80)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
     play(life)
@@ -269,7 +269,7 @@ def test_a_rule_that_is_changed_or_deleted_cancels_evictions(play, spec):
             else:
                 await world.patch(DEVICE_TAINT_RULES, "r", {"spec": spec}, "")
             await world.wait(120)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
     play(life)
@@ -330,11 +330,11 @@ def test_a_rule_evicts_and_reports_its_progress(play):
                 "2 pods need to be evicted in 1 namespace.",
             )
             await world.wait(70)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
             text = "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
             assert await reported(world) == ("True", "PodsPendingEviction", text)
             await world.wait(320)
-            assert await world.gone("q")
+            assert await world.is_deleted("q")
             text = "2 pods evicted since starting the controller."
             assert await reported(world) == ("False", "Completed", text)
 
@@ -353,10 +353,10 @@ def test_a_rule_with_effect_none_reports_what_it_would_evict(play):
             assert (status, reason) == ("False", "NoEffect")
             what = "2 published devices selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace "
             assert text.startswith(what)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             await world.patch(DEVICE_TAINT_RULES, "r", {"spec": rule("NoExecute")["spec"]}, "")
             await world.wait(30)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -369,7 +369,7 @@ def test_rules_do_nothing_without_their_gate(play):
         async with running(world):
             await make(world, DEVICE_TAINT_RULES, rule())
             await world.wait(30)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             assert await reported(world) == ("", "", "")
 
     play(life)

@@ -311,7 +311,7 @@ def test_an_unhealthy_pod_can_be_evicted(play, policy, spec, evicted):
                 with pytest.raises(TooManyRequests):
                     await story.evict("p0")
             await world.wait(20)
-            assert await world.gone("p0") is evicted
+            assert await world.is_deleted("p0") is evicted
             assert await story.healthy() == 2
 
     play(life)

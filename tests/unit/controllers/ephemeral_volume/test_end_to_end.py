@@ -24,7 +24,7 @@ def test_each_ephemeral_volume_gets_a_claim_which_is_recreated(play):
             await world.wait(2)
             first = await world.get(CLAIMS, "p-a")
             assert (first["metadata"]["labels"], first["spec"]["resources"]) == ({"of": "pod"}, SPEC["resources"])
-            assert not await world.gone("p-b", CLAIMS)
+            assert not await world.is_deleted("p-b", CLAIMS)
             await world.patch(CLAIMS, "p-a", {"metadata": {"finalizers": None}})
             await world.delete(CLAIMS, "p-a")
             await world.wait(2)
@@ -39,7 +39,7 @@ def test_a_claim_of_another_owner_is_an_error_until_it_is_deleted(play):
         async with controllers(world, CONFIG, names=[NAME]):
             await world.pod("p", volumes("a", "b"))
             await world.wait(2)
-            assert await world.gone("p-b", CLAIMS)
+            assert await world.is_deleted("p-b", CLAIMS)
             text = "ephemeral volume a: PVC default/p-a was not created for pod default/p (pod is not owner)"
             assert ("FailedBinding", text) in await world.events("p")
             await world.patch(CLAIMS, "p-a", {"metadata": {"finalizers": None}})
@@ -47,7 +47,7 @@ def test_a_claim_of_another_owner_is_an_error_until_it_is_deleted(play):
             await world.wait(2)
             owners = (await world.get(CLAIMS, "p-a"))["metadata"]["ownerReferences"]
             assert owners[0]["name"] == "p"
-            assert not await world.gone("p-b", CLAIMS)
+            assert not await world.is_deleted("p-b", CLAIMS)
 
     play(life)
 
@@ -67,7 +67,7 @@ def test_lost_requests_are_counted_and_retried(play):
         async with controllers(world, CONFIG, names=[NAME], transport=transport, metrics=metrics):
             await world.pod("p", volumes("a"))
             await world.wait(5)
-            assert not await world.gone("p-a", CLAIMS)
+            assert not await world.is_deleted("p-a", CLAIMS)
             page = metrics.expose().decode()
             assert "\nephemeral_volume_controller_create_total 3" in page
             assert "\nephemeral_volume_controller_create_failures_total 2" in page

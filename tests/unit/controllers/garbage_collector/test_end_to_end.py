@@ -98,7 +98,7 @@ class Story:
             for item in page["items"]
         }
 
-    async def gone(self, name: str, kind: Resource[Any] = CONFIG_MAPS) -> bool:
+    async def is_deleted(self, name: str, kind: Resource[Any] = CONFIG_MAPS) -> bool:
         try:
             await self.world.get(kind, name)
         except NotFound:
@@ -192,10 +192,10 @@ def test_an_owner_waits_for_a_dependent_that_cannot_be_decoded(live):
             await story.world.wait(5)
             await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
             await story.world.wait(30)
-            assert not await story.gone("root")
+            assert not await story.is_deleted("root")
             story.world.server.store.delete(REPLICA_SETS.gvr, "default", "blocks")
             await story.world.wait(30)
-            assert await story.gone("root")
+            assert await story.is_deleted("root")
 
     live(life)
 
@@ -208,10 +208,10 @@ def test_a_dependent_that_no_longer_blocks_frees_its_owner(live):
             await story.world.wait(5)
             await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
             await story.world.wait(30)
-            assert not await story.gone("root")
+            assert not await story.is_deleted("root")
             await story.world.patch(CONFIG_MAPS, "blocks", {"metadata": {"ownerReferences": [root]}})
             await story.world.wait(30)
-            assert await story.gone("root")
+            assert await story.is_deleted("root")
 
     live(life)
 
@@ -312,8 +312,8 @@ def test_a_cluster_scoped_object_with_a_namespaced_owner_is_kept(live):
             await story.make("reader", owner, kind=ROLES, body={"rules": []})
             await story.make("child", owner)
             await story.world.wait(60)
-            assert not await story.gone("reader", ROLES)
-            assert await story.gone("child")
+            assert not await story.is_deleted("reader", ROLES)
+            assert await story.is_deleted("child")
 
     live(life)
 
@@ -325,8 +325,8 @@ def test_cluster_scoped_objects_own_each_other(live):
             await story.make("owned", owner, kind=ROLES, body={"rules": []})
             await story.make("left", owner | {"name": "never", "uid": "u"}, kind=ROLES, body={"rules": []})
             await story.world.wait(10)
-            assert not await story.gone("owned", ROLES)
-            assert await story.gone("left", ROLES)
+            assert not await story.is_deleted("owned", ROLES)
+            assert await story.is_deleted("left", ROLES)
 
     live(life)
 
@@ -542,7 +542,7 @@ def test_an_object_that_changes_before_its_deletion(live, change, left):
             await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
             await story.world.wait(10)
             assert deletions
-            assert await story.gone("child") is not left
+            assert await story.is_deleted("child") is not left
 
     live(life)
 
@@ -713,10 +713,10 @@ def test_failed_discovery_is_counted_and_retried(live):
             await story.world.delete(CONFIG_MAPS, "root")
             await story.world.wait(100)
             assert transport.refused
-            assert not await story.gone("child")
+            assert not await story.is_deleted("child")
             broken[0] = False
             await story.world.wait(60)
-            assert await story.gone("child")
+            assert await story.is_deleted("child")
 
     live(life)
 
@@ -829,7 +829,7 @@ def test_only_objects_with_a_kept_owner_are_kept(live, forest, deleted, propagat
                 stays.append(owned and number not in deleted)
             await story.world.wait(5)
             for number in sorted(deleted):
-                if number < len(made) and not await story.gone(f"o{number}"):
+                if number < len(made) and not await story.is_deleted(f"o{number}"):
                     await story.world.delete(CONFIG_MAPS, f"o{number}", propagation=propagation)
             await story.world.wait(200)
             assert set(await story.left()) == {f"o{number}" for number, here in enumerate(stays) if here}
@@ -855,7 +855,7 @@ def test_an_owner_that_only_the_cache_has_does_not_count(live):
             await world.delete(CONFIG_MAPS, "root")
             await story.make("child", root, {**root, "name": "ghost", "uid": "no-such-uid"}, kind=SECRETS)
             await world.wait(10)
-            assert await story.gone("child", SECRETS)
+            assert await story.is_deleted("child", SECRETS)
             held.release()
 
     live(life)
@@ -875,7 +875,7 @@ def test_a_reference_that_the_cache_no_longer_has_does_not_count(live):
             await world.patch(SECRETS, "child", {"metadata": {"ownerReferences": [other]}})
             await world.delete(CONFIG_MAPS, "other")
             await world.wait(10)
-            assert await story.gone("child", SECRETS)
+            assert await story.is_deleted("child", SECRETS)
             held.release()
 
     live(life)
@@ -892,7 +892,7 @@ def test_a_kind_that_cannot_be_listed_is_counted_and_logged_once(live, caplog):
             await story.make("child", await story.make("root"))
             await story.world.delete(CONFIG_MAPS, "root")
             await story.world.wait(10)
-            assert await story.gone("child")
+            assert await story.is_deleted("child")
 
     live(life)
 
@@ -936,7 +936,7 @@ def test_an_owner_of_a_removed_kind_keeps_the_object_silently(live, caplog):
             ref = {"apiVersion": "example.com/v1", "kind": "Gone", "name": "x", "uid": "some-uid"}
             await story.make("child", ref)
             await story.world.wait(300)
-            assert not await story.gone("child")
+            assert not await story.is_deleted("child")
             assert [
                 record for record in caplog.records if record.levelno >= logging.INFO and "sync" in record.message
             ] == []

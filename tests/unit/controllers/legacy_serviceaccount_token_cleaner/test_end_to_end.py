@@ -61,7 +61,7 @@ def test_an_unused_token_is_marked_and_deleted_a_period_later(play):
             await world.wait()
             assert await labels(world) == {"mine": "kept", INVALID: "2026-01-01"}
             await world.wait(DAY)
-            assert await world.gone("token", SECRETS)
+            assert await world.is_deleted("token", SECRETS)
 
     play(life, alone=True)
 
@@ -71,7 +71,7 @@ def test_a_marked_token_is_kept_for_the_whole_period(play):
         await token(world, **{INVALID: "2026-01-01"})
         async with cleaning(world):
             await world.wait()
-            assert not await world.gone("token", SECRETS)
+            assert not await world.is_deleted("token", SECRETS)
 
     play(life, alone=True)
 

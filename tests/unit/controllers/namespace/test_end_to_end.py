@@ -52,7 +52,7 @@ class Story:
         items = await self.world.items(kind, "doomed")
         return [item["metadata"]["name"] for item in items]
 
-    async def gone(self) -> bool:
+    async def is_deleted(self) -> bool:
         try:
             await self.world.get(NAMESPACES, "doomed")
         except NotFound:
@@ -94,7 +94,7 @@ def test_objects_that_cannot_be_decoded_are_deleted(play, odd):
             assert "example.com/wait" in (await story.wrong())["NamespaceFinalizersRemaining"]
             await world.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "doomed")
             await world.wait(90)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -110,7 +110,7 @@ def test_only_objects_of_the_namespace_are_deleted(play):
             await world.wait(4)
             assert await story.names(CONFIG_MAPS) == ["a", "b"]  # API servers are given time to notice
             await world.wait(10)
-            assert await story.gone()
+            assert await story.is_deleted()
             await world.get(CONFIG_MAPS, "mine")
 
     play(life)
@@ -126,7 +126,7 @@ def test_the_rate_limit_of_other_controllers_does_not_apply(play):
             await story.doom()
             started = world.clock.monotonic()
             async with story.running(limited=limited):
-                while not await story.gone():
+                while not await story.is_deleted():
                     await world.wait(0.1)
             took[limited] = world.clock.monotonic() - started
 
@@ -149,7 +149,7 @@ def test_pods_are_deleted_first(play):
             assert await story.wrong() == {}
             await world.patch(PODS, "p", {"metadata": {"finalizers": None}}, "doomed")
             await world.wait(120)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -185,7 +185,7 @@ def test_one_pass_sends_each_request_once(play):
         await story.doom()
         async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
             await world.wait(10)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
     kinds = {request.path for request in sent if request.path.count("/doomed/") and request.method == "DELETE"}
@@ -219,7 +219,7 @@ def test_the_phase_is_written_if_the_api_server_did_not_set_it(play):
             await story.make()
             await story.doom()
             await world.wait(30)
-            assert await story.gone()
+            assert await story.is_deleted()
         assert phases[0] == "Terminating"
 
     play(life)
@@ -265,7 +265,7 @@ def test_remaining_content_is_a_condition(play):
             for kind, name in ((CONFIG_MAPS, "held"), (SECRETS, "too")):
                 await world.patch(kind, name, {"metadata": {"finalizers": None}}, "doomed")
             await world.wait(20)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -289,7 +289,7 @@ def test_a_failed_kind_is_reported_and_the_others_are_deleted(play):
             assert await story.names(CONFIG_MAPS) == []
             broken[0] = False
             await world.wait(61)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -315,7 +315,7 @@ def test_remaining_objects_without_finalizers_are_an_error(play):
             }
             broken[0] = False
             await world.wait(61)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -337,7 +337,7 @@ def test_a_kind_without_collections_is_deleted_one_by_one(play, status):
             await story.doom()
             await world.wait(30)
             assert refused
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -369,7 +369,7 @@ def test_failed_discovery_of_groups_keeps_the_namespace(play):
             assert await story.names(CONFIG_MAPS) == []
             broken[0] = False
             await world.wait(61)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -387,7 +387,7 @@ def test_failed_discovery(play):
             assert await story.names(CONFIG_MAPS) == ["a", "b"]
             broken[0] = False
             await world.wait(61)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -408,7 +408,7 @@ def test_failed_writes_of_conditions_do_not_keep_the_namespace(play):
             await story.doom()
             await world.wait(30)
             assert refused
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -429,7 +429,7 @@ def test_other_finalizers_are_kept(play):
             namespace["spec"]["finalizers"] = []
             await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
             await world.wait(30)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)
 
@@ -446,6 +446,6 @@ def test_lost_requests_and_answers(play, seed):
             await story.doom()
             await world.wait(3600)
             assert faulty.faults
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life)

@@ -511,7 +511,7 @@ def test_taints_evict_in_this_controller_if_the_gate_of_theirs_is_off(play, sepa
             taint = {"key": "k", "effect": "NoExecute"}
             await world.patch(NODES, await world.node_of("p"), {"spec": {"taints": [taint]}})
             await world.wait(20)
-            assert await world.gone("p") != separate
+            assert await world.is_deleted("p") != separate
             sources = {
                 event["source"]["component"]
                 for event in await world.items(resource("events"))

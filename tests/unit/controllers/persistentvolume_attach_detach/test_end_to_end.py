@@ -66,7 +66,7 @@ def test_a_volume_is_attached_and_detached_with_its_pod(play):
             assert SUCCEEDED in await world.events("p")
             await world.delete(PODS, "p")
             await world.wait(5)
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
             assert (await reported(world), await in_use(world)) == ([], [])
 
     play(life)
@@ -159,7 +159,7 @@ def test_a_migrated_inline_volume_is_attached_by_its_driver(play):
             assert (took(migrated="true"), took(migrated="false")) == (1, 0)
             await world.delete(PODS, "p")
             await world.wait(5)
-            assert await world.gone(name, ATTACHMENTS)
+            assert await world.is_deleted(name, ATTACHMENTS)
 
     play(life)
 
@@ -262,9 +262,9 @@ def test_a_volume_of_a_dead_node_is_detached_after_six_minutes(play):
             await fail(world, "node-1")
             await world.client.delete(PODS, "default", "p", grace_s=0)
             await world.wait(350)
-            assert not await world.gone(attachment("a"), ATTACHMENTS)
+            assert not await world.is_deleted(attachment("a"), ATTACHMENTS)
             await world.wait(20)
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
             page = metrics.expose().decode()
             assert 'attachdetach_controller_forced_detaches{reason="timeout"} 1' in page
 
@@ -280,11 +280,11 @@ def test_force_detach_can_be_disabled(play):
             await fail(world, "node-1")
             await world.client.delete(PODS, "default", "p", grace_s=0)
             await world.wait(1000)
-            assert not await world.gone(attachment("a"), ATTACHMENTS)
+            assert not await world.is_deleted(attachment("a"), ATTACHMENTS)
             taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}
             await world.patch(NODES, "node-1", {"spec": {"taints": [taint]}})
             await world.wait(3)
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
     play(life)
 
@@ -300,10 +300,10 @@ def test_a_ready_node_is_not_force_detached(play):
             await world.client.patch(NODES, "", "node-1", {"status": {"conditions": [ready]}}, subresource="status")
             await world.client.delete(PODS, "default", "p", grace_s=0)
             await world.wait(1000)
-            assert not await world.gone(attachment("a"), ATTACHMENTS)
+            assert not await world.is_deleted(attachment("a"), ATTACHMENTS)
             await commands.recover(world.client, "node-1")
             await world.wait(5)
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
     play(life)
 
@@ -346,7 +346,7 @@ def test_the_next_manager_continues_from_the_attachments(play):
             await start(world, "r", using("half", "node-2"))
             await world.wait(5)
             assert await reported(world) == [unique("kept")]
-            assert await world.gone(attachment("left"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("left"), ATTACHMENTS)
             assert await reported(world, "node-2") == [unique("half")]
             assert await world.get(ATTACHMENTS, attachment("kept")) == before
 
@@ -376,11 +376,11 @@ def test_volumes_stay_attached_while_a_pod_cannot_be_decoded(play):
         async with running(world):
             await world.wait(400)
             assert await reported(world) == [unique("a")]
-            assert await world.gone(attachment("b"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("b"), ATTACHMENTS)
             store.delete(PODS.gvr, "default", "p")
             await world.wait(100)
             assert await reported(world) == []
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
     play(life)
 
@@ -410,7 +410,7 @@ def test_an_unneeded_attachment_is_deleted_also_without_a_node(play):
         await world.create(ATTACHMENTS, {"metadata": {"name": attachment("a")}, "spec": spec})
         async with running(world):
             await world.wait(400)  # the node's next report says that nothing is mounted
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
     play(life, heartbeat_s=10)
 
@@ -423,7 +423,7 @@ def test_an_attachment_deleted_by_another_client_is_recreated(play):
             await world.wait(3)
             await world.delete(ATTACHMENTS, attachment("a"))
             await world.wait(3)
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
             await world.wait(70)
             assert (await world.get(ATTACHMENTS, attachment("a")))["status"]["attached"] is True
             assert await reported(world) == [unique("a")]
@@ -439,7 +439,7 @@ def test_deleted_attachments_are_not_looked_for_if_disabled(play):
             await world.wait(3)
             await world.delete(ATTACHMENTS, attachment("a"))
             await world.wait(300)
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
     play(life)
 
@@ -505,7 +505,7 @@ def test_lost_requests_are_retried(play, method):
             await world.delete(PODS, "p")
             await world.wait(20)
             assert left["n"] == 0
-            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await world.is_deleted(attachment("a"), ATTACHMENTS)
             assert await reported(world) == []
 
     play(life)

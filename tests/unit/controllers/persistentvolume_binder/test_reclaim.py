@@ -75,7 +75,7 @@ def test_a_recycled_volume_is_available_for_the_next_claim(play):
             await end(world, "Succeeded")
             await world.wait(20)
             assert await phase(world, VOLUMES, "v") == "Available"
-            assert await world.gone(RECYCLER)
+            assert await world.is_deleted(RECYCLER)
             assert await messages(world, "VolumeRecycled") == ["Volume recycled"]
             await make_claim(world, "next")
             await world.wait(20)
@@ -141,7 +141,7 @@ def test_a_recycler_deleted_by_another_client_is_restarted(play):
             await world.wait(1)
             assert "recycler pod was deleted" in (await world.get(VOLUMES, "v"))["status"]["message"]
             await world.wait(30)
-            assert not await world.gone(RECYCLER)
+            assert not await world.is_deleted(RECYCLER)
 
     play(life, nodes=0)
 
@@ -154,10 +154,10 @@ def test_a_volume_in_use_is_not_recycled(play):
             await release(world)
             await world.wait(30)
             assert (await messages(world, "VolumeFailedRecycle"))[0] == "Volume is used by pods: default/user"
-            assert await world.gone(RECYCLER)
+            assert await world.is_deleted(RECYCLER)
             await world.delete(PODS, "user", grace_s=0)
             await world.wait(30)
-            assert not await world.gone(RECYCLER)
+            assert not await world.is_deleted(RECYCLER)
 
     play(life, nodes=0)
 

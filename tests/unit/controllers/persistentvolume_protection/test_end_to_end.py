@@ -23,9 +23,9 @@ def test_a_volume_is_deleted_when_it_is_not_bound(play):
             for name in ("free", "bound"):
                 await world.delete(VOLUMES, name)
             await world.wait(5)
-            assert (await world.gone("free", VOLUMES), await world.gone("bound", VOLUMES)) == (True, False)
+            assert (await world.is_deleted("free", VOLUMES), await world.is_deleted("bound", VOLUMES)) == (True, False)
             await set_phase(world, "bound", "Released")
             await world.wait(5)
-            assert await world.gone("bound", VOLUMES)
+            assert await world.is_deleted("bound", VOLUMES)
 
     play(life)

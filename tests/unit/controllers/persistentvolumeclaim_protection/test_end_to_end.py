@@ -30,10 +30,10 @@ def test_a_claim_is_deleted_at_once_or_after_the_pod_that_uses_it(play):
             for name in ("free", "used"):
                 await world.delete(CLAIMS, name)
             await world.wait(5)
-            assert (await world.gone("free", CLAIMS), await world.gone("used", CLAIMS)) == (True, False)
+            assert (await world.is_deleted("free", CLAIMS), await world.is_deleted("used", CLAIMS)) == (True, False)
             await world.client.delete(resource("pods"), "default", "p", grace_s=0)
             await world.wait(5)
-            assert await world.gone("used", CLAIMS)
+            assert await world.is_deleted("used", CLAIMS)
 
     play(life)
 
@@ -66,7 +66,7 @@ def test_lookups_of_claims_deleted_together_are_shared(play):
             await world.delete(CLAIMS, name)
         async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), note)):
             await world.wait(5)
-            assert [await world.gone(name, CLAIMS) for name in names] == [True] * len(names)
+            assert [await world.is_deleted(name, CLAIMS) for name in names] == [True] * len(names)
             assert len(lists) == 1
 
     play(life)
@@ -104,7 +104,7 @@ def test_a_shared_lookup_frees_no_claim_that_a_pod_uses(play, namespace):
         held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
         async with controllers(world, names=[NAME], transport=held):
             await world.wait(5)
-            assert await world.gone("a", CLAIMS)
+            assert await world.is_deleted("a", CLAIMS)
             assert "deletionTimestamp" in (await world.get(CLAIMS, "used", namespace))["metadata"]
             held.release()
 
@@ -132,7 +132,7 @@ def test_a_lookup_older_than_a_claim_does_not_count(play):
         async with controllers(world, names=[NAME], transport=held):
             await world.wait(5)
             assert freed
-            assert await world.gone("a", CLAIMS)
+            assert await world.is_deleted("a", CLAIMS)
             assert "deletionTimestamp" in (await world.get(CLAIMS, "used"))["metadata"]
             held.release()
 

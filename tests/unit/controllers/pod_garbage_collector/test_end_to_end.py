@@ -30,7 +30,7 @@ def running(world: World, transport: Transport | None = None, threshold: int = 1
 
 async def until_gone(world: World, name: str, seconds: int) -> int | None:
     for second in range(seconds):
-        if await world.gone(name):
+        if await world.is_deleted(name):
             return second
         await world.wait(1)
     return None
@@ -63,7 +63,7 @@ def test_pods_of_a_deleted_node(play):
             assert "deletionTimestamp" in (await world.get(PODS, "p"))["metadata"]
             await world.patch(PODS, "p", {"metadata": {"finalizers": None}})
             await world.wait(1)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
             assert (await world.status("other"))["phase"] == "Running"
 
     play(life)
@@ -80,7 +80,7 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods(play):
             await world.wait(25)
             await commands.add(world.client, node)
             await world.wait(100)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
 
     play(life)
 
@@ -105,10 +105,10 @@ def test_a_node_counts_as_deleted_only_if_the_server_says_so(play, status):
             await world.delete(NODES, node)
             await world.wait(150)
             assert asked
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             wrong[0] = False
             await world.wait(45)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -121,7 +121,7 @@ def test_finished_pods_beyond_the_threshold(play):
         await world.wait(20)
         async with running(world, threshold=2):
             await world.wait(30)
-            assert [await world.gone(f"p{number}") for number in range(4)] == [True, True, False, False]
+            assert [await world.is_deleted(f"p{number}") for number in range(4)] == [True, True, False, False]
 
     play(life)
 
@@ -160,7 +160,7 @@ def test_a_pod_without_a_node_is_not_one_of_a_deleted_node(play):
         async with running(world, metrics=metrics):
             await world.wait(120)
         assert adds(metrics, "orphaned_pods_nodes") == 0
-        assert not await world.gone("p")
+        assert not await world.is_deleted("p")
 
     play(life)
 
@@ -264,11 +264,11 @@ def test_terminating_pods_of_a_node_that_is_out_of_service(play):
         async with running(world):
             await world.delete(PODS, "p")
             await world.wait(60)
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
             await world.patch(NODES, node, {"spec": {"taints": [taint]}})
             await world.wait(25)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -308,10 +308,10 @@ def test_a_failed_deletion_does_not_affect_other_pods(play):
             await world.delete(PODS, "q")
             await world.wait(30)
             assert transport.refused
-            assert await world.gone("q")
-            assert not await world.gone("p0")
+            assert await world.is_deleted("q")
+            assert not await world.is_deleted("p0")
             broken[0] = False
             await world.wait(21)
-            assert await world.gone("p0")
+            assert await world.is_deleted("p0")
 
     play(life)

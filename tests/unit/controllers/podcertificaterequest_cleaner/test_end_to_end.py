@@ -23,9 +23,9 @@ def test_requests_are_deleted_after_15_minutes_also_if_a_pass_fails(play):
             assert transport.refused
             broken[0] = False
             await world.wait(5 * MINUTE_S)
-            assert await world.gone("old", POD_CERTIFICATE_REQUESTS)
-            assert not await world.gone("new", POD_CERTIFICATE_REQUESTS)
+            assert await world.is_deleted("old", POD_CERTIFICATE_REQUESTS)
+            assert not await world.is_deleted("new", POD_CERTIFICATE_REQUESTS)
             await world.wait(10 * MINUTE_S)
-            assert await world.gone("new", POD_CERTIFICATE_REQUESTS)
+            assert await world.is_deleted("new", POD_CERTIFICATE_REQUESTS)
 
     play(life)

@@ -113,12 +113,12 @@ def test_a_group_is_kept_until_its_last_pod_has_ended(play, ends):
             await world.wait(5)
             await world.delete(POD_GROUPS, "g")
             await world.wait(60)
-            assert not await world.gone("g", POD_GROUPS)
+            assert not await world.is_deleted("g", POD_GROUPS)
             if ends:
                 await world.wait(3600)
             else:
                 await world.delete(PODS, "p")
                 await world.wait(5)
-            assert await world.gone("g", POD_GROUPS)
+            assert await world.is_deleted("g", POD_GROUPS)
 
     play(life)

@@ -246,7 +246,7 @@ def test_an_unused_deleted_claim_loses_its_finalizer(play):
         assert (await claim(world, "c"))["metadata"]["deletionTimestamp"]
         async with running(world):
             await world.wait(2)
-            assert await world.gone("c", RESOURCE_CLAIMS)
+            assert await world.is_deleted("c", RESOURCE_CLAIMS)
 
     play(life)
 

@@ -38,8 +38,8 @@ def test_a_request_is_answered_once_and_deleted(play):
             assert f'{name}_processing_errors_total{{driver_name="{DRIVER}"}} {transport.refused}' in shown
             assert f'{name}s_processed_total{{driver_name="{DRIVER}"}} {transport.refused + 1}' in shown
             await world.wait(3000)
-            assert not await world.gone("r", RESOURCE_POOL_STATUS_REQUESTS)
+            assert not await world.is_deleted("r", RESOURCE_POOL_STATUS_REQUESTS)
             await world.wait(1500)
-            assert await world.gone("r", RESOURCE_POOL_STATUS_REQUESTS)
+            assert await world.is_deleted("r", RESOURCE_POOL_STATUS_REQUESTS)
 
     play(life)

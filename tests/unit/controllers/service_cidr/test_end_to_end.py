@@ -57,9 +57,9 @@ def test_a_range_without_addresses_is_deleted_after_ten_seconds(play):
             await world.wait()
             await world.delete(RANGES, "more")
             await world.wait(8)
-            assert not await world.gone("more", RANGES)
+            assert not await world.is_deleted("more", RANGES)
             await world.wait(3)
-            assert await world.gone("more", RANGES)
+            assert await world.is_deleted("more", RANGES)
 
     play(life, nodes=0)
 
@@ -92,7 +92,7 @@ def test_a_range_is_kept_while_addresses_need_it(play, way):
             else:
                 await add(world, "wider", "192.168.0.0/16")
             await world.wait()
-            assert await world.gone("more", RANGES)
+            assert await world.is_deleted("more", RANGES)
 
     play(life, nodes=0)
 
@@ -205,7 +205,7 @@ def test_a_range_is_deleted_although_another_cannot_be_decoded(play):
             await world.wait()
             await world.delete(RANGES, "more")
             await world.wait(12)
-            assert await world.gone("more", RANGES)
+            assert await world.is_deleted("more", RANGES)
 
     play(life, nodes=0)
 

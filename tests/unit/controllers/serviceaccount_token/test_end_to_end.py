@@ -53,7 +53,7 @@ class Story:
         found = await self.world.get(SECRETS, name)
         return {key: base64.b64decode(value).decode() for key, value in found.get("data", {}).items()}
 
-    async def gone(self, name: str = "token") -> bool:
+    async def is_deleted(self, name: str = "token") -> bool:
         try:
             await self.world.get(SECRETS, name)
         except NotFound:
@@ -105,7 +105,7 @@ def test_other_secrets_are_not_changed(play, config):
             assert await story.data() == {}
             await world.delete(ACCOUNTS, "robot")
             await world.wait(2)
-            assert not await story.gone()
+            assert not await story.is_deleted()
 
     play(life, nodes=0)
 
@@ -121,7 +121,7 @@ def test_tokens_are_deleted_with_their_account(play, config):
             await world.wait(2)
             await world.delete(ACCOUNTS, "robot")
             await world.wait(2)
-            assert [await story.gone(name) for name in "abc"] == [True, True, False]
+            assert [await story.is_deleted(name) for name in "abc"] == [True, True, False]
 
     play(life, nodes=0)
 
@@ -138,7 +138,7 @@ def test_a_failed_deletion_of_a_token_does_not_affect_others(play, config):
             await world.delete(ACCOUNTS, "robot")
             await world.wait(2)
             assert refusing.refused
-            assert [await story.gone(name) for name in "ab"] == [False, True]
+            assert [await story.is_deleted(name) for name in "ab"] == [False, True]
 
     play(life, nodes=0)
 
@@ -150,7 +150,7 @@ def test_a_token_without_an_account_is_deleted(play, config, name):
         async with story.running():
             await story.secret(account=name)
             await world.wait(2)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life, nodes=0)
 
@@ -174,7 +174,7 @@ def test_a_token_of_an_earlier_account_is_deleted(play, config):
             await story.account()
             await story.secret(**{UID: "earlier"})
             await world.wait(2)
-            assert await story.gone()
+            assert await story.is_deleted()
 
     play(life, nodes=0)
 
@@ -239,6 +239,6 @@ def test_lost_requests_and_answers(play, config, seed):
             await world.delete(ACCOUNTS, "other")
             await world.wait(60)
             assert faulty.faults
-            assert [await story.gone(f"s{number}") for number in range(6)] == [True, False] * 3
+            assert [await story.is_deleted(f"s{number}") for number in range(6)] == [True, False] * 3
 
     play(life, nodes=0)

@@ -23,10 +23,10 @@ def test_a_failed_eviction_is_retried_at_once(play):
             assert not transport.refused
             await world.wait(20)
             assert transport.refused
-            assert not await world.gone("p")
+            assert not await world.is_deleted("p")
             broken[0] = False
             await world.wait(60)
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
 
     play(life)
 
@@ -54,7 +54,7 @@ def test_taints_that_change_during_a_pending_eviction(play, later, gone, event_m
                 taints = [{"key": key, "effect": "NoExecute"} for key in keys]
                 await world.patch(NODES, node, {"spec": {"taints": taints}})
                 await world.wait(20)
-            assert await world.gone("p") == gone
+            assert await world.is_deleted("p") == gone
             messages = [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"]
             assert [text.split()[0] for text in messages] == event_messages
 
@@ -80,7 +80,7 @@ class Story:
     async def left(self, seconds: int) -> int | None:
         for second in range(seconds):
             await self.world.wait(1)
-            if await self.world.gone("p") or "deletionTimestamp" in (await self.world.get(PODS, "p"))["metadata"]:
+            if await self.world.is_deleted("p") or "deletionTimestamp" in (await self.world.get(PODS, "p"))["metadata"]:
                 return second
         return None
 
@@ -328,7 +328,7 @@ def test_an_eviction_refused_with_409_by_a_webhook_is_retried(play, method):
             await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
             await world.wait(20)
             assert len(refused) == 5
-            assert await world.gone("p")
+            assert await world.is_deleted("p")
             events = [e for e in await world.items(resource("events")) if e["reason"] == "TaintManagerEviction"]
             assert [(event["message"], event["count"]) for event in events] == [(MARKED, 1)]
 

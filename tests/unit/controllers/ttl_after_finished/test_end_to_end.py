@@ -47,7 +47,7 @@ class Story:
         body = {"status": status}
         await self.world.client.patch(JOBS, "default", name, body, content_type=MERGE, subresource="status")
 
-    async def gone(self, name: str) -> bool:
+    async def is_deleted(self, name: str) -> bool:
         try:
             found = await self.world.get(JOBS, name)
         except NotFound:
@@ -65,13 +65,13 @@ def test_jobs_are_deleted_after_their_ttl(play):
                 await story.end(name, kind)
             everyone = ("short", "long", "ever", "running", "at-once")
             await world.wait(2)
-            assert [name for name in everyone if await story.gone(name)] == ["at-once"]
+            assert [name for name in everyone if await story.is_deleted(name)] == ["at-once"]
             await world.wait(20)
-            assert not await story.gone("short")
+            assert not await story.is_deleted("short")
             await world.wait(15)
-            assert [name for name in everyone if await story.gone(name)] == ["short", "at-once"]
+            assert [name for name in everyone if await story.is_deleted(name)] == ["short", "at-once"]
             await world.wait(100)
-            assert [name for name in everyone if await story.gone(name)] == ["short", "long", "at-once"]
+            assert [name for name in everyone if await story.is_deleted(name)] == ["short", "long", "at-once"]
 
     play(life, nodes=0)
 
@@ -86,7 +86,7 @@ def test_the_delay_of_a_deletion_is_measured(play):
             await world.wait(90)
             broken[0] = False
             await world.wait(60)
-            assert await story.gone("j")
+            assert await story.is_deleted("j")
         name = "ttl_after_finished_controller_job_deletion_duration_seconds"
         assert metric(metrics, f"{name}_count") == 1
         assert 60 <= metric(metrics, f"{name}_sum") <= 120
@@ -111,7 +111,7 @@ def test_a_job_that_replaces_an_expired_one_is_kept(play):
             await story.end("j")
             await world.wait(90)
             assert replaced
-            assert not await story.gone("j")
+            assert not await story.is_deleted("j")
 
     play(life, nodes=0)
 
@@ -128,13 +128,13 @@ def test_a_changed_ttl_counts(play):
             await world.patch(JOBS, "never", {"spec": {"ttlSecondsAfterFinished": None}})
             await world.patch(JOBS, "sooner", {"spec": {"ttlSecondsAfterFinished": 25}})
             await world.wait(10)
-            assert await story.gone("sooner")
+            assert await story.is_deleted("sooner")
             await world.wait(120)
-            assert not await story.gone("longer")
-            assert not await story.gone("never")
+            assert not await story.is_deleted("longer")
+            assert not await story.is_deleted("never")
             await world.wait(100)
-            assert await story.gone("longer")
-            assert not await story.gone("never")
+            assert await story.is_deleted("longer")
+            assert not await story.is_deleted("never")
 
     play(life, nodes=0)
 
@@ -163,7 +163,7 @@ def test_a_ttl_changed_just_before_the_deletion_counts(play, change, gone):
             await story.end("j")
             await world.wait(100)
             assert asked
-            assert await story.gone("j") is gone
+            assert await story.is_deleted("j") is gone
 
     play(life, nodes=0)
 
@@ -183,7 +183,7 @@ def test_a_job_deleted_by_another_client(play):
             await story.end("j")
             await world.wait(100)
             assert asked
-            assert await story.gone("j")
+            assert await story.is_deleted("j")
 
     play(life, nodes=0)
 
@@ -199,6 +199,6 @@ def test_lost_requests_and_answers(play, seed):
                 await story.end(f"j{number}")
             await world.wait(60)
             assert faulty.faults
-            assert all([await story.gone(f"j{number}") for number in range(5)])
+            assert all([await story.is_deleted(f"j{number}") for number in range(5)])
 
     play(life, nodes=0)

@@ -53,22 +53,22 @@ def test_a_class_is_deleted_after_its_last_user(play):
         await claim(world, "c2", "both")
         await volume(world, "v2", "both")
 
-        async def gone() -> list[str]:
+        async def deleted() -> list[str]:
             await world.wait(2)
-            return [name for name in ("free", "claimed", "held", "both") if await world.gone(name, CLASSES)]
+            return [name for name in ("free", "claimed", "held", "both") if await world.is_deleted(name, CLASSES)]
 
         async with controllers(world, names=[NAME]):
             await world.wait(2)
             for name in ("free", "claimed", "held", "both"):
                 await world.delete(CLASSES, name)
-            assert await gone() == ["free"]
+            assert await deleted() == ["free"]
             await drop(world, CLAIMS, "c")
-            assert await gone() == ["free", "claimed"]
+            assert await deleted() == ["free", "claimed"]
             await drop(world, VOLUMES, "v")
             await drop(world, CLAIMS, "c2")
-            assert await gone() == ["free", "claimed", "held"]
+            assert await deleted() == ["free", "claimed", "held"]
             await drop(world, VOLUMES, "v2")
-            assert await gone() == ["free", "claimed", "held", "both"]
+            assert await deleted() == ["free", "claimed", "held", "both"]
 
     play(life)
 
@@ -85,11 +85,11 @@ def test_a_class_is_freed_when_its_claim_has_another(play):
             await world.delete(CLASSES, "old")
             await world.patch(CLAIMS, "c", {"spec": {"volumeAttributesClassName": "new"}})
             await world.wait(2)
-            assert not await world.gone("old", CLASSES)
+            assert not await world.is_deleted("old", CLASSES)
             done = {"currentVolumeAttributesClassName": "new", "modifyVolumeStatus": None}
             await world.client.patch(CLAIMS, "default", "c", {"status": done}, subresource="status")
             await world.wait(2)
-            assert await world.gone("old", CLASSES)
+            assert await world.is_deleted("old", CLASSES)
 
     play(life)
 
@@ -104,7 +104,7 @@ def test_a_lost_write_is_retried(play):
             await world.wait(2)
             await world.delete(CLASSES, "gold")
             await world.wait(2)
-            assert await world.gone("gold", CLASSES)
+            assert await world.is_deleted("gold", CLASSES)
             assert transport.refused == 1
 
     play(life)

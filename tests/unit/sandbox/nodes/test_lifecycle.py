@@ -152,7 +152,7 @@ def test_deletion_waits_for_the_containers_and_reports_their_end(play):
         await world.wait(5)
         assert (await world.status("a"))["phase"] == "Running"
         await world.wait(6)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
 
     play(run)
 
@@ -170,9 +170,9 @@ def test_a_deleted_pod_exists_for_a_moment_after_its_last_status(play):
         assert status["phase"] == "Succeeded"
         assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
         await world.wait(0.2)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
         await world.delete(PODS, "b")  # it had ended before
-        assert await world.gone("b")
+        assert await world.is_deleted("b")
 
     play(run)
 
@@ -191,7 +191,7 @@ def test_a_terminating_pod_that_a_snapshot_restores_keeps_running(play):
         assert (await world.status("a"))["phase"] == "Running"
         await world.wait(20)
         assert (await world.status("a"))["phase"] == "Succeeded"
-        assert not await world.gone("a")
+        assert not await world.is_deleted("a")
 
     play(run)
 
@@ -231,9 +231,9 @@ def test_a_new_pod_of_the_name_of_one_that_has_ended_runs(play):
         assert (await world.status("a"))["phase"] == "Running"
         await world.delete(PODS, "a")
         await world.wait(0.2)
-        assert not await world.gone("a")
+        assert not await world.is_deleted("a")
         await world.wait(0.2)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
 
     play(run)
 
@@ -253,12 +253,12 @@ def test_containers_that_do_not_stop_are_killed_after_the_grace_period(play):
         await world.delete(PODS, "a")
         await world.delete(PODS, "b")
         await world.wait(15)
-        assert not await world.gone("a")
+        assert not await world.is_deleted("a")
         status = await world.status("b")
         assert status["phase"] == "Failed"
         assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
         await world.wait(6)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
 
     play(run)
 
@@ -314,11 +314,11 @@ def test_nothing_happens_on_a_failed_node_until_it_recovers(play):
         lease = await world.client.get_doc(LEASES, "kube-node-lease", "node-1")
         await world.delete(PODS, "a", grace_s=1)
         await world.wait(100)
-        assert not await world.gone("a")
+        assert not await world.is_deleted("a")
         assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] == lease["spec"]
         await commands.recover(world.client, "node-1")
         await world.wait(2)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
         assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] != lease["spec"]
 
     play(run, nodes=1)
@@ -530,7 +530,7 @@ def test_an_ephemeral_container_runs_with_the_others(play):
         assert ("Started", "Container started") in await world.events("a")
         await world.delete(PODS, "a")
         await world.wait(1)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
 
     play(run)
 
@@ -1497,7 +1497,7 @@ def test_hooks_that_are_commands_delay_the_end(play):
         await world.wait(9)
         assert (await world.status("a"))["phase"] == "Running"
         await world.wait(2)
-        assert await world.gone("a")
+        assert await world.is_deleted("a")
 
     play(run)
 

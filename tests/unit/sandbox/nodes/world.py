@@ -84,7 +84,8 @@ class World:
         conditions = (await self.status(name)).get("conditions", [])
         return next((c for c in conditions if c["type"] == type_), {})
 
-    async def gone(self, name: str, kind: Resource[Any] = PODS) -> bool:
+    async def is_deleted(self, name: str, kind: Resource[Any] = PODS) -> bool:
+        """Whether an object does not exist, or no longer."""
         try:
             await self.get(kind, name)
         except NotFound:

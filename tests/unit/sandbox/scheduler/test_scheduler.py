@@ -101,7 +101,7 @@ def test_a_pod_preempts_one_of_lower_priority(play):
         assert await world.node_of("late") == "", "the place is promised"
         await world.wait(20)
         assert await world.node_of("high") == "node-1"
-        assert await world.gone("low")
+        assert await world.is_deleted("low")
         reasons = [reason for reason, _ in await world.events("low")]
         assert "Preempted" in reasons
 

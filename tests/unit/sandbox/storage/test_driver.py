@@ -221,7 +221,7 @@ def test_a_volume_deleted_before_its_claim_is_removed_with_it(play):
             assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
             await remove_claim(world)
             await world.wait(5)
-            assert await world.gone(name, VOLUMES)
+            assert await world.is_deleted(name, VOLUMES)
 
     play(run)
 

@@ -13,7 +13,7 @@ NO_HELP = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for 
 
 async def publish(world: World, *devices: str, node: str = "node-1", **fields: Any) -> None:
     """Create the class of all devices, and these devices on a node, with these fields."""
-    if await world.gone("gpu", CLASSES):
+    if await world.is_deleted("gpu", CLASSES):
         await world.create(CLASSES, {"metadata": {"name": "gpu"}, "spec": {}})
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": [{"name": one} | fields for one in devices]}
