@@ -14,7 +14,7 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -471,7 +471,7 @@ class _Duplex:
             self._waiting.set_result(None)
 
 
-@cache
+@lru_cache(512)
 def _written(name: str) -> str:
     """A header's name in the form ``Content-Type``."""
     return name.title()

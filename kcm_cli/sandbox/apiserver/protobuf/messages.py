@@ -21,11 +21,14 @@ Message = dict[int, Field]
 _META_KINDS = frozenset(["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions", "Status"])
 
 
-@cache
 def message(name: str) -> Message | None:
     """The fields of a message (``core.v1.PodSpec``) by number, or None for an unknown message."""
-    found = _data().get(name)
-    return None if found is None else {number: _field(field, type_) for number, field, type_ in found}
+    return _message(name) if name in _data() else None
+
+
+@cache
+def _message(name: str) -> Message:
+    return {number: _field(field, type_) for number, field, type_ in _data()[name]}
 
 
 def message_names() -> Iterable[str]:

@@ -68,17 +68,21 @@ class Stored:
 
 
 class Recent:
-    """Limits the number of cached documents. The oldest is dropped first."""
+    """Limits the number of cached documents, and the sum of their encoded sizes. The oldest is dropped first."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, size: int = 32 << 20) -> None:
         self._limit = limit
+        self._left = size
         self._kept: deque[Stored] = deque()
 
     def add(self, stored: Stored) -> None:
         kept = self._kept
         kept.append(stored)
-        if len(kept) > self._limit:
-            kept.popleft().forget()
+        self._left -= len(stored.data)
+        while len(kept) > self._limit or (self._left < 0 and len(kept) > 1):
+            oldest = kept.popleft()
+            oldest.forget()
+            self._left += len(oldest.data)
 
 
 class Event:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, UnknownForm, to_json
-from kcm_cli.sandbox.apiserver.protobuf.messages import message
+from kcm_cli.sandbox.apiserver.protobuf.messages import _message, message
 from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed, varint
 
 
@@ -207,3 +207,11 @@ def test_numbers_are_decoded(value: int) -> None:
 def test_cut_and_unknown_fields_are_errors(data: bytes) -> None:
     with pytest.raises(FormatError):
         list(fields(data))
+
+
+def test_names_of_unknown_kinds_are_not_kept() -> None:
+    before = _message.cache_info().currsize
+    for at in range(3):
+        with pytest.raises(UnknownForm):
+            read("v1", f"Nothing{at}")
+    assert _message.cache_info().currsize == before

@@ -247,3 +247,14 @@ def test_a_forgotten_resource_starts_again_and_knows_no_history() -> None:
     with pytest.raises(Compacted):
         store.watch(PODS, "", before)
     assert store.watch(PODS, "", store.revision).take() == []
+
+
+def test_few_documents_of_large_objects_are_kept() -> None:
+    recent = Recent(10, size=1000)
+    large = [Stored("", f"n{at}", at, b'{"x":"%s"}' % (b"y" * 400), recent, {}) for at in range(4)]
+    assert [one._doc is not None for one in large] == [False, False, True, True]
+    huge = Stored("", "huge", 5, b'{"x":"%s"}' % (b"y" * 5000), recent, {"x": "y"})
+    assert [one._doc is not None for one in [*large, huge]] == [False] * 4 + [True]
+    small = [Stored("", f"s{at}", at, b"{}", recent, {}) for at in range(12)]
+    assert [one._doc is not None for one in [huge, *small]] == [False] * 3 + [True] * 10
+    assert large[0].doc == {"x": "y" * 400}
