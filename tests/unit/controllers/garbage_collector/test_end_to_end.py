@@ -968,3 +968,40 @@ def test_lookups_of_one_owner_are_shared(live):
             assert asked.count("GET root") <= 61
 
     live(life)
+
+
+@pytest.mark.parametrize(("owners", "dependents"), [(SECRETS, CONFIG_MAPS), (CONFIG_MAPS, SECRETS)])
+def test_an_owner_that_is_listed_after_many_dependents(live, monkeypatch, owners, dependents):
+    """One kind is listed before the other. One of the dependents names its owner wrongly."""
+    monkeypatch.setattr(controller, "QUEUED_AT_ONCE", 2)
+
+    async def life(story: Story) -> None:
+        root = await story.make("root", kind=owners)
+        for number in range(5):
+            await story.make(f"child-{number}", root, kind=dependents)
+        await story.make("astray", root | {"name": "other"}, kind=dependents)
+        async with story.running():
+            await story.world.wait(5)
+            assert await story.left(dependents) == {f"child-{number}": ["root"] for number in range(5)}
+            await story.world.delete(owners, "root")
+            await story.world.wait(5)
+            assert await story.left(dependents) == {}
+
+    live(life)
+
+
+def test_many_dependents_of_an_owner_that_was_deleted_before(live, monkeypatch):
+    """One of them names the owner wrongly."""
+    monkeypatch.setattr(controller, "QUEUED_AT_ONCE", 2)
+
+    async def life(story: Story) -> None:
+        root = await story.make("root", kind=SECRETS)
+        for number in range(7):
+            await story.make(f"child-{number}", root)
+        await story.make("astray", root | {"name": "other"})
+        await story.world.delete(SECRETS, "root")
+        async with story.running():
+            await story.world.wait(5)
+            assert await story.left() == {}
+
+    live(life)
