@@ -117,6 +117,8 @@ class Scaling:
                 raise api_errors.not_found(call.resource, call.name)
             doc: Tree = self._core.from_storage(call.hub, current.copy())
             self._scaled(call, doc, make, current, dry_run=options.dry_run)
+            if call.resource.custom:
+                self._core.default(call.hub.info, doc)
             return doc
 
         made, _ = await self._updater.write(call, Change(produce, options, SCALE))

@@ -123,6 +123,18 @@ def test_the_status_is_apart_where_it_is_a_subresource(served: Any) -> None:
     served(test)
 
 
+def test_a_spec_that_scaling_adds_has_its_defaults(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        await define(api, definition(version(subresources={"scale": scale})))
+        bare = {key: value for key, value in thing().items() if key != "spec"}
+        await api.json("POST", THINGS, bare, status=201)
+        await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": 4}}, headers=MERGE)
+        assert (await api.json("GET", f"{THINGS}/a"))["spec"] == {"size": 4, "color": "red"}
+
+    served(test)
+
+
 def test_two_versions_show_one_object_each_with_its_own_schema(served: Any) -> None:
     async def test(api: Api) -> None:
         spec = {
