@@ -30,6 +30,10 @@ class ResourceInfo(msgspec.Struct, frozen=True):
         return self.gvr.group_version
 
 
+LONGEST_KEY = 4096
+"""Results for requests with longer names and paths, which clients choose, are not cached."""
+
+
 class User(msgspec.Struct, frozen=True):
     """The user of a request."""
 
@@ -37,6 +41,11 @@ class User(msgspec.Struct, frozen=True):
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """The number of characters in the names of the user and its groups."""
+        return len(self.name) + sum(map(len, self.groups))
 
     def info(self) -> Doc:
         """The user as an ``authentication.k8s.io/v1`` UserInfo."""

@@ -12,7 +12,7 @@ import msgspec
 from kcm_cli.sandbox.apiserver.registry.flows import FLOW_SCHEMAS, PRIORITY_LEVELS
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.store import Event, Store
-from kcm_cli.sandbox.apiserver.types import RequestInfo, Tree, User
+from kcm_cli.sandbox.apiserver.types import LONGEST_KEY, RequestInfo, Tree, User
 
 _ALL = "*"
 _KEPT = 10_000
@@ -45,7 +45,9 @@ class FlowClasses:
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            found = self._known[key] = self._find(user, info)
+            found = self._find(user, info)
+            if user.length + len(info.verb) + len(info.path) <= LONGEST_KEY:
+                self._known[key] = found
         return found
 
     def _written(self, event: Event) -> None:

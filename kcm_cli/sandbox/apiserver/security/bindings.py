@@ -14,7 +14,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.security.rules import Rule, rules_of
 from kcm_cli.sandbox.apiserver.security.service_accounts import user_name
 from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
-from kcm_cli.sandbox.apiserver.types import Tree, User
+from kcm_cli.sandbox.apiserver.types import LONGEST_KEY, Tree, User
 
 GROUP = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = GVR(GROUP, "v1", "roles"), GVR(GROUP, "v1", "clusterroles")
@@ -95,12 +95,16 @@ class Bindings:
 
     def grants(self, user: User, namespace: str) -> Grants:
         """The grants of a user by the bindings of a namespace (``""``: by cluster role bindings)."""
+        if namespace and namespace not in self._by_subject:
+            return Grants()
         key = (namespace, (user.name, user.groups))
         known = self._grants.get(key)
         if known is None:
             if len(self._grants) >= _REMEMBERED:
                 self._grants.clear()
-            known = self._grants[key] = self._resolve(user, namespace)
+            known = self._resolve(user, namespace)
+            if user.length <= LONGEST_KEY:
+                self._grants[key] = known
         return known
 
     def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:

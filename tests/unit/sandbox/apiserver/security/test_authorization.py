@@ -383,3 +383,17 @@ def test_bootstrap_objects(api: Api) -> None:
         f"{RBAC}/namespaces/kube-system/roles/extension-apiserver-authentication-reader",
     ):
         assert api.get(path).status == 200, path
+
+
+def test_long_names_and_paths_are_not_kept(api: Api) -> None:
+    server: Any = api.server.api
+    caches = server._flows._known, server.core.authorizer._bindings._grants
+    stranger = User("stranger", groups=("system:authenticated",))
+    paths = [f"/{'x' * 5000}", f"/api/v1/namespaces/{'n' * 5000}/pods", "/api/v1/namespaces/unknown/pods"]
+    users = [stranger, User("u" * 5000), User("u", groups=("g" * 5000,))]
+    for user in users:
+        assert [api.get(path, user=user).status for path in paths] == [403] * 3
+    kept = [str(key) for cache in caches for key in cache]
+    assert any("stranger" in key for key in kept)
+    assert max(map(len, kept)) < 5000
+    assert not any(namespace == "unknown" for namespace, _ in caches[1])
