@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.api.well_known import HOSTNAME, MIRROR
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
@@ -46,7 +47,6 @@ MANAGER = "kubectl"
 RETRY_S, POLL_S = 5.0, 1.0
 """How often kubectl drain tries an eviction that a budget blocks again, and looks whether pods are gone."""
 _OWN_MANAGERS = ("kubectl-client-side-apply", "kubectl", "before-first-apply", "kubectl-edit", "kubectl-create")
-_MIRROR = "kubernetes.io/config.mirror"
 _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers", "jobs", "cronjobs")
 Note = Callable[[str, Object, str], None]
 
@@ -156,7 +156,7 @@ class Applying(msgspec.Struct):
         unmanaged, with_data = [], []
         for pod in self._pods_on(node):
             ref = controller_of(pod)
-            if _MIRROR in pod.annotations or (ref is not None and ref.kind == "DaemonSet"):
+            if MIRROR in pod.annotations or (ref is not None and ref.kind == "DaemonSet"):
                 continue
             over = pod.status.phase in ("Succeeded", "Failed")
             if ref is None and not over:
@@ -325,7 +325,7 @@ def resource_named(known: Discovery, word: str) -> ServedResource | None:
 def node_like(node: Doc, name: str, now: str) -> Doc:
     """The body of a new Node with the properties of another one."""
     status = nested_map(node, "status")
-    labels = {**nested_map(node, "metadata", "labels"), "kubernetes.io/hostname": name}
+    labels = {**nested_map(node, "metadata", "labels"), HOSTNAME: name}
     keeps = ("capacity", "allocatable", "nodeInfo", "daemonEndpoints", "declaredFeatures", "features")
     conditions: list[object] = [
         {**one, "lastHeartbeatTime": now, "lastTransitionTime": now}

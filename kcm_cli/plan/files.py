@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
@@ -29,7 +30,6 @@ from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
 LONGEST = 64 << 20
 """Bytes of a line. An object of an API server has 3 MiB at most."""
 FORMAT, VERSION = "kcm-snapshot", 1
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 

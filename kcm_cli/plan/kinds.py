@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -37,11 +38,10 @@ def _cluster(path: str, kind: str, **more: object) -> Kind:
 
 
 _DEVICES = ("v1beta2", "v1beta1")
-NODE_LEASES = "kube-node-lease"
 KINDS = (
     _cluster("v1/namespaces", "Namespace"),
     _cluster("v1/nodes", "Node"),
-    _kind("coordination.k8s.io/v1/leases", "Lease", namespace=NODE_LEASES),
+    _kind("coordination.k8s.io/v1/leases", "Lease", namespace=LEASE_NAMESPACE),
     _kind("v1/pods", "Pod"),
     _kind("v1/services", "Service"),
     _kind("v1/endpoints", "Endpoints"),

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 
 from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.api.well_known import ZONE
 from kcm_cli.machinery.codec import Doc
 
-ZONES = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+ZONES = ("failure-domain.beta.kubernetes.io/zone", ZONE)
 RESOURCE_GROUP = "kubernetes.io/azure-file-resource-group"
 _SEVERAL = "__"
 _UNKNOWN = "UNSPECIFIED"

@@ -10,12 +10,12 @@ from datetime import datetime
 from functools import cmp_to_key
 
 from kcm_cli.api.core import Condition, Pod
+from kcm_cli.api.well_known import DELETION_COST
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.conditions import find
 
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _TERMINAL = ("Succeeded", "Failed")
 PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 """The further, the later a pod is chosen to go."""

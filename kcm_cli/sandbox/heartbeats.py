@@ -4,11 +4,11 @@ work."""
 from typing import Any, cast
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
 from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.store import NotKept, Store
-from kcm_cli.sandbox.nodes.shape import LEASE_NAMESPACE
 from kcm_cli.sandbox.views import NODE_LEASES
 
 _LEASES = NODE_LEASES.gvr

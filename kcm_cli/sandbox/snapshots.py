@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.crd.controller import DEFINITIONS
 from kcm_cli.sandbox.apiserver.store import Store, Stored
@@ -18,7 +19,7 @@ from kcm_cli.sandbox.nodes.empty_dirs import Left
 
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
 NAMESPACES = GVR("", "v1", "namespaces")
-_SYSTEM = frozenset({"kube-node-lease", "kube-system"})
+_SYSTEM = frozenset({LEASE_NAMESPACE, "kube-system"})
 """Namespaces of Leases that are renewed continuously. Those in other namespaces are operators'."""
 _FIRST = {DEFINITIONS: 0, NAMESPACES: 1}
 """Resources that are created before all others, and deleted after them."""

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
+from kcm_cli.api.well_known import LEADER
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
@@ -25,7 +26,6 @@ from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 
 MAX_RETRIES = 15
-LEADER = "control-plane.alpha.kubernetes.io/leader"
 
 
 class EndpointsController:

@@ -14,6 +14,7 @@ import msgspec
 from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, EndpointPort, Endpoints
+from kcm_cli.api.well_known import HEADLESS
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, EventRef, Notice, Path, Update, Value, ref_to
@@ -27,7 +28,6 @@ from kcm_cli.planning.pods import is_ready
 
 MANAGER = "endpoint-controller"
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
-HEADLESS = "service.kubernetes.io/headless"
 OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
 _TRUNCATED = "truncated"
 

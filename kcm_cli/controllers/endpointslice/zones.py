@@ -6,7 +6,7 @@ upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
 
 from kcm_cli.api.core import Node
-from kcm_cli.controllers.endpointslice.plan.desired import ZONE
+from kcm_cli.api.well_known import ZONE
 from kcm_cli.controllers.endpointslice.plan.topology import Counts, Ratios, node_ready, overloaded, zone_ratios
 from kcm_cli.engine.controller import Keys
 from kcm_cli.runtime.store import Store

@@ -19,6 +19,7 @@ from kcm_cli.api.discovery import (
     SlicePort,
 )
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, Endpoints, EndpointSubset
+from kcm_cli.api.well_known import LAST_APPLIED, LEADER
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.planning.actions import Notice, Stage, ref_to, stages
 from kcm_cli.planning.endpoints.addresses import parse
@@ -37,8 +38,6 @@ from kcm_cli.planning.endpoints.subsets import repack
 from kcm_cli.planning.endpoints.trigger_time import ANNOTATION as TRIGGER_TIME
 
 MANAGER = "endpointslicemirroring-controller.k8s.io"
-LEADER = "control-plane.alpha.kubernetes.io/leader"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def mirrorable(endpoints: Endpoints) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
+from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.garbage_collector import monitors, plan
 from kcm_cli.controllers.garbage_collector.changes import (
@@ -30,16 +31,7 @@ from kcm_cli.controllers.garbage_collector.changes import (
 from kcm_cli.controllers.garbage_collector.changes import NAME as CHANGES
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.garbage_collector.dump import dot
-from kcm_cli.controllers.garbage_collector.graph import (
-    FOREGROUND,
-    ORPHAN,
-    Effects,
-    Graph,
-    Identity,
-    Node,
-    Parts,
-    partition,
-)
+from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Effects, Graph, Identity, Node, Parts, partition
 from kcm_cli.controllers.garbage_collector.monitors import Monitors, Outcome
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove

@@ -12,12 +12,12 @@ from types import MappingProxyType
 
 import msgspec
 
+from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
 
 FEW = 100
 """So many blocking dependents cost nothing to look at."""
-FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 

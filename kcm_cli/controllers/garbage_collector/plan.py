@@ -8,7 +8,8 @@ from enum import Enum
 
 import msgspec
 
-from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node
+from kcm_cli.api.well_known import FOREGROUND
+from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Node
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 

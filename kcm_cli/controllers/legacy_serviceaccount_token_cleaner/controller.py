@@ -10,6 +10,7 @@ import logging
 from datetime import datetime
 
 from kcm_cli.api.core import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Secret
+from kcm_cli.api.well_known import ACCOUNT_TOKEN
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
@@ -97,5 +98,5 @@ class TokenCleaner:
 CONTROLLER = Controller(
     TokenCleaner,
     passes=(Periodic(TokenCleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
-    reads=(SERVICE_ACCOUNTS, Watch(SECRETS, scope=Scope(field_selector=f"type={plan.TYPE}"))),
+    reads=(SERVICE_ACCOUNTS, Watch(SECRETS, scope=Scope(field_selector=f"type={ACCOUNT_TOKEN}"))),
 )

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from kcm_cli.api.core import SECRETS, ConfigMap, Secret, ServiceAccount
+from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID, INVALID_SINCE, LAST_USED
 from kcm_cli.machinery.formats import is_date
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Delete, Patch
@@ -18,11 +19,6 @@ from kcm_cli.planning.actions import Delete, Patch
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 """Since when the API server labels the Secrets whose tokens are used, in kube-system."""
 SINCE = "since"
-LAST_USED = "kubernetes.io/legacy-token-last-used"
-INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
-TYPE = "kubernetes.io/service-account-token"
-ACCOUNT_NAME = "kubernetes.io/service-account.name"
-ACCOUNT_UID = "kubernetes.io/service-account.uid"
 
 
 class TrackingUnknown(Exception):
@@ -57,7 +53,7 @@ def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None
 def is_unused(secret: Secret, limit: Limits) -> bool:
     """Whether a token was created, and last used, before the limit. Raises InvalidDate."""
     created = secret.metadata.creation_timestamp
-    if secret.type != TYPE or secret.deleting or created is None or parse_time(created) >= limit.moment:
+    if secret.type != ACCOUNT_TOKEN or secret.deleting or created is None or parse_time(created) >= limit.moment:
         return False
     used = secret.labels.get(LAST_USED)
     if used is None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
+from kcm_cli.api.well_known import LEASE_NAMESPACE, NOT_READY, UNREACHABLE
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
@@ -47,7 +48,6 @@ from kcm_cli.runtime.store import NODE, by_node
 log = logging.getLogger(__name__)
 
 TAINT_EVICTION = "taint-eviction-controller"
-LEASE_NAMESPACE = "kube-node-lease"
 NODE_WORKERS, POD_WORKERS = 8, 4
 TAINT_PERIOD_S = 0.1
 ATTEMPTS = 5
@@ -247,7 +247,7 @@ class NodeLifecycleController:
 
     async def _reachable(self, node: Node) -> None:
         """Remove both eviction taints, and remove the node from its queue."""
-        await self._taint(node, set(), {plan.NOT_READY, plan.UNREACHABLE})
+        await self._taint(node, set(), {NOT_READY, UNREACHABLE})
         self._queue_of(node).remove(node.name)
 
     async def _try_reachable(self, node: Node) -> None:

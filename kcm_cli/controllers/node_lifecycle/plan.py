@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, Condition, Node, Taint
+from kcm_cli.api.well_known import NOT_READY, REGION, UNREACHABLE, ZONE
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time, parse_time
@@ -20,11 +21,8 @@ from kcm_cli.planning.conditions import find
 READY = "Ready"
 WATCHED = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
-NOT_READY = "node.kubernetes.io/not-ready"
-UNREACHABLE = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
-_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 _OLD_ZONE, _OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 
 _TAINTS: Mapping[tuple[str, str], str] = {
@@ -102,8 +100,8 @@ def zone_of(node: Node) -> str:
     """The region and zone of a node, joined as upstream does; "" without both. The deprecated labels take
     precedence."""
     labels = node.labels
-    region = labels.get(_OLD_REGION, labels.get(_REGION, ""))
-    zone = labels.get(_OLD_ZONE, labels.get(_ZONE, ""))
+    region = labels.get(_OLD_REGION, labels.get(REGION, ""))
+    zone = labels.get(_OLD_ZONE, labels.get(ZONE, ""))
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 

@@ -6,8 +6,8 @@ upstream: pkg/controller/volume/pvcprotection
 from collections.abc import Callable
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.api.well_known import PVC_PROTECTION
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
-from kcm_cli.controllers.persistentvolumeclaim_protection.plan import FINALIZER
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
@@ -38,7 +38,7 @@ class ClaimProtectionController:
             return
         if self._notes_use and not claim.deleting and await self._note_use(claim):
             return  # the watch brings the claim back
-        used = not is_held(claim, FINALIZER) or await self._is_used(claim, plan.uses)
+        used = not is_held(claim, PVC_PROTECTION) or await self._is_used(claim, plan.uses)
         update = plan.plan(claim, used=used)
         if update is not None:
             await writes.update(self._client, update)
@@ -83,7 +83,7 @@ class ClaimProtectionController:
     def needing_work(self, claim: PersistentVolumeClaim) -> Keys:
         """The claim's key, if there may be something to write."""
         unsaid = self._notes_use and plan.says_unused(claim) is None
-        return (claim.key,) if unsaid or needs_work(claim, FINALIZER) else ()
+        return (claim.key,) if unsaid or needs_work(claim, PVC_PROTECTION) else ()
 
     def freed_by(self, pod: Pod) -> Keys:
         """The keys of a pod's claims, if the pod may have stopped using them."""

@@ -6,6 +6,7 @@ upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go
 from datetime import datetime
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, ContainerStatus, PersistentVolumeClaim, Pod
+from kcm_cli.api.well_known import PVC_PROTECTION
 from kcm_cli.machinery.codec import Doc, decode_doc
 from kcm_cli.machinery.documents import nested_list, nested_str
 from kcm_cli.machinery.times import format_time
@@ -15,14 +16,13 @@ from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pod_claims import claim_name, made_for
 from kcm_cli.planning.pods import is_terminal
 
-FINALIZER = "kubernetes.io/pvc-protection"
 UNUSED = "Unused"
 """The condition that says since when no pod refers to a claim (gate PersistentVolumeClaimUnusedSinceTime)."""
 
 
 def plan(claim: PersistentVolumeClaim, *, used: bool) -> Update | None:
     """The update of the claim's finalizer, or None. ``used``: a pod uses the claim, or that was not checked."""
-    return protection.plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER, used=used)
+    return protection.plan(PERSISTENT_VOLUME_CLAIMS, claim, PVC_PROTECTION, used=used)
 
 
 def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:

@@ -6,7 +6,8 @@ upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 """
 
 from kcm_cli.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap, Namespace
-from kcm_cli.controllers.root_ca_certificate_publisher.plan import NAME, plan
+from kcm_cli.api.well_known import ROOT_CA
+from kcm_cli.controllers.root_ca_certificate_publisher.plan import plan
 from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
@@ -39,7 +40,7 @@ class RootCAPublisher:
             self._metrics.observe(code, self._clock.monotonic() - started)
 
     async def _publish(self, namespace: str) -> None:
-        action = plan(namespace, self._config_maps.get(f"{namespace}/{NAME}"), self._root_ca)
+        action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), self._root_ca)
         if isinstance(action, Update):
             await writes.update(self._client, action)
         if not isinstance(action, Create):
@@ -78,7 +79,7 @@ CONTROLLER = Controller(
                 CONFIG_MAPS,
                 updated=namespace_of_changed,
                 deleted=namespace_of,
-                scope=Scope(field_selector=f"metadata.name={NAME}"),
+                scope=Scope(field_selector=f"metadata.name={ROOT_CA}"),
             ),
         ),
         sync=RootCAPublisher.sync,

@@ -1,10 +1,10 @@
 """The contents of the root CA's ConfigMap, and the write that is needed."""
 
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
+from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Update
 
-NAME = "kube-root-ca.crt"
 KEY = "ca.crt"
 DESCRIPTION = "kubernetes.io/description"
 TEXT = (
@@ -18,7 +18,7 @@ def plan(namespace: str, found: ConfigMap | None, root_ca: str) -> Create | Upda
     """Create or correct the ConfigMap of a namespace; None if it is right. Any description is accepted."""
     data: Doc = {KEY: root_ca}
     if found is None:
-        metadata: Doc = {"name": NAME, "namespace": namespace, "annotations": {DESCRIPTION: TEXT}}
+        metadata: Doc = {"name": ROOT_CA, "namespace": namespace, "annotations": {DESCRIPTION: TEXT}}
         body: Doc = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
         return Create(CONFIG_MAPS, namespace, body)
     if found.data == data and found.annotations.get(DESCRIPTION):

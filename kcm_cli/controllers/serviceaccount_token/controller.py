@@ -11,6 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
+from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
@@ -120,8 +121,8 @@ class TokenController:
                 namespace=secret.namespace, account=account.name, uid=account.uid, secret=secret.name
             )
             changes[("data", plan.TOKEN)] = base64_text(token.encode())
-        changes[("metadata", "annotations", plan.ACCOUNT_NAME)] = account.name
-        changes[("metadata", "annotations", plan.ACCOUNT_UID)] = account.uid
+        changes[("metadata", "annotations", ACCOUNT_NAME)] = account.name
+        changes[("metadata", "annotations", ACCOUNT_UID)] = account.uid
         return changes
 
     async def _forget(self, namespace: str, name: str, uid: str, secret: str) -> None:
@@ -143,10 +144,10 @@ class TokenController:
 
     def secret_key(self, secret: Secret) -> Keys:
         """The token's key, with the account in its annotations."""
-        if secret.type != plan.TYPE:
+        if secret.type != ACCOUNT_TOKEN:
             return ()
         notes = secret.annotations
-        account = (notes.get(plan.ACCOUNT_NAME, ""), notes.get(plan.ACCOUNT_UID, ""))
+        account = (notes.get(ACCOUNT_NAME, ""), notes.get(ACCOUNT_UID, ""))
         return (_key(secret.namespace, secret.name, secret.uid, *account),)
 
 
@@ -167,7 +168,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             QUEUE,
-            Watch(SECRETS, TokenController.secret_key, scope=Scope(field_selector=f"type={plan.TYPE}")),
+            Watch(SECRETS, TokenController.secret_key, scope=Scope(field_selector=f"type={ACCOUNT_TOKEN}")),
             sync=TokenController.sync_secret,
             workers=ServiceAccountTokenConfig,
             retries=MAX_RETRIES,

@@ -4,11 +4,9 @@ upstream: pkg/controller/serviceaccount/tokens_controller.go#secretUpdateNeeded
 """
 
 from kcm_cli.api.core import Secret, ServiceAccount
+from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID
 from kcm_cli.machinery.formats import base64_text
 
-TYPE = "kubernetes.io/service-account-token"
-ACCOUNT_NAME = "kubernetes.io/service-account.name"
-ACCOUNT_UID = "kubernetes.io/service-account.uid"
 TOKEN, CA, NAMESPACE = "token", "ca.crt", "namespace"
 
 
@@ -22,7 +20,7 @@ def plan(secret: Secret, root_ca: bytes) -> set[str]:
 def belongs_to(secret: Secret, account: ServiceAccount) -> bool:
     """Whether a Secret is a token of this account. Without a uid the name suffices."""
     return (
-        secret.type == TYPE
+        secret.type == ACCOUNT_TOKEN
         and secret.namespace == account.namespace
         and secret.annotations.get(ACCOUNT_NAME) == account.name
         and secret.annotations.get(ACCOUNT_UID, "") in ("", account.uid)

@@ -5,6 +5,7 @@ kubelet. A node that is created in the twin has one at once.
 """
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
@@ -84,15 +85,15 @@ class TwinAgents:
     def _renew(self, agent: Agent) -> None:
         """Write the Lease, without await."""
         now = self._clock.now()
-        stored = self._store.get(LEASES, shape.LEASE_NAMESPACE, agent.name)
+        stored = self._store.get(LEASES, LEASE_NAMESPACE, agent.name)
         if stored is None:
             node = self._store.get(GVR("", "v1", "nodes"), "", agent.name)
             if node is None:
                 return
             doc = shape.lease_doc(agent.name, nested_str(node.doc, "metadata", "uid"), format_micro_time(now))
             nested_map(doc, "metadata")["uid"] = f"lease-{agent.name}"
-            self._store.create(LEASES, shape.LEASE_NAMESPACE, agent.name, doc)
+            self._store.create(LEASES, LEASE_NAMESPACE, agent.name, doc)
             return
         lease: Doc = stored.copy()
         renewed: Doc = {**nested_map(lease, "spec"), "renewTime": format_micro_time(now)}
-        self._store.update(LEASES, shape.LEASE_NAMESPACE, agent.name, {**lease, "spec": renewed})
+        self._store.update(LEASES, LEASE_NAMESPACE, agent.name, {**lease, "spec": renewed})

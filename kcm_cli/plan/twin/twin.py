@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 
+from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.context import Common
@@ -55,7 +56,7 @@ LATENCY_S = 0.002, 0.006
 """How long a request takes, between the two: in no time at all, several steps of a controller look like one."""
 START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
-_CA_PUBLISHER, _CA_CONFIG_MAP, _CA_KEY = "root-ca-certificate-publisher-controller", "kube-root-ca.crt", "ca.crt"
+_CA_PUBLISHER, _CA_KEY = "root-ca-certificate-publisher-controller", "ca.crt"
 _SETTINGS = Settings(ratchets=True)
 _GROUPS = ("system:masters", "system:authenticated")
 
@@ -208,7 +209,7 @@ def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
 def _root_ca(snapshot: Snapshot) -> bytes:
     """The root CA that the cluster publishes."""
     for item in snapshot.items(CONFIG_MAPS.gvr):
-        if item.name == _CA_CONFIG_MAP:
+        if item.name == ROOT_CA:
             data = item.doc.get("data")
             if isinstance(data, dict) and isinstance(data.get(_CA_KEY), str):
                 return str(data[_CA_KEY]).encode()

@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.resource import group_resource
+from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota import pod_usage
@@ -105,7 +106,7 @@ def _claim_usage(claim: Tree, now: datetime) -> Amounts:
     usage: Amounts = {"persistentvolumeclaims": ONE, _CLAIM_COUNT: ONE}
     annotations = claim["metadata"].get("annotations") or {}
     spec: Tree = claim["spec"]
-    storage_class = annotations.get("volume.beta.kubernetes.io/storage-class", spec.get("storageClassName"))
+    storage_class = annotations.get(BETA_STORAGE_CLASS, spec.get("storageClassName"))
     if storage_class:
         usage[f"{storage_class}{_CLASS_SUFFIX}persistentvolumeclaims"] = ONE
     size = _claim_size(claim)

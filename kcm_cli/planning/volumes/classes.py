@@ -7,26 +7,26 @@ from collections.abc import Iterable
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume, StorageClass
+from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.planning.volumes.names import WAIT_FOR_FIRST_CONSUMER
 
-CLASS = "volume.beta.kubernetes.io/storage-class"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT = "storageclass.beta.kubernetes.io/is-default-class"
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
     """Empty for none."""
-    return claim.annotations.get(CLASS, claim.spec.storage_class_name or "")
+    return claim.annotations.get(BETA_STORAGE_CLASS, claim.spec.storage_class_name or "")
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
     """Empty for none."""
-    return volume.annotations.get(CLASS, volume.spec.storage_class_name)
+    return volume.annotations.get(BETA_STORAGE_CLASS, volume.spec.storage_class_name)
 
 
 def says_class(claim: PersistentVolumeClaim) -> bool:
     """Whether the claim sets a class, which may be the empty one."""
-    return CLASS in claim.annotations or claim.spec.storage_class_name is not None
+    return BETA_STORAGE_CLASS in claim.annotations or claim.spec.storage_class_name is not None
 
 
 def waits_for_consumer(class_: StorageClass | None) -> bool:

@@ -18,6 +18,7 @@ from typing import Protocol
 import msgspec
 
 from kcm_cli.api.core import Taint
+from kcm_cli.api.well_known import LEASE_NAMESPACE, NOT_READY
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
@@ -324,13 +325,13 @@ class Agents:
                 return
             patch: Doc = {"spec": {"renewTime": time, "holderIdentity": agent.name}}
             try:
-                await self._client.patch(NODE_LEASES, shape.LEASE_NAMESPACE, agent.name, patch, content_type=MERGE)
+                await self._client.patch(NODE_LEASES, LEASE_NAMESPACE, agent.name, patch, content_type=MERGE)
                 return
             except NotFound:
                 pass
         try:
             lease = shape.lease_doc(agent.name, node.uid, time)
-            await self._client.create(NODE_LEASES, shape.LEASE_NAMESPACE, lease)
+            await self._client.create(NODE_LEASES, LEASE_NAMESPACE, lease)
         except AlreadyExists:
             self._queue.add(agent.name)
         agent.leased = True
@@ -338,7 +339,7 @@ class Agents:
 
 def _keeps_pods_away(taint: Taint) -> bool:
     """Whether this is the taint that a node has until it is ready."""
-    return taint.key == shape.NOT_READY_TAINT and taint.effect == "NoSchedule"
+    return taint.key == NOT_READY and taint.effect == "NoSchedule"
 
 
 def _sizes(agent: Agent, node: SimulatedNode) -> dict[str, str]:

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim, Volume
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.api.well_known import PVC_PROTECTION
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import claim_name, foreign, made_for
 from kcm_cli.planning.volumes.attachable import is_attached_by, of_pod_volume
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.machine import ATTACH, MOUNT, Hold
 from kcm_cli.sandbox.views import NODES, SimulatedNode, SimulatedPod
-
-_PROTECTION = "kubernetes.io/pvc-protection"
 
 
 class Claims:
@@ -96,7 +95,7 @@ class Claims:
         """The error of a claim or its volume; empty if there is none."""
         if claim is None:
             return f'failed to fetch PVC from API server: persistentvolumeclaims "{name}" not found'
-        if claim.deleting and _PROTECTION not in claim.metadata.finalizers:
+        if claim.deleting and PVC_PROTECTION not in claim.metadata.finalizers:
             return "PVC is being deleted"
         if claim.status.phase != "Bound":
             return "PVC is not bound"

@@ -4,6 +4,7 @@ Only a client is needed: the process that simulates the nodes (``nodes.Nodes``) 
 """
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
@@ -59,7 +60,7 @@ async def remove(client: Client, name: str) -> None:
     await _check(client, name)
     await client.delete(_METADATA, "", name)
     try:
-        await client.delete(NODE_LEASES, shape.LEASE_NAMESPACE, name)
+        await client.delete(NODE_LEASES, LEASE_NAMESPACE, name)
     except NotFound:
         return
 

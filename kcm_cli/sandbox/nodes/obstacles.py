@@ -11,6 +11,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.runtime.informer import Informer
@@ -39,7 +40,6 @@ from kcm_cli.sandbox.views import (
 )
 
 INVALID_IMAGE, NEVER_PULL, CONFIG_ERROR = "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"
-_ROOT_CA = "kube-root-ca.crt"
 """The ConfigMap in the token volume of each pod. Without a manager it does not exist, and is not required."""
 _NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
@@ -208,7 +208,7 @@ class Obstacles:
     def _volume_problems(
         self, namespace: str, config_map: ConfigMapSource | None, secret: SecretSource | None
     ) -> Iterator[str]:
-        if config_map is not None and not config_map.optional and config_map.name != _ROOT_CA:
+        if config_map is not None and not config_map.optional and config_map.name != ROOT_CA:
             found = self._config_maps.store.get(f"{namespace}/{config_map.name}")
             if found is None:
                 yield f'configmap "{config_map.name}" not found'

@@ -12,6 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
+from kcm_cli.api.well_known import HOSTNAME, LEASE_NAMESPACE
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
@@ -21,8 +22,6 @@ SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
 CAPACITY = "sandbox.kcm.dev/capacity"
 PRESSURE = "sandbox.kcm.dev/pressure"
-NOT_READY_TAINT = "node.kubernetes.io/not-ready"
-LEASE_NAMESPACE = "kube-node-lease"
 LEASE_DURATION_S = 40
 ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "sandbox"
@@ -120,7 +119,7 @@ def labels(name: str, number: int) -> dict[str, str]:
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": name,
+        HOSTNAME: name,
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": "simulated",
         "topology.kubernetes.io/region": REGION,

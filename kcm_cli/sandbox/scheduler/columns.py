@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from kcm_cli.api.well_known import REGION, ZONE
+
 if TYPE_CHECKING:
     from kcm_cli.sandbox.scheduler.state import NodeInfo
 
@@ -18,7 +20,7 @@ T = TypeVar("T")
 
 _KEPT = 128
 _FEW = 64
-_ZONE_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+_ZONE_LABELS = (REGION, ZONE)
 
 
 class Column(Generic[T]):

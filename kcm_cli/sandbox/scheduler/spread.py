@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kcm_cli.api.well_known import HOSTNAME, ZONE
 from kcm_cli.machinery.labels import NOTHING, Requirement, Selector
 from kcm_cli.planning.node_affinity import fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
@@ -27,7 +28,6 @@ K = TypeVar("K")
 PLUGIN = "PodTopologySpread"
 SKEWED = Refusal(PLUGIN, ("node(s) didn't match pod topology spread constraints",), resolvable=True)
 NO_LABEL = Refusal(PLUGIN, ("node(s) didn't match pod topology spread constraints (missing required label)",))
-HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _DEFAULTS = ((3, HOSTNAME), (5, ZONE))
 """The skew that is let pass by default, and over what pods are spread."""
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)

@@ -9,6 +9,7 @@ import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume, StorageClass
+from kcm_cli.api.well_known import REGION, ZONE
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
@@ -40,12 +41,11 @@ IN_USE = Refusal(
     ),
     resolvable=True,
 )
-_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 ZONE_LABELS = {
-    _ZONE: _ZONE,
-    _REGION: _REGION,
-    "failure-domain.beta.kubernetes.io/zone": _ZONE,
-    "failure-domain.beta.kubernetes.io/region": _REGION,
+    ZONE: ZONE,
+    REGION: REGION,
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
 }
 """With the label that has taken the place of each."""
 

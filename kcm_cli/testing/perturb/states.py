@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from kcm_cli.api.well_known import REGION, ZONE
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.snapshots import Snapshot
@@ -33,8 +34,8 @@ PLACED = frozenset(
         "volumeName",
         "restartCount",
         "volume.kubernetes.io/selected-node",
-        "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
+        ZONE,
+        REGION,
     }
 )
 """Fields that tell where something runs, and how often and from what it was started."""

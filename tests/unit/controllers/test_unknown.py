@@ -4,9 +4,9 @@ from typing import Any
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.scheduling import POD_GROUPS
+from kcm_cli.api.well_known import ZONE
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
-from kcm_cli.controllers.endpointslice.plan.desired import ZONE
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER
 from tests.unit.controllers.alpha import make, serve

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
 from kcm_cli.plan import PlanError, files, load, save
-from kcm_cli.plan.files import LAST_APPLIED, digest, without_env
+from kcm_cli.plan.files import digest, without_env
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.sandbox.views import PODS
 from tests.unit.plan.clusters import settled

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus
+from kcm_cli.api.well_known import DELETION_COST
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import pods as rules
@@ -31,7 +32,7 @@ def pod(
     orphan=True,
 ):
     conditions = (Condition("Ready", "True" if ready else "False", last_transition_time=ago(ready_for)),)
-    annotations = {} if cost is None else {rules.DELETION_COST: cost}
+    annotations = {} if cost is None else {DELETION_COST: cost}
     return Pod(
         metadata=ObjectMeta(
             uid,

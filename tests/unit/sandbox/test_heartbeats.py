@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import MERGE
@@ -34,7 +35,7 @@ async def leased(server: EmbeddedServer, clock: LoopClock) -> Client:
     kubelet = Client(server.transport(), limiter=Unlimited(), user_agent="kubelet", clock=clock)
     for name in ("a", "b"):
         lease = shape.lease_doc(name, "uid", times(clock)[0])
-        await kubelet.create(NODE_LEASES, shape.LEASE_NAMESPACE, lease)
+        await kubelet.create(NODE_LEASES, LEASE_NAMESPACE, lease)
     return kubelet
 
 
@@ -51,10 +52,10 @@ def test_a_lease_is_as_after_a_request(play: Play) -> None:
         await clock.sleep(40)
         renew_time, now = times(clock)
         patch: dict[str, Any] = {"spec": {"renewTime": renew_time, "holderIdentity": "a"}}
-        await kubelet.patch(NODE_LEASES, shape.LEASE_NAMESPACE, "a", patch, content_type=MERGE)
-        watching = server.store.watch(NODE_LEASES.gvr, shape.LEASE_NAMESPACE, server.store.revision)
+        await kubelet.patch(NODE_LEASES, LEASE_NAMESPACE, "a", patch, content_type=MERGE)
+        watching = server.store.watch(NODE_LEASES.gvr, LEASE_NAMESPACE, server.store.revision)
         assert Heartbeats(server.store, server.api).renew("b", renew_time, now)
-        one, other = [server.store.get(NODE_LEASES.gvr, shape.LEASE_NAMESPACE, name) for name in ("a", "b")]
+        one, other = [server.store.get(NODE_LEASES.gvr, LEASE_NAMESPACE, name) for name in ("a", "b")]
         assert one is not None and other is not None
         documents: list[Any] = [one.copy(), other.copy()]
         for document in documents:
@@ -78,11 +79,9 @@ def test_a_request_is_required_if_others_may_see_or_change_it(play: Play) -> Non
         assert beats.renew("a", *when)
         other = Client(server.transport(), limiter=Unlimited(), user_agent="other", clock=clock)
         label: dict[str, Any] = {"metadata": {"labels": {"l": "1"}}}
-        await other.patch(NODE_LEASES, shape.LEASE_NAMESPACE, "a", label, content_type=MERGE)
+        await other.patch(NODE_LEASES, LEASE_NAMESPACE, "a", label, content_type=MERGE)
         assert not beats.renew("a", *when) and beats.renew("b", *when)
-        await kubelet.patch(
-            NODE_LEASES, shape.LEASE_NAMESPACE, "b", {"spec": {"holderIdentity": "x"}}, content_type=MERGE
-        )
+        await kubelet.patch(NODE_LEASES, LEASE_NAMESPACE, "b", {"spec": {"holderIdentity": "x"}}, content_type=MERGE)
         assert not beats.renew("b", *when)
 
     alone(play, test)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from kcm_cli.api.core import Affinity, Node, Pod, Toleration
+from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
 from kcm_cli.controllers.daemonset.snapshot import Fit
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -21,8 +22,8 @@ ALWAYS = Fit(runs=True, keeps=True)
 ONLY_KEPT = Fit(runs=False, keeps=True)
 
 _TOLERATED = (
-    ("node.kubernetes.io/not-ready", NO_EXECUTE),
-    ("node.kubernetes.io/unreachable", NO_EXECUTE),
+    (NOT_READY, NO_EXECUTE),
+    (UNREACHABLE, NO_EXECUTE),
     ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
     ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
     ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),

@@ -5,6 +5,7 @@ upstream: pkg/controller/daemon/util/daemonset_util.go
 
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
+from kcm_cli.api.well_known import TEMPLATE_GENERATION
 from kcm_cli.controllers.daemonset.plan.placement import tolerating
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -14,7 +15,6 @@ from kcm_cli.planning.node_affinity import NAME_FIELD
 from kcm_cli.planning.pod_template import pod_from_template
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 GENERATION_LABEL = "pod-template-generation"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -1,11 +1,12 @@
 """The annotations, labels and reasons of Deployments."""
 
+from kcm_cli.api.well_known import LAST_APPLIED
+
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 ROLLBACK_TO = "deprecated.deployment.rollback.to"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 HASH_LABEL = "pod-template-hash"
 
 NOT_COPIED = frozenset({LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO})

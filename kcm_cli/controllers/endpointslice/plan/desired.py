@@ -12,6 +12,7 @@ import msgspec
 
 from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions
+from kcm_cli.api.well_known import HEADLESS, ZONE
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
@@ -20,7 +21,6 @@ from kcm_cli.planning.endpoints.slices import Identity, identity, without
 from kcm_cli.planning.pods import is_ready
 
 MANAGER = "endpointslice-controller.k8s.io"
-HEADLESS = "service.kubernetes.io/headless"
 _RESERVED = (MANAGED_BY, SERVICE_NAME, HEADLESS)
 
 
@@ -39,7 +39,6 @@ def outdated(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return without(labels, *_RESERVED) != without(wanted, *_RESERVED)
 
 
-ZONE = "topology.kubernetes.io/zone"
 _CONDITIONS = {
     (ready, serving, terminating): EndpointConditions(ready, serving, terminating)
     for ready in (False, True)

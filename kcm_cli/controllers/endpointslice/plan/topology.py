@@ -13,7 +13,7 @@ import msgspec
 
 from kcm_cli.api.core import Node
 from kcm_cli.api.discovery import EndpointSlice
-from kcm_cli.controllers.endpointslice.plan.desired import ZONE
+from kcm_cli.api.well_known import TOPOLOGY_HINTS, TOPOLOGY_MODE, ZONE
 from kcm_cli.controllers.endpointslice.plan.distribution import for_zone, touch, zones_of
 from kcm_cli.machinery.quantity import Quantity, is_quantity, make, parse
 from kcm_cli.planning.conditions import is_true
@@ -22,8 +22,6 @@ from kcm_cli.planning.endpoints.slices import Changes, Draft
 OVERLOAD = 0.2
 """How much more than its share of the traffic an endpoint may get."""
 _EXCLUDED = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
-_DEPRECATED_MODE = "service.kubernetes.io/topology-aware-hints"
-_MODE = "service.kubernetes.io/topology-mode"
 
 ENABLED = "Topology Aware Hints has been enabled"
 DISABLED = "Topology Aware Hints has been disabled"
@@ -51,7 +49,7 @@ class Unhintable(Exception):
 
 def wants_hints(annotations: Mapping[str, str]) -> bool:
     """Whether a Service requests hints. The deprecated annotation takes precedence."""
-    value = annotations.get(_DEPRECATED_MODE, annotations.get(_MODE))
+    value = annotations.get(TOPOLOGY_HINTS, annotations.get(TOPOLOGY_MODE))
     return value in ("Auto", "auto")
 
 

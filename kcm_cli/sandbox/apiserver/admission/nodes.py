@@ -3,9 +3,8 @@
 upstream: plugin/pkg/admission/nodetaint
 """
 
+from kcm_cli.api.well_known import NOT_READY
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
-
-_NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def taint(attrs: Attributes) -> None:
@@ -14,5 +13,5 @@ def taint(attrs: Attributes) -> None:
     spec: Tree = node.get("spec") or {}
     node["spec"] = spec
     taints: list[Tree] = spec.get("taints") or []
-    if not any(each.get("key") == _NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
-        spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
+    if not any(each.get("key") == NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
+        spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]

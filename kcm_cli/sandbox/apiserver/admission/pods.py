@@ -6,6 +6,7 @@ upstream: plugin/pkg/admission/{priority,defaulttolerationseconds,runtimeclass,p
 from collections.abc import Mapping
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import NOT_READY, REGION, UNREACHABLE, ZONE
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import ZERO, from_json
@@ -21,8 +22,7 @@ from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 PRIORITY_CLASSES = GVR("scheduling.k8s.io", "v1", "priorityclasses")
 RUNTIME_CLASSES = GVR("node.k8s.io", "v1", "runtimeclasses")
 NODES = GVR("", "v1", "nodes")
-_UNREACHABLE, _NOT_READY = "node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"
-_TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_TOPOLOGY = (ZONE, REGION)
 
 
 class Priority:
@@ -97,13 +97,13 @@ def default_tolerations(attrs: Attributes) -> None:
     """DefaultTolerationSeconds: pods tolerate nodes that are not ready or unreachable for five minutes."""
     spec: Tree = (attrs.obj or {})["spec"]  # type: ignore[assignment]  # pods have a spec
     tolerations: list[Tree] = spec.get("tolerations") or []
-    missing = {_NOT_READY, _UNREACHABLE}
+    missing = {NOT_READY, UNREACHABLE}
     for each in tolerations:
         if each.get("effect") in (None, "", "NoExecute"):
             key = each.get("key")
             missing = missing - {key} if key else set()
     if missing:
-        added = [_toleration(key) for key in (_NOT_READY, _UNREACHABLE) if key in missing]
+        added = [_toleration(key) for key in (NOT_READY, UNREACHABLE) if key in missing]
         spec["tolerations"] = [*tolerations, *added]
 
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import ENFORCE_MOUNTABLE_SECRETS, MIRROR, ROOT_CA
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.quoting import quote
@@ -16,8 +17,6 @@ from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 SERVICE_ACCOUNTS = GVR("", "v1", "serviceaccounts")
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-_ENFORCE_ANNOTATION = "kubernetes.io/enforce-mountable-secrets"
 _DEFAULT = "default"
 _VOLUME, _MOUNT_PATH = "kube-api-access-", "/var/run/secrets/kubernetes.io/serviceaccount"
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -114,7 +113,7 @@ def _token_source() -> Tree:
             {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
             {
                 "configMap": {
-                    "name": "kube-root-ca.crt",
+                    "name": ROOT_CA,
                     "items": [{"key": "ca.crt", "path": "ca.crt"}],
                 }
             },
@@ -130,7 +129,7 @@ def _missing(namespace: str, name: str) -> str:
 
 
 def _is_mirror(pod: Tree) -> bool:
-    return MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {})
+    return MIRROR in (pod["metadata"].get("annotations") or {})
 
 
 def _automount(account: Tree, spec: Tree) -> bool:
@@ -141,7 +140,7 @@ def _automount(account: Tree, spec: Tree) -> bool:
 
 
 def _enforces(account: Tree) -> bool:
-    return (account["metadata"].get("annotations") or {}).get(_ENFORCE_ANNOTATION) in _TRUE
+    return (account["metadata"].get("annotations") or {}).get(ENFORCE_MOUNTABLE_SECRETS) in _TRUE
 
 
 def _names(account: Tree, key: str) -> set[str]:

@@ -5,6 +5,7 @@ upstream: plugin/pkg/admission/{storage,network}
 """
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import BETA_STORAGE_CLASS, INGRESS_CLASS, PVC_PROTECTION
 from kcm_cli.machinery.quantity import Quantity, from_json
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
@@ -13,15 +14,13 @@ from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 STORAGE_CLASSES = GVR("storage.k8s.io", "v1", "storageclasses")
 INGRESS_CLASSES = GVR("networking.k8s.io", "v1", "ingressclasses")
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-_INGRESS_ANNOTATION = "kubernetes.io/ingress.class"
 _DEFAULT_STORAGE = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
 _DEFAULT_INGRESS = ("ingressclass.kubernetes.io/is-default-class",)
 PROTECTION = {
-    ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    ("", "persistentvolumeclaims"): PVC_PROTECTION,
     ("", "persistentvolumes"): "kubernetes.io/pv-protection",
     ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
 }
@@ -37,7 +36,7 @@ class DefaultClasses:
     def admit_claim(self, attrs: Attributes) -> None:
         claim: Tree = attrs.obj or {}
         spec: Tree = claim["spec"]
-        if spec.get("storageClassName") is not None or _CLASS_ANNOTATION in _annotations(claim):
+        if spec.get("storageClassName") is not None or BETA_STORAGE_CLASS in _annotations(claim):
             return
         name = _youngest_default(self._storage, _DEFAULT_STORAGE)
         if name:
@@ -46,7 +45,7 @@ class DefaultClasses:
     def admit_ingress(self, attrs: Attributes) -> None:
         ingress: Tree = attrs.obj or {}
         spec: Tree = ingress.get("spec") or {}
-        if spec.get("ingressClassName") is not None or _INGRESS_ANNOTATION in _annotations(ingress):
+        if spec.get("ingressClassName") is not None or INGRESS_CLASS in _annotations(ingress):
             return
         name = _youngest_default(self._ingress, _DEFAULT_INGRESS)
         if name:
@@ -102,5 +101,5 @@ def _size(claim: Tree) -> Quantity:
 
 
 def _class_of(claim: Tree) -> str:
-    annotation = _annotations(claim).get(_CLASS_ANNOTATION)
+    annotation = _annotations(claim).get(BETA_STORAGE_CLASS)
     return annotation if annotation is not None else claim["spec"].get("storageClassName") or ""

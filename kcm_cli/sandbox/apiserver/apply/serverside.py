@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
@@ -41,7 +42,6 @@ from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, stripped, w
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 KUBECTL = "kubectl"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 Conflicts = list[tuple[ManagerId, Owned]]
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.crd.definitions import mark_terminating
@@ -17,7 +18,7 @@ from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import namespaces, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.namespaces import FOREGROUND, ORPHAN
+from kcm_cli.sandbox.apiserver.registry.namespaces import ORPHAN
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import check_list_version, select
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored

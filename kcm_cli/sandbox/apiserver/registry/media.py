@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
+from kcm_cli.api.well_known import TEMPLATE_GENERATION
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
@@ -21,7 +22,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 META_V1 = "meta.k8s.io/v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 _OLD_FIELDS = {
-    ("apps/v1", "DaemonSet"): "deprecated.daemonset.template.generation",
+    ("apps/v1", "DaemonSet"): TEMPLATE_GENERATION,
     ("apps/v1", "Deployment"): "deprecated.deployment.rollback.to",
 }
 """Annotations that stand for fields of older versions, which upstream's internal objects have."""

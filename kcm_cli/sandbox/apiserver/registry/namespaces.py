@@ -5,6 +5,7 @@ upstream: pkg/registry/core/namespace/storage/storage.go#Delete (v1.36)
 
 from datetime import datetime
 
+from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -12,7 +13,7 @@ from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions
 from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import Tree
 
-ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+ORPHAN = "orphan"
 """Finalizers of the garbage collector."""
 
 

@@ -15,6 +15,7 @@ from datetime import timedelta
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import INVALID_SINCE, LAST_USED
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.tokens import LEGACY_ISSUER, TokenError, TokenVerifier
 from kcm_cli.machinery import names
@@ -26,8 +27,6 @@ from kcm_cli.sandbox.apiserver.types import Tree, User
 
 SERVICE_ACCOUNTS = GVR("", "v1", "serviceaccounts")
 SECRETS, PODS, NODES = GVR("", "v1", "secrets"), GVR("", "v1", "pods"), GVR("", "v1", "nodes")
-LAST_USED_LABEL = "kubernetes.io/legacy-token-last-used"
-INVALID_SINCE_LABEL = "kubernetes.io/legacy-token-invalid-since"
 ALL_ACCOUNTS = "system:serviceaccounts"
 EXTRA_PREFIX = "authentication.kubernetes.io/"
 
@@ -177,11 +176,11 @@ class ServiceAccountTokens:
             raise TokenError(f"ServiceAccount UID ({_uid(account)}) does not match claim ({uid})")
         self._note_use(stored)
         labels = secret["metadata"].get("labels") or {}
-        if labels.get(INVALID_SINCE_LABEL):
+        if labels.get(INVALID_SINCE):
             raise TokenError(
                 f"the token in secret {namespace}/{secret_name} for service account {namespace}/{name} has "
                 "been marked invalid. Use tokens from the TokenRequest API or manually created secret-based "
-                f"tokens, or remove the '{INVALID_SINCE_LABEL}' label from the secret to temporarily allow "
+                f"tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow "
                 "use of this token"
             )
         if any(each.get("name") == secret_name for each in account.get("secrets") or ()):
@@ -193,10 +192,10 @@ class ServiceAccountTokens:
         now = self._clock.now()
         today, tomorrow = (f"{day:%Y-%m-%d}" for day in (now, now + timedelta(days=1)))
         current: Tree = stored.doc
-        if (current["metadata"].get("labels") or {}).get(LAST_USED_LABEL) in (today, tomorrow):
+        if (current["metadata"].get("labels") or {}).get(LAST_USED) in (today, tomorrow):
             return
         doc: Tree = stored.copy()
-        doc["metadata"]["labels"] = {**(doc["metadata"].get("labels") or {}), LAST_USED_LABEL: today}
+        doc["metadata"]["labels"] = {**(doc["metadata"].get("labels") or {}), LAST_USED: today}
         try:
             self._store.update(SECRETS, stored.namespace, stored.name, doc)
         except NotFound:

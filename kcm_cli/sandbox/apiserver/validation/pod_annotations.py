@@ -8,18 +8,14 @@ import json
 import re
 from collections.abc import Mapping
 
+from kcm_cli.api.well_known import APP_ARMOR, DELETION_COST, MIRROR, SECCOMP_CONTAINER, SECCOMP_POD
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths
 from kcm_cli.sandbox.apiserver.validation.scheduling import validate_tolerations
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 
-MIRROR = "kubernetes.io/config.mirror"
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
-_COST = "controller.kubernetes.io/pod-deletion-cost"
-_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
-_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
-APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _LOCAL = "localhost/"
 _SECCOMP_RUNTIME = ("runtime/default", "docker/default")
 _cost = re.compile(r"-\d+|0|[1-9]\d*").fullmatch
@@ -33,13 +29,13 @@ def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) 
         yield errors.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], detail)
     if tolerations := annotations.get(_TOLERATIONS):
         yield from _tolerations(tolerations, path)
-    cost = annotations.get(_COST)
+    cost = annotations.get(DELETION_COST)
     if cost is not None and not (_cost(cost) and -_COST_LIMIT <= int(cost) < _COST_LIMIT):
-        yield errors.invalid(f"{path}[{_COST}]", cost, "must be a 32bit integer")
-    if _SECCOMP_POD in annotations:
-        yield from _seccomp(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
+        yield errors.invalid(f"{path}[{DELETION_COST}]", cost, "must be a 32bit integer")
+    if SECCOMP_POD in annotations:
+        yield from _seccomp(annotations[SECCOMP_POD], f"{path}.{SECCOMP_POD}")
     for key in sorted(annotations):
-        if key.startswith(_SECCOMP):
+        if key.startswith(SECCOMP_CONTAINER):
             yield from _seccomp(annotations[key], f"{path}.{key}")
     for key in sorted(annotations):
         if key.startswith(APP_ARMOR):
@@ -77,12 +73,12 @@ def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> Err
     if not any("seccomp" in key or "apparmor" in key for key in annotations):
         return
     context = spec.get("securityContext") or {}
-    if _SECCOMP_POD in annotations:
+    if SECCOMP_POD in annotations:
         place = f"{path}.securityContext.seccompProfile"
-        yield from _seccomp_match(annotations[_SECCOMP_POD], context.get("seccompProfile"), place)
+        yield from _seccomp_match(annotations[SECCOMP_POD], context.get("seccompProfile"), place)
     everything = list(containers_of(spec, path))
     for container, place in everything:
-        annotation = annotations.get(_SECCOMP + container.get("name", ""))
+        annotation = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
         profile = (container.get("securityContext") or {}).get("seccompProfile")
         if annotation is not None:
             yield from _seccomp_match(annotation, profile, f"{place}.securityContext.seccompProfile")

@@ -5,6 +5,7 @@ upstream: pkg/apis/core/validation/validation.go#ValidatePodSpec
 
 from collections.abc import Mapping
 
+from kcm_cli.api.well_known import MIRROR
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     containers,
@@ -19,7 +20,6 @@ from kcm_cli.sandbox.apiserver.validation import (
     security,
     windows,
 )
-from kcm_cli.sandbox.apiserver.validation.pod_annotations import MIRROR
 from kcm_cli.sandbox.apiserver.validation.volumes import validate_volumes
 
 _PREEMPTIONS = ("PreemptLowerPriority", "Never")

@@ -18,6 +18,7 @@ from kcm_cli.api.apps import (
     RollingUpdateDeployment,
 )
 from kcm_cli.api.core import Condition
+from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.controllers.deployment.plan import names, next_check_s, plan, spec, status
 from kcm_cli.controllers.deployment.plan.revisions import replica_set_name
 from kcm_cli.controllers.deployment.plan.spec import same_template
@@ -339,12 +340,12 @@ def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history()
 
 
 def test_annotations_follow_the_deployment_except_internal_ones() -> None:
-    d = deployment(meta={"annotations": {"team": "a", names.LAST_APPLIED: "{}"}})
+    d = deployment(meta={"annotations": {"team": "a", LAST_APPLIED: "{}"}})
     made = planned(d, replica_set("new", "v2", 10))
     (update,) = [a for s in made.stages for a in s.actions if isinstance(a, Update)]
     notes = update.changes[("metadata", "annotations")]
     assert isinstance(notes, dict)
-    assert notes["team"] == "a" and names.LAST_APPLIED not in notes
+    assert notes["team"] == "a" and LAST_APPLIED not in notes
 
 
 def test_long_names_are_truncated_before_the_hash() -> None:

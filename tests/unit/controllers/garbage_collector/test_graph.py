@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.controllers.garbage_collector.dump import dot
-from kcm_cli.controllers.garbage_collector.graph import FEW, FOREGROUND, ORPHAN, Effects, Graph, Identity, partition
+from kcm_cli.controllers.garbage_collector.graph import FEW, ORPHAN, Effects, Graph, Identity, partition
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
 from tests.growth import grows_linearly

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.controllers.garbage_collector import plan
-from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Identity, Node
+from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Identity, Node
 from kcm_cli.controllers.garbage_collector.plan import Action, Disown, Keep, Owner, Remove
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.core import ConfigMap, ObjectReference, Secret, ServiceAccount
+from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
@@ -23,7 +24,7 @@ def tracking(since: str | None) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name="tracking", namespace="kube-system"), data=data)
 
 
-def secret(created: str = "2026-01-01T00:00:00Z", type_: str = plan.TYPE, **labels: str) -> Secret:
+def secret(created: str = "2026-01-01T00:00:00Z", type_: str = ACCOUNT_TOKEN, **labels: str) -> Secret:
     named = {f"kubernetes.io/legacy-token-{name.replace('_', '-')}": value for name, value in labels.items()}
     meta = ObjectMeta(name="t", namespace="n", uid="u", resource_version="7", creation_timestamp=created, labels=named)
     return Secret(metadata=meta, type=type_)
@@ -100,8 +101,8 @@ def test_generated_tokens_are_listed_by_the_account(listed: tuple[str, ...], uid
         metadata=ObjectMeta(name="a", namespace="n", uid="account"),
         secrets=tuple(ObjectReference(name=name) for name in listed),
     )
-    notes = {plan.ACCOUNT_NAME: "a", **({plan.ACCOUNT_UID: uid} if uid else {})}
-    token = Secret(metadata=ObjectMeta(name="t", namespace="n", annotations=notes), type=plan.TYPE)
+    notes = {ACCOUNT_NAME: "a", **({ACCOUNT_UID: uid} if uid else {})}
+    token = Secret(metadata=ObjectMeta(name="t", namespace="n", annotations=notes), type=ACCOUNT_TOKEN)
     assert plan.account_of(token) == "n/a"
     assert plan.was_generated(token, account) is generated
     assert plan.was_generated(token, None) is False

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import NODES, Condition, Node, Taint
+from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.plan import (
     Health,
@@ -136,13 +137,13 @@ def test_corrected_taints_are_not_changed_again(
 
 
 def test_an_existing_taint_keeps_its_time() -> None:
-    old = Taint(plan.UNREACHABLE, "", "NoExecute", "2025-01-01T00:00:00Z")
+    old = Taint(UNREACHABLE, "", "NoExecute", "2025-01-01T00:00:00Z")
     subject = NODES.decode(
         codec.encode({"metadata": {"name": "n"}, "spec": {"taints": [codec.decode_doc(codec.encode(old))]}})
     )
-    assert plan.swap_taints(subject, {plan.UNREACHABLE}, {plan.NOT_READY}, "NoExecute", NOW) == [old]
-    assert plan.swap_taints(subject, {plan.NOT_READY}, {plan.UNREACHABLE}, "NoExecute", NOW) == [
-        Taint(plan.NOT_READY, "", "NoExecute", at(0))
+    assert plan.swap_taints(subject, {UNREACHABLE}, {NOT_READY}, "NoExecute", NOW) == [old]
+    assert plan.swap_taints(subject, {NOT_READY}, {UNREACHABLE}, "NoExecute", NOW) == [
+        Taint(NOT_READY, "", "NoExecute", at(0))
     ]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
+from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
-from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, NAME, TEXT, plan
+from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, TEXT, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import NotFound
@@ -22,7 +23,7 @@ NAMESPACES = resource("namespaces", namespaced=False)
 
 
 def config_map(data: dict[str, str] | None, **annotations: str) -> ConfigMap:
-    metadata = {"name": NAME, "namespace": "ns", "annotations": annotations}
+    metadata = {"name": ROOT_CA, "namespace": "ns", "annotations": annotations}
     return CONFIG_MAPS.decode(codec.encode({"metadata": metadata, "data": data}))
 
 
@@ -68,7 +69,7 @@ class Story:
 
     async def data(self, namespace: str) -> dict[str, str] | None:
         try:
-            return (await self.world.get(CONFIG_MAPS, NAME, namespace)).get("data", {})  # type: ignore[no-any-return]
+            return (await self.world.get(CONFIG_MAPS, ROOT_CA, namespace)).get("data", {})  # type: ignore[no-any-return]
         except NotFound:
             return None
 
@@ -80,10 +81,10 @@ def test_every_namespace_has_the_config_map_and_changes_are_reverted(play, tmp_p
             await world.create(NAMESPACES, {"metadata": {"name": "new"}})
             await world.wait(2)
             assert await story.data("new") == await story.data("default") == GOOD
-            await world.patch(CONFIG_MAPS, NAME, {"data": {"ca.crt": "x", "more": "y"}}, "new")
+            await world.patch(CONFIG_MAPS, ROOT_CA, {"data": {"ca.crt": "x", "more": "y"}}, "new")
             await world.wait(2)
             assert await story.data("new") == GOOD
-            await world.client.delete(CONFIG_MAPS, "new", NAME)
+            await world.client.delete(CONFIG_MAPS, "new", ROOT_CA)
             await world.wait(2)
             assert await story.data("new") == GOOD
 
@@ -108,7 +109,7 @@ def test_a_terminating_namespace_gets_none(play, tmp_path):
             await world.create(NAMESPACES, {"metadata": {"name": "going"}})
             await world.wait(2)
             await world.delete(NAMESPACES, "going")
-            await world.client.delete(CONFIG_MAPS, "going", NAME)
+            await world.client.delete(CONFIG_MAPS, "going", ROOT_CA)
             await world.wait(30)
             assert await story.data("going") is None
 

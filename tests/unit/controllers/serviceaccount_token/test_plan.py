@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from kcm_cli.api.core import SECRETS, Secret, ServiceAccount
+from kcm_cli.api.well_known import ACCOUNT_TOKEN
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
 from kcm_cli.engine.descriptor import StartError
@@ -19,7 +20,9 @@ from kcm_cli.machinery.meta import ObjectMeta
 CA = b"-----BEGIN CERTIFICATE-----"
 
 
-def secret(data: dict[str, str] | None = None, type_: str = plan.TYPE, namespace: str = "ns", **notes: str) -> Secret:
+def secret(
+    data: dict[str, str] | None = None, type_: str = ACCOUNT_TOKEN, namespace: str = "ns", **notes: str
+) -> Secret:
     annotations = {f"kubernetes.io/service-account.{key}": value for key, value in notes.items()}
     metadata = {"name": "s", "namespace": namespace, "annotations": annotations}
     encoded = None if data is None else {key: base64_text(value.encode()) for key, value in data.items()}

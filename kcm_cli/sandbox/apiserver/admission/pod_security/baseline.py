@@ -5,6 +5,7 @@ upstream: staging/src/k8s.io/pod-security-admission/policy/check_*.go
 
 from collections.abc import Callable, Iterable, Iterator
 
+from kcm_cli.api.well_known import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.pod_security.findings import (
     Check,
@@ -55,9 +56,6 @@ SYSCTLS_29 = SYSCTLS_27 | {
 SYSCTLS_32 = SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 _SELINUX = frozenset({"", "container_t", "container_init_t", "container_kvm_t"})
 SELINUX_31 = _SELINUX | {"container_engine_t"}
-_APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
-_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
-_SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 GOOD_PROFILES = ("RuntimeDefault", "Localhost")
 
 
@@ -76,9 +74,7 @@ def apparmor_profile(metadata: Tree, spec: Tree) -> Finding | None:
     annotations = sorted(
         f"{key}={quote(value)}"
         for key, value in (metadata.get("annotations") or {}).items()
-        if key.startswith(_APPARMOR_ANNOTATION)
-        and value not in ("", "runtime/default")
-        and not value.startswith("localhost/")
+        if key.startswith(APP_ARMOR) and value not in ("", "runtime/default") and not value.startswith("localhost/")
     )
     if annotations:
         values += annotations
@@ -180,7 +176,7 @@ def proc_mount_35(metadata: Tree, spec: Tree) -> Finding | None:
 
 def seccomp_annotations(metadata: Tree, spec: Tree) -> Finding | None:
     annotations: dict[str, str] = metadata.get("annotations") or {}
-    keys = [_SECCOMP_POD, *(_SECCOMP_CONTAINER + each["name"] for each in containers_of(spec))]
+    keys = [SECCOMP_POD, *(SECCOMP_CONTAINER + each["name"] for each in containers_of(spec))]
     found = sorted(
         {
             f"{key}={quote(annotations[key])}"

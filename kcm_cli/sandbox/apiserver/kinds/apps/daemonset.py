@@ -4,6 +4,7 @@ upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
 pkg/registry/apps/daemonset/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.api.well_known import TEMPLATE_GENERATION
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
@@ -68,7 +69,6 @@ _STATUS = rules.fields(
 )
 
 
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """The annotation for a field of older versions, whose default is 0."""
 
 

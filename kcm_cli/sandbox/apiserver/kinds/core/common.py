@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.tables.column import Cell, at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -41,7 +42,6 @@ def basic(value: str, path: str) -> Errors:
     return [errors.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
-CLASS = "volume.beta.kubernetes.io/storage-class"
 CLASS_TEXT = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
@@ -61,5 +61,5 @@ def phase(doc: Tree, now: datetime) -> str:
 
 def class_of(doc: Tree, now: datetime) -> str:
     annotations = doc["metadata"].get("annotations") or {}
-    found = annotations.get(CLASS)
+    found = annotations.get(BETA_STORAGE_CLASS)
     return str((doc.get("spec") or {}).get("storageClassName") or "") if found is None else found

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
+from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
-from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, modes_at, phase
+from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
@@ -182,7 +183,7 @@ def of_volume(new: Tree, old: Tree | None) -> list[str]:
     spec, annotations = new["spec"], new["metadata"].get("annotations") or {}
     found = [
         f"metadata.annotations[{key}]: {text}"
-        for key, text in ((CLASS, CLASS_TEXT), (_MOUNT_OPTIONS, _MOUNTS_TEXT))
+        for key, text in ((BETA_STORAGE_CLASS, CLASS_TEXT), (_MOUNT_OPTIONS, _MOUNTS_TEXT))
         if key in annotations
     ]
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":

@@ -4,11 +4,12 @@ upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import ZERO, from_json
 from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
-from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, modes_at, phase
+from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
@@ -67,8 +68,8 @@ def _immutable_spec(new: Tree, old: Tree) -> Errors:
 
 def _storage_class(new: Tree, old: Tree, spec: Tree) -> Errors:
     """Check that the class changes only from the beta annotation to the field, or from unset."""
-    before = (old["metadata"].get("annotations") or {}).get(CLASS)
-    after = (new["metadata"].get("annotations") or {}).get(CLASS)
+    before = (old["metadata"].get("annotations") or {}).get(BETA_STORAGE_CLASS)
+    after = (new["metadata"].get("annotations") or {}).get(BETA_STORAGE_CLASS)
     name = new["spec"].get("storageClassName")
     unset = old["spec"].get("storageClassName") is None
     if before is not None and unset and name == before and after in (None, before):
@@ -78,7 +79,7 @@ def _storage_class(new: Tree, old: Tree, spec: Tree) -> Errors:
         spec.pop("storageClassName", None)
     if (before or "") == (after or ""):
         return []
-    return [errors.invalid(f"metadata.annotations.{CLASS}", after or "", errors.IMMUTABLE)]
+    return [errors.invalid(f"metadata.annotations.{BETA_STORAGE_CLASS}", after or "", errors.IMMUTABLE)]
 
 
 def _requested(doc: Tree) -> str:
@@ -147,8 +148,8 @@ def _resource_key(name: str, path: str) -> list[FieldError]:
 def of_claim(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a PersistentVolumeClaim."""
     found: list[str] = []
-    if CLASS in (new["metadata"].get("annotations") or ()):
-        found.append(f"metadata.annotations[{CLASS}]: {CLASS_TEXT}")
+    if BETA_STORAGE_CLASS in (new["metadata"].get("annotations") or ()):
+        found.append(f"metadata.annotations[{BETA_STORAGE_CLASS}]: {CLASS_TEXT}")
     return found + of_claim_spec(new["spec"], "spec")
 
 

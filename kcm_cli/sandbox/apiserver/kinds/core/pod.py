@@ -6,6 +6,7 @@ pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go
 
 from collections.abc import Iterator
 
+from kcm_cli.api.well_known import APP_ARMOR
 from kcm_cli.machinery import names
 from kcm_cli.planning.pod_resources import aggregate, supported
 from kcm_cli.planning.qos import qos_class
@@ -27,7 +28,6 @@ from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, w
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
-from kcm_cli.sandbox.apiserver.validation.pod_annotations import APP_ARMOR
 from kcm_cli.sandbox.apiserver.validation.security import app_armor
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 

@@ -3,11 +3,11 @@
 upstream: pkg/apis/core/validation/validation.go#ValidatePodResize
 """
 
+from kcm_cli.api.well_known import MIRROR
 from kcm_cli.planning.qos import qos_class
 from kcm_cli.sandbox.apiserver.kinds.core import pod_validation
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
-from kcm_cli.sandbox.apiserver.validation.pod_annotations import MIRROR
 from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE
 
 _ONLY = "only cpu and memory resources are mutable"

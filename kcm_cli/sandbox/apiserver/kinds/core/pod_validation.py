@@ -3,6 +3,7 @@
 upstream: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUpdate
 """
 
+from kcm_cli.api.well_known import APP_ARMOR, MIRROR
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
@@ -119,9 +120,9 @@ def annotation_changes(new: Tree, old: Tree) -> Errors:
 
 
 def _fixed(key: str, verb: str, path: str) -> Errors:
-    if key.startswith(pod_annotations.APP_ARMOR):
+    if key.startswith(APP_ARMOR):
         yield errors.forbidden(f"{path}[{key}]", f"may not {verb} AppArmor annotations")
-    elif key == pod_annotations.MIRROR:
+    elif key == MIRROR:
         yield errors.forbidden(f"{path}[{key}]", f"may not {verb} mirror pod annotation")
 
 
@@ -239,7 +240,7 @@ def _only_adds(new: Tree, old: Tree) -> bool:
 
 def validate_ephemeral_containers(new: Tree, old: Tree) -> Errors:
     """Check an update of ``ephemeralcontainers``: existing ones must not change."""
-    if pod_annotations.MIRROR in (old["metadata"].get("annotations") or ()):
+    if MIRROR in (old["metadata"].get("annotations") or ()):
         yield errors.forbidden("[]", "static pods do not support ephemeral containers")
         return
     yield from update_of_subresource(new, old)

@@ -3,6 +3,7 @@
 upstream: pkg/apis/core/validation/validation.go#validateService; pkg/api/service/warnings.go
 """
 
+from kcm_cli.api.well_known import TOPOLOGY_HINTS, TOPOLOGY_MODE
 from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change
 from kcm_cli.sandbox.apiserver.kinds.networking.common import host_name
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -15,8 +16,6 @@ _TRAFFIC_POLICIES = rules.choices("core.v1.ServiceSpec", "internalTrafficPolicy"
 
 _ONLY_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 _NOT_EXTERNAL_NAME = "may not be set for ExternalName services"
-_HINTS = "service.kubernetes.io/topology-aware-hints"
-_MODE = "service.kubernetes.io/topology-mode"
 _RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _MAX_AFFINITY_S = 86400
 
@@ -62,11 +61,11 @@ def externally_accessible(spec: Tree) -> bool:
 
 
 def _topology(annotations: Tree) -> Errors:
-    mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
+    mode, hints = annotations.get(TOPOLOGY_MODE), annotations.get(TOPOLOGY_HINTS)
     if mode is None or hints is None or mode == hints:
         return []
-    detail = f"must match annotations[{_HINTS}] when both are specified"
-    return [errors.invalid(f"metadata.annotations[{_MODE}]", mode, detail)]
+    detail = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+    return [errors.invalid(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail)]
 
 
 def _by_type(spec: Tree) -> Errors:
@@ -276,8 +275,8 @@ def service_warnings(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a Service."""
     spec = new["spec"]
     found: list[str] = []
-    if _HINTS in (new["metadata"].get("annotations") or {}):
-        found.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
+    if TOPOLOGY_HINTS in (new["metadata"].get("annotations") or {}):
+        found.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
     cluster_ip, kind = spec.get("clusterIP", ""), spec.get("type")
     if cluster_ip not in ("", "None"):
         for index, value in enumerate(spec.get("clusterIPs") or ()):

@@ -4,12 +4,11 @@ upstream: pkg/apis/core/validation,
 pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.api.well_known import ENFORCE_MOUNTABLE_SECRETS
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.types import Tree
-
-_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
 
 def _new_service_account(doc: Tree) -> None:
@@ -24,12 +23,12 @@ def _service_account_update(new: Tree, old: Tree) -> None:
 
 
 def _warn_service_account(new: Tree, old: Tree | None) -> list[str]:
-    if old is not None and _ENFORCE in (old["metadata"].get("annotations") or {}):
+    if old is not None and ENFORCE_MOUNTABLE_SECRETS in (old["metadata"].get("annotations") or {}):
         return []
-    if _ENFORCE not in (new["metadata"].get("annotations") or {}):
+    if ENFORCE_MOUNTABLE_SECRETS not in (new["metadata"].get("annotations") or {}):
         return []
     advice = "prefer separate namespaces to isolate access to mounted secrets"
-    return [f"metadata.annotations[{_ENFORCE}]: deprecated in v1.32+; {advice}"]
+    return [f"metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]: deprecated in v1.32+; {advice}"]
 
 
 KIND = Kind(

@@ -7,6 +7,7 @@ pkg/registry/discovery/endpointslice/strategy.go, pkg/printers/internalversion/p
 from collections.abc import Sequence
 from datetime import datetime
 
+from kcm_cli.api.well_known import HOSTNAME, ZONE
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -53,11 +54,8 @@ def _addresses(values: Sequence[str], kind: str, path: str) -> Errors:
 
 
 def _no_zone(topology: Tree, path: str) -> Errors:
-    if _ZONE in topology:
-        yield errors.internal(f"{path}[{_ZONE}]", "reserved key was not removed in conversion")
-
-
-_ZONE = "topology.kubernetes.io/zone"
+    if ZONE in topology:
+        yield errors.internal(f"{path}[{ZONE}]", "reserved key was not removed in conversion")
 
 
 def _address(value: str, kind: str, path: str, index: int) -> Errors:
@@ -138,9 +136,6 @@ def of_slice(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-_HOST_NAME = "kubernetes.io/hostname"
-
-
 def _slice_update(new: Tree, old: Tree) -> None:
     fields = ("addressType", "endpoints", "ports")
     changed = any((new.get(field) or None) != (old.get(field) or None) for field in fields)
@@ -159,9 +154,9 @@ def _new_slice(doc: Tree) -> None:
 def _drop_topology(new: Tree, old: Tree | None) -> None:
     """Drop ``deprecatedTopology``, which v1 cannot write. A host name in the old object's becomes ``nodeName``."""
     before = [item.get("deprecatedTopology") or {} for item in (old or {}).get("endpoints") or ()]
-    known = {topology.get(_HOST_NAME) for topology in before}
+    known = {topology.get(HOSTNAME) for topology in before}
     for endpoint in new.get("endpoints") or ():
-        host = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME)
+        host = (endpoint.pop("deprecatedTopology", None) or {}).get(HOSTNAME)
         if host is not None and host in known:
             fill.absent(endpoint, nodeName=host)
 

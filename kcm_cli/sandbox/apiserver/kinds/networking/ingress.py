@@ -7,6 +7,7 @@ pkg/registry/networking/ingress/strategy.go, pkg/printers/internalversion/printe
 from datetime import datetime
 from functools import cache
 
+from kcm_cli.api.well_known import INGRESS_CLASS
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -28,14 +29,14 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     if not spec.get("rules") and spec.get("defaultBackend") is None:
         yield errors.invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     yield from _spec(any_secret, any_wildcard)(spec, "spec")
-    annotation = (doc["metadata"].get("annotations") or {}).get(_CLASS)
+    annotation = (doc["metadata"].get("annotations") or {}).get(INGRESS_CLASS)
     if (
         old is None
         and None not in (annotation, spec.get("ingressClassName"))
         and annotation != spec["ingressClassName"]
     ):
         detail = "must match `ingressClassName` when both are specified"
-        yield errors.invalid(f"annotations.{_CLASS}", annotation, detail)
+        yield errors.invalid(f"annotations.{INGRESS_CLASS}", annotation, detail)
 
 
 @cache
@@ -63,7 +64,6 @@ def _rule_host(host: str, path: str) -> Errors:
 
 _BAD_PARTS = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS = ("/..", "/.")
-_CLASS = "kubernetes.io/ingress.class"
 
 
 def _path(item: Tree, path: str) -> Errors:
@@ -127,10 +127,10 @@ def _points(doc: Tree) -> list[Tree]:
 
 def of_ingress(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a new Ingress."""
-    used = _CLASS in (new["metadata"].get("annotations") or ())
+    used = INGRESS_CLASS in (new["metadata"].get("annotations") or ())
     if old is not None or not used or new["spec"].get("ingressClassName") is not None:
         return []
-    return [f"annotation {quote(_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"]
+    return [f"annotation {quote(INGRESS_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"]
 
 
 def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:

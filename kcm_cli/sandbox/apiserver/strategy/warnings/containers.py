@@ -5,13 +5,12 @@ upstream: pkg/api/pod/warnings.go#warningsForPodSpecAndMeta
 
 from collections.abc import Mapping
 
+from kcm_cli.api.well_known import APP_ARMOR, SECCOMP_CONTAINER
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.strategy.warnings import storage
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 
-_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _PORT_FIELDS = (
     ("Name", "name", ""),
     ("HostPort", "hostPort", 0),
@@ -54,11 +53,11 @@ def app_armor_field(annotation: str) -> Tree | None:
 def _annotations(container: Tree, spec: Tree, annotations: Mapping[str, str], path: str) -> list[str]:
     name, context = container.get("name", ""), container.get("securityContext") or {}
     found: list[str] = []
-    key = _SECCOMP + name
+    key = SECCOMP_CONTAINER + name
     if key in annotations and context.get("seccompProfile") is None:
         text = 'non-functional in v1.27+; use the "seccompProfile" field instead'
         found.append(f"{path}metadata.annotations[{key}]: {text}")
-    key = _APP_ARMOR + name
+    key = APP_ARMOR + name
     own, pod = context.get("appArmorProfile"), (spec.get("securityContext") or {}).get("appArmorProfile")
     meant = app_armor_field(annotations.get(key, ""))
     # the strategy has copied a pod's annotation to its field

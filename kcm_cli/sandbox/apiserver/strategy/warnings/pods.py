@@ -5,6 +5,7 @@ upstream: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnC
 
 from collections.abc import Mapping
 
+from kcm_cli.api.well_known import SECCOMP_POD
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.strategy.warnings import containers, nodes, storage
 from kcm_cli.sandbox.apiserver.strategy.warnings.volume_paths import overlapping
@@ -21,7 +22,6 @@ _ANNOTATIONS: Mapping[str, str] = {
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 _VOLUMES = (
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -61,9 +61,9 @@ def warnings_of_pod(spec: Tree, meta: Tree, path: str) -> list[str]:
         found += _volumes(volumes, f"{path}spec.volumes") + overlapping(volumes)
     found += _lists(spec, path)
     context = spec.get("securityContext") or {}
-    if annotations and _SECCOMP in annotations and context.get("seccompProfile") is None:
+    if annotations and SECCOMP_POD in annotations and context.get("seccompProfile") is None:
         text = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-        found.append(f"{path}metadata.annotations[{_SECCOMP}]: {text}")
+        found.append(f"{path}metadata.annotations[{SECCOMP_POD}]: {text}")
     found += containers.of_containers(spec, annotations or {}, path)
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
