@@ -15,6 +15,7 @@ from kcm_cli.machinery.cel.check import Checked
 from kcm_cli.machinery.cel.cost_functions import MOST, UNKNOWN, Operand, Path, Size, plus, scaled, times
 from kcm_cli.machinery.cel.signatures import overloads
 from kcm_cli.machinery.cel.syntax import (
+    COMPARED,
     Call,
     Constant,
     Ident,
@@ -36,7 +37,6 @@ and ``@values``.
 _LIST, _MAP, _STRUCT = 10, 30, 40
 _SCALARS = frozenset(["bool", "double", "int", "uint", "google.protobuf.Duration", "google.protobuf.Timestamp"])
 _PLAIN_TYPES = _SCALARS | {"string", "bytes", "list", "map", "dyn", "null_type", "type", "!error!"}
-_COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 _TRAVERSED = ("string", "bytes")
 
 
@@ -211,7 +211,7 @@ class _Estimate(msgspec.Struct):
 
     def _operator(self, node: Call, name: str) -> int | None:
         """The cost of an operator without its operands; None for functions."""
-        if name in _COMPARED:
+        if name in COMPARED:
             return self._comparison(node, name)
         if name == "_+_":
             return self._sum(node)

@@ -9,6 +9,7 @@ upstream: cel-go interpreter/runtimecost.go, apiserver pkg/cel/environment/base.
 from kcm_cli.machinery.cel.functions import FUNCTIONS
 from kcm_cli.machinery.cel.prices import PRICES, Price
 from kcm_cli.machinery.cel.syntax import (
+    COMPARED,
     Call,
     Constant,
     Ident,
@@ -31,7 +32,6 @@ _ADD_ITEM = 2 + _LIST
 _SHORT = 10
 _INDEXES = ("_[_]", "_[?_]")
 _BRANCHING = ("_&&_", "_||_", "_?_:_")
-_COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
 
 
@@ -112,7 +112,7 @@ def called(node: Call) -> tuple[str, Node | None]:
 
 def price_of(node: Call, name: str) -> Price | None:
     """The price of a call by its values; None if its cost is constant."""
-    if _is_folded(node) or (name in _COMPARED and any(map(_is_short, node.args))):
+    if _is_folded(node) or (name in COMPARED and any(map(_is_short, node.args))):
         return None
     return PRICES.get(name)
 

@@ -6,6 +6,9 @@ import msgspec
 
 from kcm_cli.machinery.cel.values import Literal
 
+COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+"""The operators that compare."""
+
 
 class Constant(msgspec.Struct, frozen=True):
     """A literal."""

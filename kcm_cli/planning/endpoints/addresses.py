@@ -8,10 +8,11 @@ import re
 from typing import NamedTuple
 
 from kcm_cli.api.discovery import IPV4, IPV6
+from kcm_cli.machinery.addresses import parse_ip
 from kcm_cli.machinery.remembered import remembered
 
-_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
-_PLAIN_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d{1,2})\.){3}(?:25[0-5]|2[0-4]\d|1?\d{1,2})").fullmatch
+_NUMBER = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_PLAIN_IPV4 = re.compile(rf"(?:{_NUMBER}\.){{3}}{_NUMBER}").fullmatch
 
 
 class Address(NamedTuple):
@@ -24,14 +25,10 @@ class Address(NamedTuple):
 @remembered(65536)
 def parse(text: str) -> Address | None:
     """The address; None for a text that is not one."""
-    if "%" in text or "/" in text:
-        return None
-    plain = text if ":" in text else _LEADING_ZEROS.sub(r"\1", text)
-    if _PLAIN_IPV4(plain):
-        return Address(plain, IPV4)
-    try:
-        address = ipaddress.ip_address(plain)
-    except ValueError:
+    if _PLAIN_IPV4(text):
+        return Address(text, IPV4)
+    address = parse_ip(text)
+    if address is None:
         return None
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped

@@ -8,16 +8,14 @@ import posixpath
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths, rules, volume_sources
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import access_modes
-from kcm_cli.sandbox.apiserver.validation.volume_sources import COMMON, PERSISTENT
+from kcm_cli.sandbox.apiserver.validation.volume_sources import COMMON, PATHS, PERSISTENT, SECOND
 
 SOURCE_ORDER = (
     *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
     *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk"),
     *("portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"),
 )
-_FIRST_PATHS = {"gcePersistentDisk": "persistentDisk"}
 _SECOND_PATHS = {"cephfs": "cephFS"}
-_SECOND = "may not specify more than 1 volume type"
 _CSI_SECRETS = (
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",
@@ -35,10 +33,10 @@ def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) ->
         if source is None:
             continue
         if first and kind != "flexVolume":
-            yield errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", _SECOND)
+            yield errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", SECOND)
             continue
         first = first or kind
-        place = f"{path}.{_FIRST_PATHS.get(kind, kind)}"
+        place = f"{path}.{PATHS.get(kind, kind)}"
         yield from _iscsi(source, name, place) if kind == "iscsi" else _SOURCES[kind](source, place)
         if kind == "local" and not has_affinity:
             yield errors.required(f"{path}.nodeAffinity", "Local volume requires node affinity")

@@ -17,6 +17,9 @@ _IQN = {
     "eui": re.compile(r"eui.[0-9A-Za-z]{16}").fullmatch,
     "naa": re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch,
 }
+SECOND = "may not specify more than 1 volume type"
+PATHS = {"gcePersistentDisk": "persistentDisk"}
+"""The fields of sources in paths, where they differ."""
 PORTAL_MAX = 64
 PORTAL_TOO_LONG = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "

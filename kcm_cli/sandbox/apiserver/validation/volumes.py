@@ -24,10 +24,8 @@ _ORDER = (
     *("flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume"),
     *("azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"),
 )
-_SECOND = "may not specify more than 1 volume type"
 _SECOND_PATHS = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 """Paths as upstream misspells them."""
-_FIRST_PATHS = {"gcePersistentDisk": "persistentDisk"}
 
 
 def validate_volumes(
@@ -61,14 +59,14 @@ def _source(volume: Tree, pod_name: str, path: str, is_pod: bool) -> Errors:
         return [errors.required(path, "must specify a volume type")]
     if len(kinds) > 1:
         kinds = [kind for kind in _ORDER if volume.get(kind) is not None]
-    others = [errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", _SECOND) for kind in kinds[1:]]
+    others = [errors.forbidden(f"{path}.{_SECOND_PATHS.get(kind, kind)}", volume_sources.SECOND) for kind in kinds[1:]]
     return [*_first(kinds[0], volume, pod_name, path, is_pod), *others]
 
 
 def _first(kind: str, volume: Tree, pod_name: str, path: str, is_pod: bool) -> Errors:
     source, name = volume[kind], volume.get("name", "")
     if check := (_IMAGE if is_pod else _ANY_IMAGE) if kind == "image" else _CHECKS.get(kind):
-        yield from check(source, f"{path}.{_FIRST_PATHS.get(kind, kind)}")
+        yield from check(source, f"{path}.{volume_sources.PATHS.get(kind, kind)}")
     if kind == "iscsi":
         length = len(f"{name}:{source.get('targetPortal', '')}")
         if source.get("initiatorName") is not None and length > volume_sources.PORTAL_MAX:

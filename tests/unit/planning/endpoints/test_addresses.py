@@ -12,6 +12,7 @@ from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
         pytest.param("::ffff:10.0.0.1", ("10.0.0.1", "IPv4"), id="IPv4 in IPv6"),
         pytest.param("256.0.0.1", None, id="too large"),
         pytest.param("10.0.0", None, id="too short"),
+        pytest.param("\u0661.0.0.1", None, id="other digits"),
         pytest.param("fe80::1%eth0", None, id="zone"),
         pytest.param("10.0.0.0/8", None, id="block"),
         pytest.param("", None, id="empty"),
