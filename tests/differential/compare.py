@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -10,12 +11,16 @@ from typing import Any, Self
 import aiohttp
 
 from tests.differential.bases import Base, changed
+from tests.differential.changes import changes
 from tests.differential.sameness import Answer, differences
 from tests.differential.variations import Schemas, Tree, Variation
 
 NAMESPACE = "fuzz"
 AT_ONCE = 8
-MODES = ("create", "update", "status")
+MODES = ("create", "update", "status", "patch", "protobuf")
+CHANGES = 24
+"""Random changes of an object in mode patch."""
+JSON, PROTOBUF = "application/json", "application/vnd.kubernetes.protobuf"
 
 
 class Server:
@@ -35,15 +40,22 @@ class Server:
         await self._session.close()
 
     async def ask(
-        self, method: str, path: str, body: object = None, query: str = "", content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        query: str = "",
+        content_type: str = JSON,
+        accept: str = JSON,
     ) -> Answer:
-        data = None if body is None else json.dumps(body)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body, separators=(",", ":"))
         target = f"{path.replace('{ns}', NAMESPACE)}{query}"
-        headers = {"content-type": content_type}
+        headers = {"content-type": content_type, "accept": accept}
         try:
             async with self._session.request(method, target, data=data, headers=headers) as answer:
-                text = await answer.text()
-                doc = json.loads(text) if answer.content_type == "application/json" else text
+                doc: Any = await (answer.read() if answer.content_type == PROTOBUF else answer.text())
+                if answer.content_type == JSON:
+                    doc = json.loads(doc)
                 return Answer(answer.status, tuple(answer.headers.getall("warning", ())), doc)
         except aiohttp.ClientError as error:
             return Answer(0, (), f"no answer: {type(error).__name__}")
@@ -79,16 +91,21 @@ class Tally:
 class Pair:
     """A real server and ours, asked together."""
 
-    def __init__(self, real: Server, ours: Server, suffix: str) -> None:
+    def __init__(self, real: Server, ours: Server, suffix: str, seed: int = 0) -> None:
+        """``seed``: of the random changes in mode patch."""
         self._servers = (real, ours)
+        self._seed = seed
         self._suffix = suffix
         self._limit = asyncio.Semaphore(AT_ONCE)
         self._schemas: dict[str, Tree] = {}
 
-    async def both(self, method: str, path: str, *bodies: object, query: str = "") -> tuple[Answer, Answer]:
+    async def both(
+        self, method: str, path: str, *bodies: object, query: str = "", content_type: str = JSON, accept: str = JSON
+    ) -> tuple[Answer, Answer]:
         """Ask both; with two bodies each server gets its own."""
         sent = bodies * 2 if len(bodies) == 1 else bodies or (None, None)
-        asks = (server.ask(method, path, body, query) for server, body in zip(self._servers, sent, strict=True))
+        pairs = zip(self._servers, sent, strict=True)
+        asks = (server.ask(method, path, body, query, content_type, accept) for server, body in pairs)
         real, ours = await asyncio.gather(*asks)
         return real, ours
 
@@ -103,6 +120,8 @@ class Pair:
         tally = Tally(base)
         if mode == "create":
             await self._creations(base, tally, share)
+        elif mode == "protobuf":
+            await self._packed(base, tally)
         elif not base.kind.endswith("Review"):
             await self._changes(base, mode, tally, share)
         await self._steps(base.cleanup)
@@ -141,8 +160,27 @@ class Pair:
         await asyncio.sleep(base.wait)
         shown = await self.both("GET", item)
         tally.add("as it is shown", differences(*shown, json.dumps(body)))
-        await self._replacements(base, mode, item, [answer.body for answer in shown], tally, share)
+        if mode == "patch":
+            await self._patches(base, body, item, tally, share)
+        else:
+            await self._replacements(base, mode, item, [answer.body for answer in shown], tally, share)
         await self.both("DELETE", item, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
+
+    async def _patches(self, base: Base, body: Tree, item: str, tally: Tally, share: float) -> None:
+        rng = random.Random(f"{base.name} {self._seed}")
+        for change in changes(body, base.status or {}, rng, round(CHANGES * share)):
+            place, query = item + change.place, change.query
+            answers = await self.both("PATCH", place, change.body, query=query, content_type=change.content_type)
+            tally.add(str(change), differences(*answers, f"{json.dumps(body)} {change}"))
+        tally.add("after all changes", differences(*await self.both("GET", item), json.dumps(body)))
+
+    async def _packed(self, base: Base, tally: Tally) -> None:
+        """Create it from the protobuf that each server sends."""
+        query = "?dryRun=All"
+        for answer in await self.both("POST", base.path, self._named(base), query=query, accept=PROTOBUF):
+            if isinstance(answer.body, bytes):
+                made = await self.both("POST", base.path, answer.body, query=query, content_type=PROTOBUF)
+                tally.add("as protobuf", differences(*made, json.dumps(base.body)))
 
     async def _replacements(
         self, base: Base, mode: str, item: str, docs: list[Tree], tally: Tally, share: float

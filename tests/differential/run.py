@@ -5,7 +5,8 @@
 FOLDER has kube-apiserver and etcd.
 
 Every object of ``objects/`` is created, replaced or given a status in many variations (one field dropped, emptied
-or set to something odd), on both servers with dryRun.
+or set to something odd), on both servers with dryRun. In mode patch it is changed at random, by applies of several
+managers and by patches; in mode protobuf it is created from the protobuf of both servers.
 """
 
 import argparse
@@ -25,11 +26,13 @@ from tests.differential.compare import MODES, Pair, Server, Tally
 from tests.servers import TOKEN, real_server, sandbox_server
 
 
-async def compare(real: str, ours: str, mode: str, patterns: tuple[str, ...], share: float = 1.0) -> list[Tally]:
+async def compare(
+    real: str, ours: str, mode: str, patterns: tuple[str, ...], share: float = 1.0, seed: int = 0
+) -> list[Tally]:
     """Compare two running servers, which know the same token."""
     tallies = []
     async with Server(real, TOKEN) as one, Server(ours, TOKEN) as other:
-        pair = Pair(one, other, f"-{int(time.time()) % 1_000_000:x}")
+        pair = Pair(one, other, f"-{int(time.time()) % 1_000_000:x}", seed)
         await pair.prepare()
         for base in load(patterns):
             tallies.append(await pair.compare(base, mode, share))
@@ -64,6 +67,7 @@ def main() -> None:
     parser.add_argument("--assets", type=Path, default=os.environ.get("KUBEBUILDER_ASSETS") or None)
     parser.add_argument("--mode", choices=MODES, default="create")
     parser.add_argument("--share", type=float, default=1.0, help="of the variations")
+    parser.add_argument("--seed", type=int, default=0, help="of the random changes in mode patch")
     parser.add_argument("--output", type=Path, default=Path("differences.txt"))
     parser.add_argument("objects", nargs="*", default=["*"], help="names or patterns: core/secret, net/*")
     args = parser.parse_args()
@@ -73,7 +77,7 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         real = stack.enter_context(real_server(args.assets, folder))
         ours = stack.enter_context(sandbox_server(folder))
-        tallies = asyncio.run(compare(real, ours, args.mode, tuple(args.objects), args.share))
+        tallies = asyncio.run(compare(real, ours, args.mode, tuple(args.objects), args.share, args.seed))
     Console().print(table(tallies))
     args.output.write_text(report(tallies))
     print(f"every difference: {args.output}")

@@ -52,10 +52,16 @@ def masked(value: Any, asked: str, key: str = "") -> Any:
         return {stable(name): masked(one, asked, name) for name, one in value.items() if name != "resourceVersion"}
     if isinstance(value, list):
         items = [masked(one, asked, key) for one in value if not _foreign(one)]
-        return sorted(items, key=partial(json.dumps, sort_keys=True)) if key in _UNORDERED else items
+        unordered = key in _UNORDERED or (key == "causes" and _conflicts(items))
+        return sorted(items, key=partial(json.dumps, sort_keys=True)) if unordered else items
     if key in _ALLOCATED and value not in ("", "None") and str(value) not in asked:
         return f"<{key}>"
     return stable(value) if isinstance(value, str) else value
+
+
+def _conflicts(causes: list[Any]) -> bool:
+    """Whether they are the conflicts of an apply, which upstream keeps in a map."""
+    return all(isinstance(one, dict) and one.get("reason") == "FieldManagerConflict" for one in causes)
 
 
 def _foreign(item: object) -> bool:

@@ -1,10 +1,12 @@
 """What is tried with an object, and when two answers count as the same."""
 
+import random
 from typing import Any
 
 import pytest
 
 from tests.differential.bases import changed, load
+from tests.differential.changes import changes
 from tests.differential.sameness import Answer, differences
 from tests.differential.variations import ABSENT, Schemas, Variation
 
@@ -67,6 +69,24 @@ def test_changes_are_merged() -> None:
         "fixed": "f",
         "more": {"x": 1},
     }
+
+
+def test_random_changes_are_repeated_by_their_seed_and_keep_what_names_the_object() -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": DOC, "status": {"x": 1}}
+    made = [[*changes(body, {"phase": "x"}, random.Random(seed), 40)] for seed in (1, 1, 2)]
+    assert made[0] == made[1] != made[2]
+    applied = [one.body for one in made[0] if "apply" in one.content_type]
+    assert {(one["kind"], one["metadata"]["name"]) for one in applied} == {("Pod", "a")}
+    assert {tuple(one.body) for one in made[0] if one.place} == {("status",)}
+    assert DOC == {"name": "a", "ports": [{"port": 1}], "fixed": "f"}
+
+
+def test_conflicts_have_no_order_but_other_causes_have() -> None:
+    def status(reason: str, *fields: str) -> Answer:
+        return answer(details={"causes": [{"reason": reason, "field": field} for field in fields]})
+
+    for reason, count in (("FieldManagerConflict", 0), ("FieldValueInvalid", 2)):
+        assert len(differences(status(reason, "a", "b"), status(reason, "b", "a"), "")) == count
 
 
 def test_some_lists_have_no_order() -> None:
