@@ -110,7 +110,11 @@ class ServerSide:
         except BadManagedFields as error:
             raise ApiError(500, "", f"failed to decode managed fields: {error}") from None
         if not managers:
-            changes = self._tracker.comparer.compare(place.node, place.empty, without_managed(live))
+            try:
+                changes = self._tracker.comparer.compare(place.node, place.empty, without_managed(live))
+            except NoElement:
+                why = f"failed to convert new object ({described(live)}) to smd typed: {_listed(place, live)}"
+                raise ApiError(500, "", f"failed to create manager for existing fields: {why}") from None
             fields = stripped(place.writable.of(taken(changes)))
             if fields:
                 managers[place.manager(BEFORE_FIRST_APPLY, UPDATE)] = Owned(fields, place.version, format_time(now))
@@ -215,18 +219,21 @@ def check_config(place: Place, config: Doc) -> None:
     meta = config.get("metadata")
     if isinstance(meta, dict) and meta.get("managedFields") is not None:
         raise ApiError(400, "BadRequest", "metadata.managedFields must be nil")
-    _refuse_untyped("patch", config, typed.problems(place.node, config))
+    _refuse_untyped("patch", config, typed.listed(typed.problems(place.node, config)))
 
 
 def _check_live(place: Place, live: Doc) -> None:
     """An object that was stored before the schema changed may not match its type. Raises ApiError (500)."""
-    _refuse_untyped("live", live, typed.problems(place.node, live, duplicates=True))
+    _refuse_untyped("live", live, _listed(place, live))
 
 
-def _refuse_untyped(which: str, doc: Doc, found: list[str]) -> None:
-    if found:
-        listed = found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in found)])
-        raise ApiError(500, "", f"failed to create typed {which} object ({described(doc)}): {listed}")
+def _listed(place: Place, live: Doc) -> str:
+    return typed.listed(typed.problems(place.node, live, duplicates=True))
+
+
+def _refuse_untyped(which: str, doc: Doc, problems: str) -> None:
+    if problems:
+        raise ApiError(500, "", f"failed to create typed {which} object ({described(doc)}): {problems}")
 
 
 def described(config: Doc) -> str:

@@ -37,6 +37,11 @@ def problems(node: Node, value: object, path: str = "", *, duplicates: bool = Fa
     return [_at(path, wrong)] if wrong else []
 
 
+def listed(found: list[str]) -> str:
+    """The text of all problems; empty if there are none."""
+    return "\n  ".join(["errors:", *found]) if len(found) > 1 else "".join(found)
+
+
 def _at(path: str, problem: str) -> str:
     return f"{path}: {problem}" if path else problem
 

@@ -97,6 +97,22 @@ def test_failed_preconditions_of_events_name_their_core_kind(served: Any) -> Non
     served(test)
 
 
+def test_an_object_whose_fields_cannot_be_owned_cannot_be_applied(served: Any) -> None:
+    async def test(api: Api) -> None:
+        path = "/api/v1/namespaces/default/serviceaccounts"
+        await api.json("POST", path, {"metadata": {"name": "s"}, "secrets": [{"kind": "Secret"}]}, status=201)
+        config = {"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": True}
+        query = {"fieldManager": "m"}
+        refused = await api.json("PATCH", f"{path}/s", config, status=500, headers=APPLY, query=query)
+        assert refused["message"] == (
+            "failed to create manager for existing fields: failed to convert new object (default/s; /v1, "
+            "Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list with keys has an element that "
+            'omits all key fields ["name"] (and doesn\'t have default values for any key fields)'
+        )
+
+    served(test)
+
+
 def test_unknown_fields_of_yaml_and_merge_patches_are_listed_in_the_order_of_their_names(served: Any) -> None:
     async def test(api: Api) -> None:
         yaml = {"content-type": "application/yaml"}
