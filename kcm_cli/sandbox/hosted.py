@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.component.arguments import check_fields, checks_arguments
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
@@ -280,9 +281,7 @@ class HostedSandbox:
 
     # -- operators
 
-    def operator(
-        self, program: Program, *, user: str = "operator", groups: Iterable[str] = ("system:masters",)
-    ) -> Operator:
+    def operator(self, program: Program, *, user: str = "operator", groups: Iterable[str] = (MASTERS,)) -> Operator:
         """An operator for this cluster: ``with sandbox.operator(main):``.
 
         program: ``async def main(kubeconfig)``, which runs in the cluster's time; ``def main(kubeconfig, stop)`` or a

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.sandbox.following import FollowingLoop
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Operator:
         program: Program,
         *,
         user: str = "operator",
-        groups: Iterable[str] = ("system:masters",),
+        groups: Iterable[str] = (MASTERS,),
         namespace: str = "",
     ) -> None:
         """Raises TypeError for an invalid program."""

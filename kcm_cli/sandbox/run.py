@@ -18,6 +18,7 @@ import msgspec
 from cryptography import x509
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import AUTHENTICATED, MASTERS
 from kcm_cli.component.client_certificates import credential
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
@@ -42,13 +43,13 @@ if TYPE_CHECKING:
     from kcm_cli.sandbox.cluster import Cluster
     from kcm_cli.sandbox.nodes.rules import Rule
 
-ADMIN = User("admin", "admin", ("system:masters",))
+ADMIN = User("admin", "admin", (MASTERS,))
 """The user of the administrator's token."""
-SIMULATION = User("system:kcm-sandbox", groups=("system:masters", "system:authenticated"))
+SIMULATION = User("system:kcm-sandbox", groups=(MASTERS, AUTHENTICATED))
 """The user of nodes and scheduler."""
-MANAGER_GROUPS = ("system:masters",)
+MANAGER_GROUPS = (MASTERS,)
 """The manager's groups. Without --use-service-account-credentials it may do everything, as in most clusters."""
-MANAGER = User("system:kube-controller-manager", groups=(*MANAGER_GROUPS, "system:authenticated"))
+MANAGER = User("system:kube-controller-manager", groups=(*MANAGER_GROUPS, AUTHENTICATED))
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_S = 1.0
 """How long running requests may continue after ``stop``."""

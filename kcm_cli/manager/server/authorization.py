@@ -6,13 +6,13 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/options/authorization.go, pkg/
 
 from collections.abc import Iterable
 
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.component.auth_config import AuthorizationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.manager.server.review import Decision, Reviewer, access_spec, review_access
 from kcm_cli.manager.server.user import User
 
-PRIVILEGED = "system:masters"
 _LIMIT = 8192
 _CACHEABLE_BYTES = 10000
 _ALLOWED = Decision(allowed=True)
@@ -44,7 +44,7 @@ class Authorizer:
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
         """The decision. Raises ReviewError if the API server does not answer."""
-        if PRIVILEGED in user.groups or path in self._open:
+        if MASTERS in user.groups or path in self._open:
             return _ALLOWED
         if self._reviewer is None:
             return _NO_OPINION

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-AUTHENTICATED = "system:authenticated"
-UNAUTHENTICATED = "system:unauthenticated"
+from kcm_cli.api.well_known import AUTHENTICATED, UNAUTHENTICATED
 
 
 class User(msgspec.Struct, frozen=True):

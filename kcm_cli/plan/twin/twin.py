@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 
-from kcm_cli.api.well_known import ROOT_CA
+from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, ROOT_CA
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.context import Common
@@ -58,7 +58,7 @@ START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
 _CA_PUBLISHER, _CA_KEY = "root-ca-certificate-publisher-controller", "ca.crt"
 _SETTINGS = Settings(ratchets=True)
-_GROUPS = ("system:masters", "system:authenticated")
+_GROUPS = (MASTERS, AUTHENTICATED)
 
 
 class Twin:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.api.well_known import UNAUTHENTICATED
 from kcm_cli.machinery.codec import Doc
 
 Tree = dict[str, Any]
@@ -59,7 +60,7 @@ class User(msgspec.Struct, frozen=True):
         return info
 
 
-ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 
 
 class RequestInfo(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.operators import Operator, OperatorError, Program
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
@@ -93,9 +94,7 @@ class Trial:
 
     # -- for the scenario
 
-    def operator(
-        self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
-    ) -> Operator:
+    def operator(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
         """Start an operator under test. Call it once for each operator; each needs another user.
 
         Raises OperatorError if it ends at once, OSError if the command cannot be run, ValueError if another operator
@@ -134,9 +133,7 @@ class Trial:
     def _watches(self, user: str) -> bool:
         return any(watch.asked.user.name == user for watch in self.sandbox.running.api.open_watches())
 
-    def __call__(
-        self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
-    ) -> Operator:
+    def __call__(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
         """See ``operator``."""
         return self.operator(program, user=user, groups=groups)
 

@@ -9,9 +9,10 @@ import binascii
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.denial import denied
-from kcm_cli.sandbox.apiserver.security.authorizer import MASTERS, Authorizer
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, Tree
 
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"

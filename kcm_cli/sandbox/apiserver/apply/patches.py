@@ -13,6 +13,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.whole_floats import settle_numbers
+from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox.apiserver.apply import strategic
 from kcm_cli.sandbox.apiserver.apply.echo import echo, touched
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
@@ -20,10 +21,6 @@ from kcm_cli.sandbox.apiserver.schema import Schemas, Target, gojson, strict, ya
 from kcm_cli.sandbox.apiserver.schema.bodies import IGNORE, STRICT, WARN
 from kcm_cli.sandbox.apiserver.schema.model import Field, Node
 from kcm_cli.sandbox.apiserver.types import ApiError
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 copy = json_patches.copy
 MAX_OPERATIONS = 10_000
@@ -68,9 +65,9 @@ class Patches:
         media = content_type.partition(";")[0].strip()
         if media == JSON_PATCH:
             return self._json(target, current, body, mode)
-        if media == MERGE_PATCH:
+        if media == MERGE:
             return self._merge(target, current, body, mode)
-        if media == STRATEGIC_PATCH and not self._schemas.is_custom(target):
+        if media == STRATEGIC_MERGE and not self._schemas.is_custom(target):
             return self._strategic(target, current, body, mode)
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
@@ -79,7 +76,7 @@ class Patches:
         value, _ = gojson.read(body)
         if content_type == JSON_PATCH:
             return cast("Doc", json_patches.json_patch(current, _operations(value)))
-        if content_type == MERGE_PATCH:
+        if content_type == MERGE:
             return json_patches.merge_patch(current, cast("Doc", value))
         node = self._schemas.node(target)
         assert node is not None

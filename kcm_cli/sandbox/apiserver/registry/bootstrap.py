@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from kcm_cli.api.well_known import AUTHENTICATED, MASTERS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.errors import from_response
@@ -11,7 +12,7 @@ from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.types import Tree, User
 
-SYSTEM = User("system:apiserver", groups=("system:masters", "system:authenticated"))
+SYSTEM = User("system:apiserver", groups=(MASTERS, AUTHENTICATED))
 
 
 class Server(Protocol):

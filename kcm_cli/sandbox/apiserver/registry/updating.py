@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.errors import invalid, invalid_kind
@@ -31,8 +32,7 @@ from kcm_cli.sandbox.apiserver.validation import errors as field_errors
 
 STATUS, SCALE = "status", "scale"
 
-_PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
-_STRATEGIC = "application/strategic-merge-patch+json"
+_PATCH_TYPES = (JSON_PATCH, MERGE)
 
 _EMPTY = re.compile(rb'\[\s*\]|Labels"\s*:\s*\{\s*\}')
 
@@ -286,7 +286,7 @@ class Updater:
 
     def check_patch_type(self, call: Call, media: str) -> None:
         """Raises ApiError 415."""
-        if media not in _PATCH_TYPES and (media != _STRATEGIC or call.resource.custom):
+        if media not in _PATCH_TYPES and (media != STRATEGIC_MERGE or call.resource.custom):
             if call.resource.custom:
                 raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise api_errors.unsupported_patch()

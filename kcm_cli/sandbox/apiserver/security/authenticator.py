@@ -13,6 +13,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import AUTHENTICATED, UNAUTHENTICATED
 from kcm_cli.component.client_certificates import for_clients, identity_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.tokens import TokenError, unverified_issuer
@@ -21,7 +22,6 @@ from kcm_cli.sandbox.apiserver.security.service_accounts import Authenticated, S
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 from kcm_cli.sandbox.streams import websocket
 
-AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 INVALID_TOKEN = "invalid bearer token"
 
 _SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"

@@ -8,14 +8,13 @@ from collections.abc import Collection
 
 import msgspec
 
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.security.bindings import Bindings
 from kcm_cli.sandbox.apiserver.security.rules import Rule
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
-
-MASTERS = "system:masters"
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.component.certificates import issue, name_of
 
 SERVER_NAMES = (
@@ -28,7 +29,7 @@ SERVER_NAMES = (
     "kubernetes.default.svc.cluster.local",
 )
 SERVER_ADDRESSES = ("127.0.0.1", "::1", "10.0.0.1")
-ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", ("system:masters",)
+ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", (MASTERS,)
 _EXPONENT, _BITS = 65537, 2048
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
 _BACKDATE = timedelta(minutes=5)

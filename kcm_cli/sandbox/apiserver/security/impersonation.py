@@ -14,11 +14,11 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.security.authenticator import AUTHENTICATED, UNAUTHENTICATED
-from kcm_cli.sandbox.apiserver.security.authorizer import MASTERS, Authorizer, refusal
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, refusal
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
     EXTRA_PREFIX,
     groups_of,

@@ -9,9 +9,9 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.well_known import AUTHENTICATED
 from kcm_cli.machinery import cel, names
 from kcm_cli.machinery.cel.overloads import Function, overloaded
-from kcm_cli.sandbox.apiserver.security.authenticator import AUTHENTICATED
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, Decision
 from kcm_cli.sandbox.apiserver.security.service_accounts import groups_of, user_name
 from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, User
