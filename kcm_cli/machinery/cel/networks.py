@@ -10,12 +10,11 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import msgspec
 
+from kcm_cli.machinery.addresses import Address, Network
 from kcm_cli.machinery.cel.overloads import Function, overloaded
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.quoting import quote
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Methods = Mapping[str, Function]
 
 

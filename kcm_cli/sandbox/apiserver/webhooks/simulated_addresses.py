@@ -4,14 +4,13 @@ import ipaddress
 from collections.abc import Iterator
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.addresses import Network
 from kcm_cli.sandbox import networks
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _RANGES = GVR("networking.k8s.io", "v1", "servicecidrs")
 _NODES = GVR("", "v1", "nodes")
-
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class SimulatedAddresses:
@@ -30,7 +29,7 @@ class SimulatedAddresses:
             return False
         return any(address in network for network in self._fixed) or any(address in each for each in self._given())
 
-    def _given(self) -> Iterator[_Network]:
+    def _given(self) -> Iterator[Network]:
         for gvr, field in ((_RANGES, "cidrs"), (_NODES, "podCIDRs")):
             for stored in self._store.scan(gvr):
                 doc: Tree = stored.doc
