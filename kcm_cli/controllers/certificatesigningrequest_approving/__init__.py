@@ -1,9 +1,0 @@
-"""certificatesigningrequest-approving-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="certificatesigningrequest-approving-controller",
-    alias="csrapproving",
-    client="certificate-controller",
-)

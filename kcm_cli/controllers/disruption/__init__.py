@@ -1,9 +1,0 @@
-"""disruption-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="disruption-controller",
-    alias="disruption",
-    source="controllermanager",
-)

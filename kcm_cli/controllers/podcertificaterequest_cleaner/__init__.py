@@ -1,9 +1,0 @@
-"""podcertificaterequest-cleaner-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="podcertificaterequest-cleaner-controller",
-    client="podcertificaterequestcleaner",
-    gates=("PodCertificateRequest",),
-)

@@ -1,8 +1,0 @@
-"""podgroup-protection-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="podgroup-protection-controller",
-    gates=("GenericWorkload",),
-)

@@ -1,8 +1,0 @@
-"""resourcepoolstatusrequest-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="resourcepoolstatusrequest-controller",
-    gates=("DRAResourcePoolStatus",),
-)

@@ -1,9 +1,0 @@
-"""selinux-warning-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="selinux-warning-controller",
-    gates=("SELinuxChangePolicy",),
-    default_enabled=False,
-)

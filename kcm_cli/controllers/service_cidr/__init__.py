@@ -1,9 +1,0 @@
-"""service-cidr-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="service-cidr-controller",
-    client="service-cidrs-controller",
-    gates=("MultiCIDRServiceAllocator",),
-)

@@ -1,9 +1,0 @@
-"""storage-version-migrator-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="storage-version-migrator-controller",
-    alias="svm",
-    gates=("StorageVersionMigrator", "InformerResourceVersion"),
-)

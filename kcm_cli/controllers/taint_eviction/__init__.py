@@ -1,9 +1,0 @@
-"""taint-eviction-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="taint-eviction-controller",
-    client="node-controller",
-    gates=("SeparateTaintEvictionController",),
-)

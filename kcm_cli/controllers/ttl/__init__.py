@@ -1,8 +1,0 @@
-"""ttl-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="ttl-controller",
-    alias="ttl",
-)

@@ -1,8 +1,0 @@
-"""volumeattributesclass-protection-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="volumeattributesclass-protection-controller",
-    gates=("VolumeAttributesClass",),
-)
