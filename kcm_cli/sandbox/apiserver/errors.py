@@ -72,7 +72,9 @@ def plain(message: str) -> ApiError:
 
 
 class Unconverted(Exception):
-    """A conversion webhook has to convert an object first. ``convert``: calls it; raises ApiError 500."""
+    """A conversion webhook has to convert an object first. ``convert``: calls it; a failure is raised later, where the
+    object is needed.
+    """
 
     def __init__(self, convert: Callable[[], Awaitable[object]]) -> None:
         super().__init__()

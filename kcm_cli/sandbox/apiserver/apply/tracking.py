@@ -37,7 +37,7 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.kinds import writable
 from kcm_cli.sandbox.apiserver.schema.model import Node
-from kcm_cli.sandbox.apiserver.types import ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 _STRIPPED = frozenset(
     (
@@ -81,7 +81,7 @@ class Versions(Protocol):
     def convert(self, resource: ResourceInfo, doc: Doc, version: str, *, stored: bool) -> tuple[Node, Doc] | None:
         """The type and the object in another apiVersion; None if it is not served. Changes nothing.
 
-        stored: whether an earlier version of the object is. Raises Unconverted.
+        stored: whether an earlier version of the object is. Raises Unconverted, and ApiError if a webhook fails.
         """
 
 
@@ -110,8 +110,8 @@ class Tracker:
             if stated is not None and old is not None:
                 changes.modified = union(changes.modified, self.comparer.emptied(place.node, before, new, stated))
             self.share(place, managers, changes, before, new)
-        except NoElement:
-            return  # as upstream: an object that cannot be tracked loses its owners
+        except (NoElement, ApiError):
+            return  # as upstream: an object that cannot be tracked or converted loses its owners
         mine = stripped(taken(changes))
         if mine:
             previous = managers.get(manager_id)

@@ -66,7 +66,7 @@ class Webhook:
         self._review = next((one for one in config.get("conversionReviewVersions") or () if one in _VERSIONS), "")
         self._calls = calls
         self._rng = rng
-        self._kept: OrderedDict[_Key, Doc] = OrderedDict()
+        self._kept: OrderedDict[_Key, Doc | ApiError] = OrderedDict()
 
     async def prepare(self, docs: Sequence[Tree], version: str, *, cached: bool) -> None:
         """Convert stored objects to another apiVersion for ``prepared``. All of them are available until the next await
@@ -75,32 +75,44 @@ class Webhook:
         wanted = {_key(doc, version): doc for doc in docs if doc.get("apiVersion") != version}
         made: dict[_Key, Doc] = {}  # other requests may remove these from the cache meanwhile
         for key, doc in wanted.items():
-            made[key] = (cached and self._kept.get(key)) or await self.convert(doc, version)
+            known = self._kept.get(key) if cached else None
+            made[key] = known if isinstance(known, dict) else await self.convert(doc, version)
             self._keep(key, made[key], _KEPT)
         for key, found in made.items():
             self._keep(key, found, max(_KEPT, len(made)))
 
-    def _keep(self, key: _Key, found: Doc, limit: int) -> None:
+    def _keep(self, key: _Key, found: Doc | ApiError, limit: int) -> None:
         self._kept[key] = found
         self._kept.move_to_end(key)
         while len(self._kept) > limit:
             self._kept.popitem(last=False)
 
     def known(self, doc: Tree, version: str) -> Doc:
-        """A copy of any object, converted to another apiVersion. Raises Unconverted before."""
+        """A copy of any object, converted to another apiVersion. Raises Unconverted before, and ApiError 500 once after
+        a conversion that failed.
+        """
         key = hashlib.sha256(codec.encode_sorted(doc)).hexdigest(), "", version
 
         async def convert() -> None:
-            self._keep(key, await self.convert(doc, version), _KEPT)
+            made: Doc | ApiError
+            try:
+                made = await self.convert(doc, version)
+            except ApiError as error:
+                made = error
+            self._keep(key, made, _KEPT)
 
-        if key not in self._kept:
+        found = self._kept.get(key)
+        if found is None:
             raise Unconverted(convert)
-        return cast("Doc", copy(self._kept[key]))
+        if isinstance(found, ApiError):
+            del self._kept[key]
+            raise found
+        return cast("Doc", copy(found))
 
     def prepared(self, doc: Tree, version: str) -> Doc | None:
         """A copy of the object that ``prepare`` converted, or None."""
         found = self._kept.get(_key(doc, version))
-        if found is None:
+        if not isinstance(found, dict):
             return None
         fresh = cast("Tree", copy(found))
         theirs = {field: fresh["metadata"][field] for field in _CHANGEABLE if field in fresh["metadata"]}

@@ -257,7 +257,7 @@ class CustomVersion:
 
     def versioned(self, doc: Tree, *, stored: bool) -> Tree:
         """An object for comparison in this version. ``stored``: it exists, so that the webhook is called, if there is
-        one. Raises Unconverted.
+        one. Raises Unconverted, ApiError 500.
         """
         if self._webhook is None or not stored:
             return self.nop_converted(doc)

@@ -119,7 +119,7 @@ class CustomResources:
         return self._kind(info).read(doc)
 
     def versioned(self, info: ResourceInfo, doc: Tree, *, stored: bool) -> Tree:
-        """An object, converted to the resource's version to compare it. Raises Unconverted."""
+        """An object, converted to the resource's version to compare it. Raises Unconverted, ApiError."""
         return self._kind(info).versioned(doc, stored=stored)
 
     async def prepare(self, info: ResourceInfo, docs: Sequence[Tree], *, cached: bool) -> None:

@@ -140,8 +140,8 @@ def merged(hook: Hook, value: str) -> Any:
     return hook.api.merge(path("v2", "a"), {"spec": {"b": value}})
 
 
-def applied(hook: Hook, config: Tree, more: str = "") -> Any:
-    target = path("v2", "a") + "?fieldManager=m" + more
+def applied(hook: Hook, config: Tree, more: str = "", version: str = "v2") -> Any:
+    target = path(version, "a") + "?fieldManager=m" + more
     return hook.api.run(hook.api.ask("PATCH", target, config, content_type="application/apply-patch+yaml"))
 
 
@@ -158,6 +158,18 @@ def test_fields_of_managers_are_compared_in_their_versions(hook: Hook) -> None:
         ("unknown", "x.test/v1", {}),
         ("unknown", "x.test/v2", {"f:b": {}}),
     ]
+
+
+def test_changes_remove_managers_whose_version_the_webhook_does_not_make(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    assert {one["apiVersion"] for one in merged(hook, "2").doc["metadata"]["managedFields"]} == {"x.test/v1", "x.test/v2"}
+    hook.bend = lambda review: {"response": None}
+    config = {"apiVersion": "x.test/v1", "kind": "Thing", "spec": {"a": "3"}}
+    refused = applied(hook, config, "&force=true", version="v1")
+    assert refused.status == 500 and refused.message.startswith("conversion webhook for x.test/v1, Kind=Thing failed: ")
+    changed = hook.api.merge(path("v1", "a"), {"spec": {"a": "3"}})
+    assert changed.status == 200 and changed.doc["spec"] == {"a": "3"}
+    assert "managedFields" not in changed.doc["metadata"]
 
 
 def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
