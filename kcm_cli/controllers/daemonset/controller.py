@@ -16,9 +16,9 @@ from kcm_cli.controllers.daemonset.history import History, RevisionHistory
 from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.controllers.daemonset.plan import plan, status
 from kcm_cli.controllers.daemonset.plan.history import surplus
+from kcm_cli.controllers.daemonset.plan.place import Snapshot
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
-from kcm_cli.controllers.daemonset.snapshot import Snapshot
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes

@@ -10,8 +10,7 @@ import msgspec
 
 from kcm_cli.api.apps import DaemonSet
 from kcm_cli.api.core import Node
-from kcm_cli.controllers.daemonset.plan.placement import Requirements, fit, requirements_of, same_to_daemons
-from kcm_cli.controllers.daemonset.snapshot import Fit
+from kcm_cli.controllers.daemonset.plan.placement import Fit, Requirements, fit, requirements_of, same_to_daemons
 
 
 class _Known(msgspec.Struct):

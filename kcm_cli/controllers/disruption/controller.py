@@ -8,8 +8,8 @@ from contextlib import suppress
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget, PodDisruptionBudgetStatus
 from kcm_cli.controllers.disruption import plan
+from kcm_cli.controllers.disruption.plan import Snapshot
 from kcm_cli.controllers.disruption.scales import SCALED, Scales, ScaleUnknown
-from kcm_cli.controllers.disruption.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key

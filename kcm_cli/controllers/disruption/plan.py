@@ -9,7 +9,6 @@ import msgspec
 
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
-from kcm_cli.controllers.disruption.snapshot import Snapshot
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.labels import LabelSelector, format_go
 from kcm_cli.machinery.times import format_time, parse_time
@@ -21,6 +20,19 @@ DELETION_TIMEOUT_S = 120.0
 STALE_CONDITION_S = 120.0
 ALLOWED = "DisruptionAllowed"
 DISRUPTION_TARGET = "DisruptionTarget"
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A budget and the pods that it selects.
+
+    scale: the sum of their controllers' scales; 0 if the budget does not depend on it. unmanaged: some pods have no
+    controller.
+    """
+
+    budget: PodDisruptionBudget
+    pods: tuple[Pod, ...]
+    scale: int = 0
+    unmanaged: bool = False
 
 
 class Evictions(msgspec.Struct, frozen=True):

@@ -13,8 +13,7 @@ from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.api.well_known import LEADER
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
-from kcm_cli.controllers.endpoints.plan import plan
-from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
+from kcm_cli.controllers.endpoints.plan import Member, Snapshot, plan
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key

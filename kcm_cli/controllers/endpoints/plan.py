@@ -15,10 +15,10 @@ from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, EndpointPort, Endpoints
 from kcm_cli.api.well_known import HEADLESS
-from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, EventRef, Notice, Path, Update, Value, ref_to
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
 from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, find_port, has_cluster_ip
 from kcm_cli.planning.endpoints.slices import without
@@ -30,6 +30,22 @@ MANAGER = "endpoint-controller"
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
 _TRUNCATED = "truncated"
+
+Member = tuple[EndpointAddress | None, tuple[EndpointPort | None, ...]]
+"""A pod's address (None: it has none of the Service's family), and its ports (one None: it needs none)."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A Service, the pods that it selects, its Endpoints, and the trigger time (RFC 3339).
+
+    memo: results for the pods from the last sync.
+    """
+
+    service: Service
+    pods: tuple[Pod, ...]
+    endpoints: Endpoints | None
+    trigger_time: str = ""
+    memo: Memo[Member] = msgspec.field(default_factory=Memo)
 
 
 def plan(snapshot: Snapshot) -> Create | Update | None:

@@ -16,8 +16,7 @@ from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
 from kcm_cli.controllers.endpointslice.plan import MANAGER, SlicePlan, plan, stages
-from kcm_cli.controllers.endpointslice.plan.desired import address_types
-from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
+from kcm_cli.controllers.endpointslice.plan.desired import Member, Snapshot, address_types
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices

@@ -13,8 +13,7 @@ from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
-from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, mirrorable, plan, removal
-from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
+from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, Snapshot, mirrorable, plan, removal
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key

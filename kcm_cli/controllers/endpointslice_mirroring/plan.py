@@ -20,7 +20,6 @@ from kcm_cli.api.discovery import (
 )
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, Endpoints, EndpointSubset
 from kcm_cli.api.well_known import LAST_APPLIED, LEADER
-from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.planning.actions import Notice, Stage, ref_to, stages
 from kcm_cli.planning.endpoints.addresses import parse
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
@@ -38,6 +37,14 @@ from kcm_cli.planning.endpoints.subsets import repack
 from kcm_cli.planning.endpoints.trigger_time import ANNOTATION as TRIGGER_TIME
 
 MANAGER = "endpointslicemirroring-controller.k8s.io"
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Endpoints that another client wrote, and the slices that mirror them."""
+
+    endpoints: Endpoints
+    slices: tuple[EndpointSlice, ...]
+    max_per_subset: int
 
 
 def mirrorable(endpoints: Endpoints) -> bool:

@@ -18,7 +18,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import INTERNAL, NONE
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, SyncFailed, needs_metrics, plan, status
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, History, Selected, Snapshot
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, History, Selected, Snapshot
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, Targets, TargetScale
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext

@@ -13,7 +13,7 @@ import msgspec
 from kcm_cli.api.autoscaling import MetricSpec, TargetReference
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import is_valid, source_of
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Reading, Sample, Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Reading, Sample, Uncomputable
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError

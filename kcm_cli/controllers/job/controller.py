@@ -33,8 +33,9 @@ from kcm_cli.controllers.job.plan import (
     with_uncounted,
 )
 from kcm_cli.controllers.job.plan.pods import has_finalizer
+from kcm_cli.controllers.job.plan.spec import Features
+from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.controllers.job.pod_groups import PodGroups
-from kcm_cli.controllers.job.snapshot import Features, Snapshot
 from kcm_cli.controllers.job.watches import Orphans, PodWatch
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim

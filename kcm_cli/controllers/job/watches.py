@@ -14,7 +14,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.plan import names, remove_finalizer, spec
 from kcm_cli.controllers.job.plan.pods import has_finalizer
-from kcm_cli.controllers.job.snapshot import Features
+from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.engine.controller import After, Keys
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.errors import FormatError

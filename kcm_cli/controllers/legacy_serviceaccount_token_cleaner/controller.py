@@ -14,7 +14,7 @@ from kcm_cli.api.well_known import ACCOUNT_TOKEN
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
-from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.pod_secrets import POD_SECRETS, secrets_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Watch

@@ -18,9 +18,9 @@ from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.decide import held
 from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, ordinals_at_hand
+from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
 from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
-from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext

@@ -14,7 +14,7 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevi
 from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.controllers.statefulset.plan import revisions as rules
 from kcm_cli.controllers.statefulset.plan.revisions import Existing, Missing
-from kcm_cli.controllers.statefulset.snapshot import Revision
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor

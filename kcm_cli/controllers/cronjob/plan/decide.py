@@ -16,7 +16,7 @@ from kcm_cli.controllers.cronjob.plan.schedule import (
     schedule_text,
     until_next_s,
 )
-from kcm_cli.controllers.cronjob.snapshot import Snapshot
+from kcm_cli.controllers.cronjob.plan.status import Snapshot
 from kcm_cli.machinery.cron import Schedule, parse
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote

@@ -3,16 +3,29 @@
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, first half
 """
 
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 import msgspec
 
-from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJobStatus, Job
+from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.api.core import ObjectReference
-from kcm_cli.controllers.cronjob.snapshot import Snapshot
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.jobs import finished_condition, is_complete, is_finished
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A CronJob and the Jobs that it controls.
+
+    known: uids of Jobs that are in status.active on the API server, but not in the cache. deleted: uids in
+    status.active of Jobs that the API server does not have. local: the machine's time zone, for schedules without one.
+    """
+
+    cron_job: CronJob
+    jobs: tuple[Job, ...] = ()
+    known: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    local: tzinfo = UTC
 
 
 def unlisted(snapshot: Snapshot) -> list[Job]:

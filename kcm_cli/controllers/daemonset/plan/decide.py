@@ -12,10 +12,9 @@ import msgspec
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import ROLLING_UPDATE
-from kcm_cli.controllers.daemonset.plan.place import Changes, place
+from kcm_cli.controllers.daemonset.plan.place import Changes, Snapshot, place
 from kcm_cli.controllers.daemonset.plan.pod import PodBodies
 from kcm_cli.controllers.daemonset.plan.rolling import roll
-from kcm_cli.controllers.daemonset.snapshot import Snapshot
 from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Stage, ref_to
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 

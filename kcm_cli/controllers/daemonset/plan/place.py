@@ -3,18 +3,32 @@
 upstream: pkg/controller/daemon/daemon_controller.go#podsShouldBeOnNode
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
-from kcm_cli.api.apps import DAEMON_SETS
+from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import allows_surge
-from kcm_cli.controllers.daemonset.snapshot import Fit, Snapshot
+from kcm_cli.controllers.daemonset.plan.placement import Fit
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pods import is_available, is_ready
 from kcm_cli.planning.revisions import POD_HASH_LABEL
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A DaemonSet, the fit of each node, and its pods by node.
+
+    hash: the hash of the current revision. backoff: nodes on which a failed pod may not be deleted yet, with the
+    seconds to wait. pods: without terminal pods that are being deleted.
+    """
+
+    daemon_set: DaemonSet
+    fits: Mapping[str, Fit]
+    pods: Mapping[str, tuple[Pod, ...]]
+    hash: str
+    backoff: Mapping[str, float]
 
 
 class Changes(msgspec.Struct):

@@ -10,12 +10,19 @@ import msgspec
 
 from kcm_cli.api.core import Affinity, Node, Pod, Toleration
 from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
-from kcm_cli.controllers.daemonset.snapshot import Fit
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import View
 from kcm_cli.planning.node_affinity import fits, node_named, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """Whether a node should have a daemon pod (``runs``), and whether it may keep an existing one (``keeps``)."""
+
+    runs: bool
+    keeps: bool
+
 
 NEVER = Fit(runs=False, keeps=False)
 ALWAYS = Fit(runs=True, keeps=True)

@@ -12,9 +12,8 @@ import msgspec
 
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import surge_and_unavailable
-from kcm_cli.controllers.daemonset.plan.place import Changes
+from kcm_cli.controllers.daemonset.plan.place import Changes, Snapshot
 from kcm_cli.controllers.daemonset.plan.pod import is_updated, template_generation
-from kcm_cli.controllers.daemonset.snapshot import Snapshot
 from kcm_cli.planning.pods import is_available
 
 

@@ -8,9 +8,8 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.apps import DaemonSetStatus
-from kcm_cli.controllers.daemonset.plan.place import oldest_first
+from kcm_cli.controllers.daemonset.plan.place import Snapshot, oldest_first
 from kcm_cli.controllers.daemonset.plan.pod import is_updated, template_generation
-from kcm_cli.controllers.daemonset.snapshot import Snapshot
 from kcm_cli.planning.pods import is_available, is_ready
 
 

@@ -9,11 +9,10 @@ from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.controllers.deployment.plan.revisions import revision_of, start, sync_revision
 from kcm_cli.controllers.deployment.plan.rollback import rollback, rollback_revision
-from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, creation, updates
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, Snapshot, Target, creation, updates
 from kcm_cli.controllers.deployment.plan.scaling import is_scaling, scale
 from kcm_cli.controllers.deployment.plan.status import found_new, is_complete, paused_or_resumed, renews
 from kcm_cli.controllers.deployment.plan.strategies import recreate, roll
-from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Delete, Emit, Mode, Notice, Plan, Stage, Update, ref_to, stages
 

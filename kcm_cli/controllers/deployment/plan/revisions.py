@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kcm_cli.api.apps import DEPLOYMENTS, Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, by_age, replicas_in, target_of
-from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, Snapshot, Target, by_age, replicas_in, target_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map

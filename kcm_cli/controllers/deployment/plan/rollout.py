@@ -7,11 +7,23 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kcm_cli.api.apps import REPLICA_SETS, DeploymentStatus, ReplicaSet
+from kcm_cli.api.apps import REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Notice, Path, Stage, Update, Value
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A Deployment, the ReplicaSets that it controls, and the number of their pods.
+
+    running: the number of pods that have not ended, including terminating ones, by uid of the ReplicaSet.
+    reports_terminating: whether status.terminatingReplicas is set.
+    """
+
+    deployment: Deployment
+    replica_sets: tuple[ReplicaSet, ...]
+    running: Mapping[str, int]
+    reports_terminating: bool = True
 
 
 class Target(msgspec.Struct, eq=False):

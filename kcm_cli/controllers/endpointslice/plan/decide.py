@@ -10,10 +10,9 @@ import msgspec
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.controllers.endpointslice.plan import topology
-from kcm_cli.controllers.endpointslice.plan.desired import Desired, desired, slice_labels
+from kcm_cli.controllers.endpointslice.plan.desired import Desired, Snapshot, desired, slice_labels
 from kcm_cli.controllers.endpointslice.plan.distribution import distribute, distribution, remove_hints
 from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
-from kcm_cli.controllers.endpointslice.snapshot import Snapshot
 from kcm_cli.planning.actions import Notice, Stage, ref_to
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
 from kcm_cli.planning.endpoints.slices import Changes, Draft, Efficiency, owned_by, writes_of

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kcm_cli.api.core import ObjectReference, Pod, Service
-from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions
+from kcm_cli.api.core import Node, ObjectReference, Pod, Service
+from kcm_cli.api.discovery import IPV4, IPV6, MANAGED_BY, SERVICE_NAME, Endpoint, EndpointConditions, EndpointSlice
 from kcm_cli.api.well_known import HEADLESS, ZONE
-from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.pods import published_hostname, should_be_in_endpoints
 from kcm_cli.planning.endpoints.ports import Ports, has_cluster_ip, slice_ports
 from kcm_cli.planning.endpoints.slices import Identity, identity, without
@@ -22,6 +22,34 @@ from kcm_cli.planning.pods import is_ready
 
 MANAGER = "endpointslice-controller.k8s.io"
 _RESERVED = (MANAGED_BY, SERVICE_NAME, HEADLESS)
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A pod as an endpoint of one address type, and the ports of its slice."""
+
+    ports: Ports
+    identity: Identity
+    endpoint: Endpoint
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A Service, the pods that it selects, their nodes as far as known, and its slices.
+
+    ratios: each zone's share of the CPUs; None if that is unknown or there are fewer than two zones. hinted: whether
+    the last sync set topology hints. prefer_same: whether the gate for PreferSameZone and PreferSameNode is on.
+    trigger_time: RFC 3339, or empty. memo: results for the pods from the last sync, for one address type.
+    """
+
+    service: Service
+    pods: tuple[Pod, ...]
+    nodes: Mapping[str, Node]
+    slices: tuple[EndpointSlice, ...]
+    max_per_slice: int
+    trigger_time: str = ""
+    ratios: Mapping[str, float] | None = None
+    hinted: bool = False
+    prefer_same: bool = True
+    memo: Memo[Member] = msgspec.field(default_factory=Memo)
 
 
 def slice_labels(service: Service) -> dict[str, str]:

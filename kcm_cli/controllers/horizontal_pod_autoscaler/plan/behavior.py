@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History, Mark
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History, Mark
 from kcm_cli.machinery.integers import int32
 from kcm_cli.machinery.times import shifted
 

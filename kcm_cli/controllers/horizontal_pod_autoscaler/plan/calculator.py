@@ -13,7 +13,7 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.core import Container, Pod
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Sample, Samples, Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Sample, Samples, Uncomputable
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import int32
 from kcm_cli.machinery.quantity import ZERO, parse

@@ -21,7 +21,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Bounds
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Scope, Timing, Tolerances
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed, Proposal, Target, propose
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, History, Snapshot
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, History, Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError, SyncError
 from kcm_cli.machinery.labels import parse

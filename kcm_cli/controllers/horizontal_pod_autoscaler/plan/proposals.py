@@ -10,7 +10,7 @@ import msgspec
 from kcm_cli.api.autoscaling import MetricSource, MetricSpec
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Result, Scope, requests
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Reading, Samples, Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Reading, Samples, Uncomputable
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import format_go, from_label_selector

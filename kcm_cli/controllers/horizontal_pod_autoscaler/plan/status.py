@@ -17,7 +17,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import (
     minimum,
     reference,
 )
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History
 
 
 def status(plan: AutoscalerPlan, error: str, now: datetime) -> AutoscalerPlan:

@@ -18,8 +18,7 @@ from kcm_cli.controllers.job.plan.conditions import ending
 from kcm_cli.controllers.job.plan.creation import creations
 from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, has_finalizer
 from kcm_cli.controllers.job.plan.ranking import surplus
-from kcm_cli.controllers.job.plan.state import JobState, state_of
-from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.plan.state import JobState, Snapshot, state_of
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Delete, Patch, ref_to
 from kcm_cli.planning.pod_control import delete_pod

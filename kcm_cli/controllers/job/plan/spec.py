@@ -1,8 +1,29 @@
 """The values of a Job's spec, with the API's defaults where a field is absent."""
 
+import msgspec
+
 from kcm_cli.api.batch import Job
 from kcm_cli.controllers.job.plan import names
-from kcm_cli.controllers.job.snapshot import Features
+
+
+class Features(msgspec.Struct, frozen=True, kw_only=True):
+    """The feature gates that apply to a Job.
+
+    forgets_start: suspending a Job clears status.startTime (MutableSchedulingDirectivesForSuspendedJobs). managed_by:
+    JobManagedBy. replacement: JobPodReplacementPolicy. The last two can be off in an emulated release only.
+    """
+
+    forgets_start: bool = True
+    managed_by: bool = True
+    replacement: bool = True
+
+    @property
+    def delays_end(self) -> bool:
+        """Whether the final condition waits until no pod is terminating."""
+        return self.managed_by or self.replacement
+
+
+ALL = Features()
 
 
 def is_indexed(job: Job) -> bool:

@@ -9,15 +9,30 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
-from kcm_cli.controllers.job.backoff import Backoff, finished_at
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.job.backoff import FRESH, Backoff, finished_at
 from kcm_cli.controllers.job.plan import names, policies, spec
 from kcm_cli.controllers.job.plan.indexes import NONE, Indexes, parse
 from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, job_pods_of
-from kcm_cli.controllers.job.snapshot import Snapshot
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.pods import is_ready, is_terminating
 
 NO_UNCOUNTED = Uncounted()
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A Job, the pods that it controls, and its backoff record.
+
+    satisfied: the cache shows all pods that earlier syncs created or deleted. pod_group: the PodGroup that new pods
+    join.
+    """
+
+    job: Job
+    pods: tuple[Pod, ...] = ()
+    satisfied: bool = True
+    backoff: Backoff = FRESH
+    features: spec.Features = spec.ALL
+    pod_group: str | None = None
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):

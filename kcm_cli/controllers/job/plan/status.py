@@ -20,8 +20,8 @@ from kcm_cli.controllers.job.plan import names, policies, spec
 from kcm_cli.controllers.job.plan.conditions import completed, condition, ensured
 from kcm_cli.controllers.job.plan.decide import JobPlan
 from kcm_cli.controllers.job.plan.pods import JobPod
+from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import NO_UNCOUNTED, JobState
-from kcm_cli.controllers.job.snapshot import Features
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Create, Delete, Notice, Outcome, ref_to
 from kcm_cli.planning.conditions import is_true

@@ -31,8 +31,8 @@ from kcm_cli.controllers.statefulset.plan.identity import (
     revision_of,
 )
 from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
+from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import Held, outdated
-from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pods import is_available, is_terminal
 

@@ -9,7 +9,7 @@ from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.identity import identity_labels, ordinal_of, pod_name, start_of
-from kcm_cli.controllers.statefulset.snapshot import Revision, Snapshot
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision, Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.planning.pod_template import pod_from_template

@@ -13,7 +13,7 @@ import msgspec
 from kcm_cli.api.apps import STATEFUL_SETS, ControllerRevision, StatefulSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.identity import revision_of
-from kcm_cli.controllers.statefulset.snapshot import Revision
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import controller_revision_hash

@@ -14,7 +14,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.decide import Plan
 from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
 from kcm_cli.controllers.statefulset.plan.pod import ROLLING_UPDATE
-from kcm_cli.controllers.statefulset.snapshot import Snapshot
+from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.planning.pods import is_available, is_ready
 
 _COMPARED = (

@@ -7,8 +7,7 @@ import pytest
 from kcm_cli.api.batch import CronJob, Job
 from kcm_cli.controllers.cronjob.plan import status as status_of
 from kcm_cli.controllers.cronjob.plan.jobs import superfluous
-from kcm_cli.controllers.cronjob.plan.status import missing, unlisted
-from kcm_cli.controllers.cronjob.snapshot import Snapshot
+from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, unlisted
 
 MakeCronJob = Callable[..., CronJob]
 MakeJob = Callable[..., Job]

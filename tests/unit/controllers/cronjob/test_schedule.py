@@ -7,8 +7,7 @@ import pytest
 from kcm_cli.api.batch import CronJob
 from kcm_cli.controllers.cronjob.plan import CronJobPlan, plan
 from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name
-from kcm_cli.controllers.cronjob.plan.status import started
-from kcm_cli.controllers.cronjob.snapshot import Snapshot
+from kcm_cli.controllers.cronjob.plan.status import Snapshot, started
 
 NOW = datetime(2026, 1, 1, 5, 10, tzinfo=UTC)
 FIVE = datetime(2026, 1, 1, 5, tzinfo=UTC)

@@ -6,8 +6,8 @@ from typing import Any
 
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import NODES, PODS, Node, Pod
-from kcm_cli.controllers.daemonset.plan.placement import ALWAYS
-from kcm_cli.controllers.daemonset.snapshot import Fit, Snapshot
+from kcm_cli.controllers.daemonset.plan.place import Snapshot
+from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, Fit
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 

@@ -21,8 +21,8 @@ from kcm_cli.api.core import Condition
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.controllers.deployment.plan import names, next_check_s, plan, spec, status
 from kcm_cli.controllers.deployment.plan.revisions import replica_set_name
+from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
-from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta

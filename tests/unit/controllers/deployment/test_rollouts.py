@@ -19,7 +19,7 @@ from kcm_cli.api.apps import (
 )
 from kcm_cli.controllers.deployment.plan import names, plan, spec
 from kcm_cli.controllers.deployment.plan.revisions import annotate
-from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Create, Delete, Update

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.core import PODS, Condition, Pod
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget
 from kcm_cli.controllers.disruption import plan
-from kcm_cli.controllers.disruption.snapshot import Snapshot
+from kcm_cli.controllers.disruption.plan import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
-from kcm_cli.controllers.endpoints.plan import plan
-from kcm_cli.controllers.endpoints.snapshot import Snapshot
+from kcm_cli.controllers.endpoints.plan import Snapshot, plan
 from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Update

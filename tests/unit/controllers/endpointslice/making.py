@@ -6,7 +6,7 @@ from typing import Any
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.controllers.endpointslice.plan import SlicePlan, plan, stages
-from kcm_cli.controllers.endpointslice.snapshot import Snapshot
+from kcm_cli.controllers.endpointslice.plan.desired import Snapshot
 from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Action, Create, Delete, Update

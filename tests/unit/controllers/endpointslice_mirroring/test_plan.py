@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
-from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan, mirrorable, plan
-from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
+from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan, Snapshot, mirrorable, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Action
 from kcm_cli.planning.endpoints.slices import writes_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Bounds
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import History, Mark
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History, Mark
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.core import PODS, Condition, Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Result, Scope, Timing, Tolerances, requests
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Sample, Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Sample, Uncomputable
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.times import format_time

@@ -8,7 +8,13 @@ import pytest
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, Scale, ScaleSpec, ScaleStatus
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, plan, status
-from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features, Reading, Selected, Snapshot, Uncomputable
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import (
+    Features,
+    Reading,
+    Selected,
+    Snapshot,
+    Uncomputable,
+)
 from kcm_cli.machinery import codec
 
 NOW = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)

@@ -16,7 +16,7 @@ from kcm_cli.api.batch import Job, JobStatus
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.indexes import parse
-from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.planning.actions import Done, Outcome
 from kcm_cli.planning.jobs import is_finished
 

@@ -9,7 +9,7 @@ import pytest
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import JobPlan, plan
-from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.plan.state import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
 MakeJob = Callable[..., Job]

@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.controllers.job.plan import spec
-from kcm_cli.controllers.job.snapshot import Features
+from kcm_cli.controllers.job.plan.spec import Features
 from tests.unit.controllers.job.conftest import MakeJob, MakePod
 from tests.unit.controllers.job.test_status import end, sync, types
 

@@ -12,7 +12,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan import JobPlan, SyncAction, plan
 from kcm_cli.controllers.job.plan.creation import name_prefix
-from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.plan.state import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
 JUST_NOW = "2026-01-02T03:00:28Z"

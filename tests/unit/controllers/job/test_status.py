@@ -9,7 +9,8 @@ import pytest
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
-from kcm_cli.controllers.job.snapshot import Features, Snapshot
+from kcm_cli.controllers.job.plan.spec import Features
+from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.planning.actions import Create, Delete, Done, Failed, Outcome
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ from kcm_cli.api.core import ConfigMap, ObjectReference, Secret, ServiceAccount
 from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
-from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.pod_secrets import POD_SECRETS, secrets_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Delete, Patch

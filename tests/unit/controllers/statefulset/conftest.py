@@ -8,7 +8,7 @@ import pytest
 
 from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
-from kcm_cli.controllers.statefulset.snapshot import Revision, Snapshot
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision, Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 

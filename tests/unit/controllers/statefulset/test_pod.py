@@ -1,7 +1,7 @@
 import pytest
 
 from kcm_cli.controllers.statefulset.plan import pod as rules
-from kcm_cli.controllers.statefulset.snapshot import Revision
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision
 from tests.unit.controllers.statefulset.conftest import DATA, TEMPLATE
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.controllers.statefulset.plan import revisions as rules
-from kcm_cli.controllers.statefulset.snapshot import Revision
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision
 from kcm_cli.machinery import codec
 from tests.unit.controllers.statefulset.conftest import OLD_TEMPLATE, TEMPLATE
 
