@@ -42,11 +42,25 @@ def unchanged(schema: Doc, new: object, old: object) -> bool:
         return same(new, old)
     names = cast("list[str]", schema.get("x-kubernetes-list-map-keys") or [])
     items = cast("Doc", schema.get("items") or {})
-    before = {identity(_of(names, item)): item for item in reversed(old) if isinstance(item, dict)}
+    before = by_key(names, old)
     return len(new) == len(old) and all(
-        isinstance(item, dict) and (key := identity(_of(names, item))) in before and unchanged(items, item, before[key])
-        for item in new
+        (known := before.get(item_key(names, item))) is not None and unchanged(items, item, known) for item in new
     )
+
+
+def item_key(names: Iterable[str], item: object) -> tuple[str, ...] | None:
+    """The key of an item of a list of type map; None for an item that lacks one of its keys, which corresponds to no
+    other. upstream: apiserver pkg/cel/common/maplist.go
+    """
+    values = [item.get(name) for name in names] if isinstance(item, dict) else []
+    return tuple(map(repr, values)) if values and all(isinstance(one, str | int | float) for one in values) else None
+
+
+def by_key(names: Sequence[str], items: list[object]) -> dict[tuple[str, ...] | None, object]:
+    """The items of a list of type map, by key; of items with the same key the first."""
+    found = {item_key(names, item): item for item in reversed(items)}
+    found.pop(None, None)
+    return found
 
 
 def _field(schema: Doc, name: str) -> Doc | None:

@@ -25,7 +25,7 @@ from kcm_cli.machinery.whole_floats import has_whole_float
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
-from kcm_cli.sandbox.apiserver.crd.lists import unchanged
+from kcm_cli.sandbox.apiserver.crd.lists import by_key, item_key, unchanged
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
@@ -140,20 +140,13 @@ class RuleSet:
                     where = f"{path}.{key}" if path else key
                     sub._check(new[key], before.get(key), where, past.get(key, ABSENT), outcome)
         elif isinstance(new, list) and self._items is not None:
-            before = self._by_key(old)
-            whole = new if known is not ABSENT and same(new, known) else None
+            keys = self._schema.list_keys
+            before = by_key(keys, old) if self._schema.list_type == "map" and isinstance(old, list) else {}
+            whole = self._schema.list_type != "map" and known is not ABSENT and same(new, known)
             for index, item in enumerate(new):
-                match = before.get(self._key(item))
-                seen = match if match is not None else (item if whole is not None else ABSENT)
+                match = before.get(item_key(keys, item))
+                seen = match if match is not None else (item if whole else ABSENT)
                 self._items._check(item, match, f"{path}[{index}]", seen, outcome)
-
-    def _by_key(self, old: object) -> dict[tuple[str, ...], object]:
-        if self._schema.list_type != "map" or not isinstance(old, list):
-            return {}
-        return {self._key(item): item for item in reversed(old) if isinstance(item, dict)}
-
-    def _key(self, item: object) -> tuple[str, ...]:
-        return tuple(repr(item.get(key)) for key in self._schema.list_keys) if isinstance(item, dict) else ()
 
     def _scope(self, new: object, old: object, *, floats: bool) -> dict[str, Value]:
         value = to_cel(self._schema, new) if self._converts or floats else new

@@ -16,7 +16,7 @@ from kcm_cli.machinery.same import same
 from kcm_cli.machinery.whole_floats import widen
 from kcm_cli.sandbox.apiserver.crd.findings import Findings, number
 from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
-from kcm_cli.sandbox.apiserver.crd.lists import identity, unchanged
+from kcm_cli.sandbox.apiserver.crd.lists import by_key, identity, item_key, unchanged
 
 ABSENT = object()
 """There is no old value to compare with."""
@@ -245,9 +245,11 @@ class Checker:
     def _check_list(self, value: list[object], path: str, found: Findings, old: object) -> None:
         raw = self._raw
         if self._items is not None:
-            before = self._by_key(old)
+            keys = raw.get("x-kubernetes-list-map-keys") or ()
+            is_map = raw.get("x-kubernetes-list-type") == "map"
+            before = by_key(keys, old) if is_map and isinstance(old, list) else {}
             for index, item in enumerate(value):
-                known = before.get(self._key(item), ABSENT) if before else ABSENT
+                known = before.get(item_key(keys, item), ABSENT) if before else ABSENT
                 self._items._sub(item, f"{path}[{index}]", found, known)
         size, least, most = len(value), raw.get("minItems"), raw.get("maxItems")
         if least is not None and size < least:
@@ -293,18 +295,6 @@ class Checker:
             for key in value:
                 if key not in self._properties:
                     found.composite(f"{path}.{key} in body is a forbidden property")
-
-    def _by_key(self, old: object) -> dict[tuple[object, ...], object]:
-        """The items of an old list of type map, by key; of items with the same key the first."""
-        if not isinstance(old, list) or self._raw.get("x-kubernetes-list-type") != "map":
-            return {}
-        return {self._key(item): item for item in reversed(old) if isinstance(item, dict)}
-
-    def _key(self, item: object) -> tuple[object, ...]:
-        keys = self._raw.get("x-kubernetes-list-map-keys") or ()
-        if not isinstance(item, dict):
-            return ()
-        return tuple(repr(item.get(key)) for key in keys)
 
 
 def _whole(value: float) -> bool:

@@ -238,6 +238,20 @@ def test_of_old_items_with_the_same_key_the_first_is_compared():
     assert texts({**schema, "maxItems": 1}, [first, first], [first, second]) == []
 
 
+@pytest.mark.parametrize("keys", [["k"], ["k", "j"]])
+@pytest.mark.parametrize("more", [{}, {"k": None}, {"k": []}])
+def test_items_that_lack_a_key_are_compared_with_none(keys, more):
+    item = {"type": "object", "properties": {"v": {"type": "integer", "minimum": 0}}}
+    rule = {"rule": "self.v >= 0", "message": "negative"}
+    items = {**item, "x-kubernetes-validations": [rule]}
+    schema = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": items}
+    value = [{"j": 1, "v": -1, **more}]
+    assert len(texts(schema, value, value)) == 1
+    assert len(texts({**schema, "maxItems": 0, "items": {"type": "object"}}, value, value)) == 1
+    rules = rules_of(structural(schema))
+    assert len(rules.check(value, value)) == 1 and rules.warnings(value, value) == []
+
+
 def test_limits_and_choices_beyond_64_bits_are_compared_as_floats():
     wide = 9223372036854776000  # how the server writes 2 ** 63
     schema = {"type": "number", "minimum": wide, "maximum": wide, "enum": [wide]}
