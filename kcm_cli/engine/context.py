@@ -120,6 +120,6 @@ class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
         """A work queue with its metrics."""
         return WorkQueue(name, self.clock, limiter=limiter, metrics=self.common.queue_metrics(name))
 
-    def executor(self, expectations: Expectations | None = None) -> Executor:
-        """An executor of plans with this controller's client and recorder."""
-        return Executor(self.client, self.recorder, expectations or self.expectations, self.clock)
+    def executor(self) -> Executor:
+        """An executor of plans with this controller's client, recorder and expectations."""
+        return Executor(self.client, self.recorder, self.expectations, self.clock)

@@ -21,9 +21,9 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.dependents import Dependents, selector_of
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen, stale_sync_skips
-from kcm_cli.engine.resync import Loop, Together
+from kcm_cli.engine.passes import Loop
 from kcm_cli.engine.worker import Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
@@ -105,15 +105,15 @@ class Watch:
 class Owns:
     """A kind whose objects are controlled by the objects that the queue reconciles. Their changes queue the owner.
 
-    selector: the selector of an owner. An orphan queues all owners whose selectors match it; a selector that raises
-    FormatError matches nothing. updated: (controller, owner, before, now) to further keys, for changes that take effect
-    later. expected: whether the controller's expectations count these objects. Where they do not, a new object queues
-    no owner.
+    selector: the selector of an owner, if it is not that of its spec. An orphan queues all owners whose selectors match
+    it; a selector that raises FormatError matches nothing. updated: (controller, owner, before, now) to further keys,
+    for changes that take effect later. expected: whether the controller's expectations count these objects. Where they
+    do not, a new object queues no owner.
     """
 
     resource: Resource[Any]
     _: KW_ONLY
-    selector: Callable[[Any], Selector]
+    selector: Callable[[Any], Selector] = selector_of
     updated: Callable[[Any, Any, Any, Any], Keys] | None = None
     expected: bool = True
 
@@ -261,29 +261,23 @@ class _Binding(msgspec.Struct, frozen=True):
     def _watch(self, watch: Watch) -> None:
         part, put = (watch.part or self.declared.part)(self.made), self._put(watch.after)
         changed = watch.changed or watch.keys
-        mappers = (watch.added or changed, watch.deleted or watch.keys, watch.unknown_deleted)
-        on_add, on_delete, on_unknown_delete = (_of_one(mapper, part, put) for mapper in mappers)
-        on_update = _of_both(watch.updated, part, put) or _of_new(changed, part, put)
+        updated = watch.updated or (None if changed is None else _of_new(changed))
+        mappers = (watch.added or changed, updated, watch.deleted or watch.keys, watch.unknown_deleted)
+        on_add, on_update, on_delete, on_unknown_delete = (_listener(mapper, part, put) for mapper in mappers)
         if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
             self.context.cache(watch.resource).listen(
                 on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
             )
 
     def _own(self, owner: Resource[Any], owned: Owns) -> None:
-        owners, part, put = self.context.cache(owner).store, self.declared.part(self.made), self._put()
-        updated = owned.updated
-
-        def changed(obj: Object, old: Object, new: Object) -> None:
-            if updated is not None:
-                put(updated(part, obj, old, new))
-
+        part, put, updated = self.declared.part(self.made), self._put(), owned.updated
         dependents: Dependents[Any, Any] = Dependents(
             owner.kind,
-            owners,
+            self.context.cache(owner).store,
             self.queue.add,
-            matching=lambda child: matching_owners(owners.list(child.namespace), child, owned.selector),
+            selector=owned.selector,
             expectations=self.context.expectations if owned.expected else None,
-            changed=changed if updated is not None else None,
+            changed=None if updated is None else lambda obj, old, new: put(updated(part, obj, old, new)),
         )
         dependents.listen(self.context.cache(owned.resource))
 
@@ -303,36 +297,20 @@ class _Binding(msgspec.Struct, frozen=True):
         return put
 
 
-def _of_one(mapper: Mapper | None, part: object, put: Callable[[Keys], None]) -> Callable[[Any], None] | None:
+def _of_new(mapper: Mapper) -> UpdateMapper:
+    """Maps the object that an update has led to."""
+    return lambda controller, old, new: mapper(controller, new)
+
+
+def _listener(
+    mapper: Callable[..., Keys] | None, part: object, put: Callable[[Keys], None]
+) -> Callable[..., None] | None:
+    """Queues the keys that the mapper returns for a change; None for no mapper."""
     if mapper is None:
         return None
 
-    def listener(obj: Any) -> None:
-        if keys := mapper(part, obj):
-            put(keys)
-
-    return listener
-
-
-def _of_new(mapper: Mapper | None, part: object, put: Callable[[Keys], None]) -> Callable[[Any, Any], None] | None:
-    if mapper is None:
-        return None
-
-    def listener(old: Any, new: Any) -> None:
-        if keys := mapper(part, new):
-            put(keys)
-
-    return listener
-
-
-def _of_both(
-    mapper: UpdateMapper | None, part: object, put: Callable[[Keys], None]
-) -> Callable[[Any, Any], None] | None:
-    if mapper is None:
-        return None
-
-    def listener(old: Any, new: Any) -> None:
-        if keys := mapper(part, old, new):
+    def listener(*objects: object) -> None:
+        if keys := mapper(part, *objects):
             put(keys)
 
     return listener
@@ -350,7 +328,7 @@ class _Running(msgspec.Struct, frozen=True):
         """Until cancelled."""
         beside = tuple(self.declared.beside(self.made)) if self.declared.beside is not None else ()
         if not beside:
-            await self._work()
+            await self._work()  # its StartError is not wrapped in a group
             return
         async with asyncio.TaskGroup() as group:
             for part in beside:
@@ -362,17 +340,19 @@ class _Running(msgspec.Struct, frozen=True):
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
         await until_synced(self.caches)
+        parts: list[Runnable] = []
         own: dict[tuple[object, ...], OwnWrites | None] = {}
-        workers: list[Runnable] = []
         for declared, queue in zip(self.declared.all_queues, self.context.queues, strict=True):
             same = (declared.writes, declared.stale_gate)  # queues with the same keys share the memory of own writes
             if same not in own:
                 own[same] = self._own_writes(declared)
-            workers.append(self._worker(declared, queue, own[same]))
-        passes = [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
-        await Together((*workers, *passes)).run()
+            parts.append(self._worker(declared, queue, own[same]))
+        parts += [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
+        async with asyncio.TaskGroup() as group:
+            for part in parts:
+                group.create_task(part.run())
 
-    def _worker(self, declared: Queue, queue: WorkQueue, own: OwnWrites | None) -> Runnable:
+    def _worker(self, declared: Queue, queue: WorkQueue, own: OwnWrites | None) -> Worker:
         count = declared.workers
         if not isinstance(count, int):
             count = self.context.config(count).concurrent_syncs
@@ -405,7 +385,7 @@ class _Running(msgspec.Struct, frozen=True):
             given_up=count_unseen(context.metrics, context.name),
         )
 
-    def _loop(self, declared: Periodic) -> Runnable | None:
+    def _loop(self, declared: Periodic) -> Loop | None:
         pause_s = partial(declared.pause_s, self.made)
         if pause_s() <= 0:
             return None

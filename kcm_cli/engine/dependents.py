@@ -8,10 +8,10 @@ pkg/controller/daemon/daemon_controller.go#addHistory
 """
 
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.informer import Informer
@@ -19,6 +19,11 @@ from kcm_cli.runtime.store import Store
 
 Owner = TypeVar("Owner", bound=Object)
 Child = TypeVar("Child", bound=Object)
+
+
+def selector_of(owner: Any) -> Selector:
+    """The compiled selector of an owner's spec. Raises FormatError."""
+    return from_label_selector(owner.spec.selector)
 
 
 def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callable[[Owner], Selector]) -> list[Owner]:
@@ -52,9 +57,8 @@ def _resolve(kind: str, owners: Store[Owner], child: Object, ref: OwnerReference
 class Dependents(Generic[Owner, Child]):
     """Listens to the children of one kind of owner and queues the owners' keys.
 
-    ``matching(child)`` lists the owners that may adopt an orphan. ``changed(owner, old, new)`` is called for each
-    update of an owned child, to requeue the owner later (minReadySeconds). Without ``expectations`` a new child that
-    has an owner queues nothing.
+    ``selector``: the selector of an owner. ``changed(owner, old, new)`` is called for each update of an owned child, to
+    requeue the owner later (minReadySeconds). Without ``expectations`` a new child that has an owner queues nothing.
     """
 
     def __init__(
@@ -63,14 +67,14 @@ class Dependents(Generic[Owner, Child]):
         owners: Store[Owner],
         enqueue: Callable[[str], None],
         *,
-        matching: Callable[[Child], Iterable[Owner]],
+        selector: Callable[[Owner], Selector],
         expectations: Expectations | None = None,
         changed: Callable[[Owner, Child, Child], None] | None = None,
     ) -> None:
         self._kind = kind
         self._owners = owners
         self._enqueue = enqueue
-        self._matching = matching
+        self._selector = selector
         self._expectations = expectations
         self._changed = changed
 
@@ -122,5 +126,5 @@ class Dependents(Generic[Owner, Child]):
             self._enqueue(owner.key)
 
     def _orphan(self, child: Child) -> None:
-        for owner in self._matching(child):
+        for owner in matching_owners(self._owners.list(child.namespace), child, self._selector):
             self._enqueue(owner.key)

@@ -6,13 +6,12 @@ terminating namespace, which cannot succeed: their expectations stay.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Protocol, assert_never
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar, assert_never
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import (
     Action,
@@ -33,6 +32,8 @@ from kcm_cli.planning.actions import (
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
+
+T = TypeVar("T")
 
 
 class Recorder(Protocol):
@@ -155,3 +156,16 @@ def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()
     done = tuple(result for result in results if isinstance(result, Done))
     failed = tuple(result for result in results if isinstance(result, Failed))
     return Outcome(done, failed, skipped)
+
+
+def batches(items: Sequence[T], most: int | None = None) -> Iterator[Sequence[T]]:
+    """Slow start: 1, 2, 4, … items in their order, never more than ``most`` at a time, so that a server that refuses
+    one creation does not get a thousand.
+
+    upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
+    """
+    position, size = 0, 1
+    while position < len(items):
+        yield items[position : position + size]
+        position += size
+        size = 2 * size if most is None else min(2 * size, most)

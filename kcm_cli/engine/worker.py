@@ -5,7 +5,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
@@ -37,7 +37,7 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """Syncs the keys of one queue, up to ``count`` at a time, once the caches have synced.
+    """Syncs the keys of one queue, up to ``count`` at a time.
 
     A loop is added, up to ``count``, when a key is taken and no other loop waits for the next one.
 
@@ -50,13 +50,11 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     sync: Sync
     clock: Clock
     count: int = 1
-    waits_for: Sequence[AnyInformer] = ()
     retries: int | None = None
     own: OwnWrites | None = None
 
     async def run(self) -> None:
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
-        await until_synced(self.waits_for)
         tasks = Tasks(self._crashed)
         loops: list[asyncio.Task[None]] = []
 

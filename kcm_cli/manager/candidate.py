@@ -56,12 +56,10 @@ class Candidate:
 
         self._informer.listen(on_update=updated)
         queue.add(self._identity)
-        worker = Worker(
-            controller=QUEUE, queue=queue, sync=self._ensure, clock=self._clock, waits_for=(self._informer,)
-        )
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informer.run())
-            group.create_task(worker.run())
+            await self._informer.synced.wait()
+            await Worker(controller=QUEUE, queue=queue, sync=self._ensure, clock=self._clock).run()
 
     async def _ensure(self, key: str) -> float:
         """Create or renew the LeaseCandidate. Returns the seconds until the next renewal."""

@@ -5,8 +5,8 @@ upstream: pkg/controller/certificates/cleaner
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
 from kcm_cli.controllers.certificatesigningrequest_cleaner import plan
-from kcm_cli.engine.cleaning import Cleaner
 from kcm_cli.engine.controller import Controller, Periodic
+from kcm_cli.engine.passes import Cleaner
 
 PERIOD_S = 3600.0
 

@@ -71,7 +71,7 @@ class DaemonSetController:
         if daemon_set is None:
             self._forget(key)
             return None
-        selector = _selector(daemon_set)
+        selector = from_label_selector(daemon_set.spec.selector)
         if selector.empty:
             self._refuse_everything(daemon_set)
             return None
@@ -231,10 +231,6 @@ class DaemonSetController:
         return f"{pod.namespace}/{ref.name}" if ref is not None and ref.kind == DAEMON_SETS.kind else ""
 
 
-def _selector(daemon_set: DaemonSet) -> Selector:
-    return from_label_selector(daemon_set.spec.selector)
-
-
 def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
     """The pods by node, without terminal pods that are being deleted."""
     return pods_by_node(pod for pod in pods if not (pod.deleting and pod_rules.is_terminal(pod)))
@@ -251,8 +247,8 @@ CONTROLLER = Controller(
             "daemonset",
             Watch(DAEMON_SETS, own_key, deleted=DaemonSetController.deleted),
             owns=(
-                Owns(PODS, selector=_selector, updated=when_available(SKEW_S)),
-                Owns(CONTROLLER_REVISIONS, selector=_selector, expected=False),
+                Owns(PODS, updated=when_available(SKEW_S)),
+                Owns(CONTROLLER_REVISIONS, expected=False),
             ),
             sync=DaemonSetController.sync,
             workers=DaemonSetConfig,

@@ -45,7 +45,7 @@ class DeploymentController:
         deployment = self._deployments.store.get(key)
         if deployment is None:
             return None
-        selector = _selector(deployment)
+        selector = from_label_selector(deployment.spec.selector)
         if selector.empty:
             await self._refuse_everything(deployment)
             return None
@@ -134,16 +134,12 @@ class DeploymentController:
         return living_owner(DEPLOYMENTS.kind, self._deployments.store, replica_set)
 
 
-def _selector(deployment: Deployment) -> Selector:
-    return from_label_selector(deployment.spec.selector)
-
-
 CONTROLLER = Controller(
     DeploymentController,
     Queue(
         "deployment",
         DEPLOYMENTS,
-        owns=(Owns(REPLICA_SETS, selector=_selector),),
+        owns=(Owns(REPLICA_SETS),),
         watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
         sync=DeploymentController.sync,
         writes=(DEPLOYMENTS, REPLICA_SETS),

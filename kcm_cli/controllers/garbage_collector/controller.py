@@ -37,14 +37,13 @@ from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnothe
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue
-from kcm_cli.engine.resync import Loop
+from kcm_cli.engine.passes import Loop, in_turns
 from kcm_cli.engine.worker import Pending
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.mapper import Mapper, NoMatch
-from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

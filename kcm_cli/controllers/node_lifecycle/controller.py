@@ -36,7 +36,7 @@ from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key
-from kcm_cli.engine.resync import for_each
+from kcm_cli.engine.passes import for_each
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pods import is_placed

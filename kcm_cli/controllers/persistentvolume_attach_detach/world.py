@@ -24,7 +24,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeS
 from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, DesiredState
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
-from kcm_cli.engine.resync import for_each
+from kcm_cli.engine.passes import for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.volumes.attachable import (

@@ -6,8 +6,8 @@ upstream: pkg/controller/certificates/cleaner/pcrcleaner.go
 from datetime import datetime, timedelta
 
 from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS, PodCertificateRequest
-from kcm_cli.engine.cleaning import Cleaner
 from kcm_cli.engine.controller import Controller, Periodic
+from kcm_cli.engine.passes import Cleaner
 from kcm_cli.machinery.times import parse_time
 
 KEPT = timedelta(minutes=15)

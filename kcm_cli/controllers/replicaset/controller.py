@@ -10,14 +10,9 @@ from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
-from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.engine.dependents import selector_of
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
-
-
-def selector_of(replica_set: ReplicaSet) -> Selector:
-    """The compiled selector. Raises FormatError for an invalid one."""
-    return from_label_selector(replica_set.spec.selector)
 
 
 class ReplicaSetController(ReplicaController[ReplicaSet]):
@@ -42,7 +37,7 @@ CONTROLLER = Controller(
     Queue(
         "replicaset",
         Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
-        owns=(Owns(PODS, selector=selector_of, updated=when_available()),),
+        owns=(Owns(PODS, updated=when_available()),),
         sync=ReplicaController.sync,
         workers=ReplicaSetConfig,
         writes=(REPLICA_SETS, PODS),

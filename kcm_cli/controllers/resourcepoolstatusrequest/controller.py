@@ -16,9 +16,9 @@ from kcm_cli.api.devices import (
 from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.controllers.resourcepoolstatusrequest import plan
 from kcm_cli.engine import writes
-from kcm_cli.engine.cleaning import Cleaner
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
+from kcm_cli.engine.passes import Cleaner
 
 _NAME = "resourcepoolstatusrequest_controller_request"
 _LABELS = ("driver_name",)

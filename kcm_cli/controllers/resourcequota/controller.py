@@ -17,7 +17,7 @@ from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
-from kcm_cli.engine.resync import OBJECTS
+from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
@@ -26,7 +26,6 @@ from kcm_cli.planning.quota.scopes import requirements
 from kcm_cli.rest.errors import Conflict
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import NAMESPACE
-from kcm_cli.runtime.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
@@ -27,7 +28,6 @@ from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer, Listener
 from kcm_cli.runtime.store import NAMESPACE
-from kcm_cli.runtime.turns import in_turns
 
 _MEASURED: dict[GroupResource, Resource[Any]] = {
     plan.POD_KIND: PODS,

@@ -90,7 +90,7 @@ class StatefulSetController:
             self.metrics.forget(*split_key(key))
             return None
         try:
-            selector = _selector(set_)
+            selector = from_label_selector(set_.spec.selector)
         except FormatError:
             return None  # a selector that cannot be used does not get better by trying again
         revisions = await self._history.of(set_, selector)
@@ -175,16 +175,12 @@ class StatefulSetController:
             self.metrics.down(set_, policy, unavailable(snapshot, held(planned.slots), now))
 
 
-def _selector(set_: StatefulSet) -> Selector:
-    return from_label_selector(set_.spec.selector)
-
-
 CONTROLLER = Controller(
     StatefulSetController,
     Queue(
         "statefulset",
         STATEFUL_SETS,
-        owns=(Owns(PODS, selector=_selector, updated=when_available()),),
+        owns=(Owns(PODS, updated=when_available()),),
         sync=StatefulSetController.sync,
         workers=StatefulSetConfig,
         writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),

@@ -26,8 +26,7 @@ from kcm_cli.controllers.statefulset.plan.identity import ordinal_of, pod_name
 from kcm_cli.controllers.statefulset.plan.pod import repaired
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.execute import Recorder
-from kcm_cli.engine.slow_start import batches
+from kcm_cli.engine.execute import Recorder, batches
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_str

@@ -11,6 +11,7 @@ from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
+from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import EventRef, Notice
@@ -18,7 +19,6 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.store import NODE, by_node
-from kcm_cli.runtime.turns import in_turns
 
 WORKERS = 8
 PODS_AT_ONCE = 100

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.engine.slow_start import batches
+from kcm_cli.engine.execute import batches
 
 
 @pytest.mark.parametrize(

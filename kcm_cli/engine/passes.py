@@ -5,32 +5,26 @@ A pass that fails does not end the loop: the error is logged, and the next pass 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import Generic, TypeVar
 
 import msgspec
 
+from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
-from kcm_cli.engine.context import Runnable
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.meta import Object
+from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 
 T = TypeVar("T", bound=Object)
+Item = TypeVar("Item")
 
 log = logging.getLogger(__name__)
 
 OBJECTS = 50
-
-
-class Together(msgspec.Struct, frozen=True):
-    """Runs several parts until one of them fails or all are cancelled."""
-
-    parts: tuple[Runnable, ...]
-
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for part in self.parts:
-                group.create_task(part.run())
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,3 +76,38 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
             group.create_task(work())
+
+
+async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
+    """The items one by one. Yields to the loop after each ``most`` of them."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % most == 0:
+            await asyncio.sleep(0)
+
+
+class Cleaner(Generic[T]):
+    """Deletes expired objects of a kind. ``is_over``: whether an object has expired at a given time.
+
+    An object that cannot be judged or deleted is left to the next pass. Deletions carry the uid as a precondition, so
+    that an object recreated under the same name is kept.
+    """
+
+    def __init__(
+        self, context: ControllerContext, resource: Resource[T], is_over: Callable[[T, datetime], bool]
+    ) -> None:
+        self._name, self._client, self._clock = context.name, context.client, context.clock
+        self._resource = resource
+        self._is_over = is_over
+        self._objects = context.cache(resource)
+
+    async def clean(self) -> None:
+        """One pass."""
+        now = self._clock.now()
+
+        async def judge(found: T) -> None:
+            if self._is_over(found, now):
+                with suppress(NotFound, Conflict):  # deleted by another client, or another one of this name
+                    await self._client.delete(self._resource, found.namespace, found.name, uid=found.uid)
+
+        await for_each(self._name, self._objects.store.list(), judge)

@@ -3,7 +3,7 @@
 import asyncio
 
 from kcm_cli.component import virtual
-from kcm_cli.runtime.turns import in_turns
+from kcm_cli.engine.passes import in_turns
 
 
 def test_others_run_after_each_few_items() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.cleaning import Cleaner
+from kcm_cli.engine.passes import Cleaner
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import ConnectionLost

@@ -9,7 +9,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import fields_of
-from kcm_cli.engine.resync import OBJECTS, Loop, for_each
+from kcm_cli.engine.passes import OBJECTS, Loop, for_each
 from kcm_cli.machinery.meta import ObjectMeta
 from tests.unit.sandbox.nodes.world import EPOCH
 
