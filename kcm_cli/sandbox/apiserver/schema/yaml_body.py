@@ -129,6 +129,8 @@ class _Builder(msgspec.Struct):
         if self._awaits_key():
             self._set_key(value, _line(event))
             self._open[-1].merges = bool(event.implicit[0]) and event.value == _MERGE
+            if event.anchor is not None:
+                self._keep(event.anchor, _Part(json_value(value)))
             return
         part = _Part(json_value(value))
         self._keep(event.anchor, part)
