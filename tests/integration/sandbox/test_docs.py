@@ -1,4 +1,4 @@
-"""The unchanged examples of docs/testing-operators.md, run by a separate pytest in a separate folder."""
+"""The unchanged examples of the pages about tests, run by a separate pytest in a separate folder."""
 
 import re
 import subprocess
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-PAGE = ROOT / "docs" / "testing-operators.md"
+TEXT = "".join((ROOT / "docs" / page).read_text() for page in ("testing-operators.md", "perturbation.md"))
 FILE = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILES = dict(FILE.findall(PAGE.read_text()))
+FILES = dict(FILE.findall(TEXT))
 
 
-def test_the_page_has_its_examples() -> None:
-    assert {"test_rollout.py", "greeting_operator.py", "crds/greetings.yaml", "conftest.py"} <= FILES.keys()
-    assert PAGE.read_text().count("\n# test_") == sum(name.startswith("test_") for name in FILES)
+def test_the_pages_have_their_examples() -> None:
+    assert {"test_rollout.py", "crds/greetings.yaml", "conftest.py", "test_copies.py"} <= FILES.keys()
+    assert TEXT.count("\n# test_") == sum(name.startswith("test_") for name in FILES)
 
 
 def test_the_examples_pass(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_the_examples_pass(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
     tests = sum(text.count("\ndef test_") + text.count("\nasync def test_") for text in FILES.values())
     assert done.returncode == 0, done.stdout
     assert f"{tests} passed" in done.stdout
