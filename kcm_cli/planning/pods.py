@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cmp_to_key
 
-from kcm_cli.api.core import Condition, Pod
+from kcm_cli.api.core import Condition, ContainerStatus, Pod
 from kcm_cli.api.well_known import DELETION_COST
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import controller_of
@@ -55,8 +55,13 @@ def is_stopped(pod: Pod) -> bool:
     if is_terminal(pod):
         return True
     status = pod.status
-    states = (each.state for each in (*status.init_container_statuses, *status.container_statuses))
-    return pod.deleting and all(state is not None and (state.terminated or state.waiting) for state in states)
+    everything = (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses)
+    return pod.deleting and all(_stands_still(one) for one in everything)
+
+
+def _stands_still(container: ContainerStatus) -> bool:
+    state = container.state
+    return state is not None and (state.terminated is not None or state.waiting is not None)
 
 
 def ready_condition(pod: Pod) -> Condition | None:

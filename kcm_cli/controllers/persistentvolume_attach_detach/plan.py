@@ -8,10 +8,9 @@ from enum import Enum
 
 import msgspec
 
-from kcm_cli.api.core import PODS, ContainerStatus, Node, Pod
+from kcm_cli.api.core import PODS, Node, Pod
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.nodes import is_out_of_service, is_ready
-from kcm_cli.planning.pods import is_terminal
 
 MANAGED = "volumes.kubernetes.io/controller-managed-attach-detach"
 MAX_UNMOUNT_S = 360.0
@@ -115,23 +114,6 @@ def plan_attach(volume: NeededVolume) -> tuple[Attach, float | None]:
     if volume.in_use_elsewhere:
         return Attach.MULTI_ATTACH_ERROR, None
     return (Attach.NO, volume.backoff_s) if volume.backoff_s > 0 else (Attach.START, None)
-
-
-# -- pods
-
-
-def is_done(pod: Pod) -> bool:
-    """Whether a pod does not need its volumes any more: it has ended, or is being deleted and no container runs."""
-    status = pod.status
-    if is_terminal(pod):
-        return True
-    everything = (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses)
-    return pod.deleting and all(_stands_still(one) for one in everything)
-
-
-def _stands_still(container: ContainerStatus) -> bool:
-    state = container.state
-    return state is not None and (state.terminated is not None or state.waiting is not None)
 
 
 # -- Events

@@ -27,6 +27,7 @@ from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.passes import for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
+from kcm_cli.planning.pods import is_stopped
 from kcm_cli.planning.volumes.attachable import (
     CSI,
     PLUGINS,
@@ -170,7 +171,7 @@ class World:
             return []
         volumes = list(self._attachable(pod))
         self._metrics.pod(pod.uid, pod.spec.node_name, [volume.full_plugin for volume in volumes])
-        if plan.is_done(pod):
+        if is_stopped(pod):
             return list(self.desired.remove_pod(pod.uid))
         if self.desired.manages(pod.spec.node_name):
             return [volume.unique_name for volume in volumes if self.desired.add(pod, volume)]

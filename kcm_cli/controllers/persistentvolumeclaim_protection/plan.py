@@ -5,7 +5,7 @@ upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go
 
 from datetime import datetime
 
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, ContainerStatus, PersistentVolumeClaim, Pod
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim, Pod
 from kcm_cli.api.well_known import PVC_PROTECTION
 from kcm_cli.machinery.codec import Doc, decode_doc
 from kcm_cli.machinery.documents import nested_list, nested_str
@@ -14,7 +14,7 @@ from kcm_cli.planning import protection
 from kcm_cli.planning.actions import Update
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pod_claims import claim_name, made_for
-from kcm_cli.planning.pods import is_terminal
+from kcm_cli.planning.pods import is_stopped, is_terminal
 
 UNUSED = "Unused"
 """The condition that says since when no pod refers to a claim (gate PersistentVolumeClaimUnusedSinceTime)."""
@@ -39,10 +39,8 @@ def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 
 def refers(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether a pod that has not ended names a claim of its namespace, scheduled or not."""
-    if is_terminal(pod) or (pod.deleting and all(map(_has_ended, pod.status.container_statuses))):
-        return False
-    return any(
+    """Whether a pod that has not stopped names a claim of its namespace, scheduled or not."""
+    return not is_stopped(pod) and any(
         claim_name(pod, volume) == claim.name and (volume.ephemeral is None or made_for(claim, pod))
         for volume in pod.spec.volumes
     )
@@ -77,7 +75,3 @@ def _mounts_own(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """Whether the claim was created for this pod, and its kubelet has not shut it down yet."""
     shut_down = pod.deleting and pod.metadata.deletion_grace_period_seconds == 0
     return made_for(claim, pod) and not shut_down
-
-
-def _has_ended(container: ContainerStatus) -> bool:
-    return container.state is not None and container.state.terminated is not None

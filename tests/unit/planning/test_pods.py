@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.api.core import Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus
+from kcm_cli.api.core import PODS, Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus
 from kcm_cli.api.well_known import DELETION_COST
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import pods as rules
@@ -147,6 +148,28 @@ def test_active_and_terminating(phase, deleting, active, terminating):
     candidate = pod(phase=phase, deleting=deleting)
     assert rules.is_active(candidate) is active
     assert rules.is_terminating(candidate) is terminating
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleting", "status", "expected"),
+    [
+        pytest.param("Running", False, {}, False, id="runs"),
+        pytest.param("Succeeded", False, {}, True, id="succeeded"),
+        pytest.param("Failed", False, {}, True, id="failed"),
+        pytest.param("Pending", True, {}, True, id="going, never started"),
+        pytest.param("Running", True, {"containerStatuses": ["running"]}, False, id="going, runs"),
+        pytest.param("Running", True, {"containerStatuses": ["terminated", "waiting"]}, True, id="going, stands still"),
+        pytest.param("Running", True, {"containerStatuses": [""]}, False, id="going, unknown"),
+        pytest.param("Running", False, {"containerStatuses": ["terminated"]}, False, id="stands still"),
+        pytest.param("Running", True, {"initContainerStatuses": ["running"]}, False, id="init container runs"),
+        pytest.param("Running", True, {"ephemeralContainerStatuses": ["running"]}, False, id="debugged"),
+    ],
+)
+def test_stopped(phase, deleting, status, expected):
+    states = {kind: [{"name": "c", "state": {one: {}} if one else {}} for one in ones] for kind, ones in status.items()}
+    metadata = {"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z" if deleting else None}
+    found = PODS.decode(codec.encode({"metadata": metadata, "status": {"phase": phase, **states}}))
+    assert rules.is_stopped(found) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""When volumes are attached and detached, when pods no longer need theirs, and messages."""
+"""When volumes are attached and detached, and messages."""
 
 import pytest
 
@@ -13,8 +13,6 @@ from kcm_cli.controllers.persistentvolume_attach_detach.plan import (
 )
 from kcm_cli.machinery import codec
 
-GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-
 
 def node(ready="True", *taints):
     conditions = [{"type": "Ready", "status": ready}] if ready else []
@@ -22,9 +20,8 @@ def node(ready="True", *taints):
     return NODES.decode(codec.encode({**doc, "status": {"conditions": conditions}}))
 
 
-def pod(phase="Running", name="p", namespace="d", states=(), kind="containerStatuses", **metadata):
-    status = {"phase": phase, kind: [{"name": "c", "state": state} for state in states]}
-    return PODS.decode(codec.encode({"metadata": {"name": name, "namespace": namespace, **metadata}, "status": status}))
+def pod(name="p", namespace="d"):
+    return PODS.decode(codec.encode({"metadata": {"name": name, "namespace": namespace}}))
 
 
 READY, LOST = node(), node("Unknown")
@@ -108,25 +105,6 @@ def needed(**changes):
 )
 def test_volumes_that_are_attached(volume, expected):
     assert plan.plan_attach(volume) == expected
-
-
-@pytest.mark.parametrize(
-    ("user", "expected"),
-    [
-        pytest.param(pod(), False, id="running"),
-        pytest.param(pod("Succeeded"), True, id="succeeded"),
-        pytest.param(pod("Failed"), True, id="failed"),
-        pytest.param(pod("Pending", **GOING), True, id="going, never started"),
-        pytest.param(pod(states=[{"running": {}}], **GOING), False, id="going, runs"),
-        pytest.param(pod(states=[{"terminated": {}}, {"waiting": {}}], **GOING), True, id="going, stands still"),
-        pytest.param(pod(states=[{}], **GOING), False, id="going, unknown"),
-        pytest.param(pod(states=[{"terminated": {}}]), False, id="stands still"),
-        pytest.param(pod(states=[{"running": {}}], kind="initContainerStatuses", **GOING), False, id="init runs"),
-        pytest.param(pod(states=[{"running": {}}], kind="ephemeralContainerStatuses", **GOING), False, id="debugged"),
-    ],
-)
-def test_pods_that_need_no_volumes_any_more(user, expected):
-    assert plan.is_done(user) is expected
 
 
 @pytest.mark.parametrize(

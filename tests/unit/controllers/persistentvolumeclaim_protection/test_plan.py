@@ -60,6 +60,8 @@ def test_pods_that_use_a_claim(user, wanted, expected):
 
 ENDED = {"containerStatuses": [{"name": "c", "state": {"terminated": {}}}]}
 RUNS = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
+WAITS = {"containerStatuses": [{"name": "c", "state": {"waiting": {}}}]}
+DEBUGGED = {**ENDED, "ephemeralContainerStatuses": RUNS["containerStatuses"]}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,8 @@ RUNS = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
         pytest.param(pod(NAMED, phase="Succeeded"), claim("data"), False, id="ended"),
         pytest.param(pod(NAMED, status=RUNS, **GOING), claim("data"), True, id="going"),
         pytest.param(pod(NAMED, status=ENDED, **GOING), claim("data"), False, id="going, and all has ended"),
+        pytest.param(pod(NAMED, status=WAITS, **GOING), claim("data"), False, id="going, and never started"),
+        pytest.param(pod(NAMED, status=DEBUGGED, **GOING), claim("data"), True, id="going, and debugged"),
         pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="created for it"),
         pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="created for another of its name"),
     ],
