@@ -6,6 +6,7 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 from collections.abc import Hashable
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
@@ -15,7 +16,7 @@ from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.empties import reworded
-from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, write_options
+from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, unsigned, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
@@ -142,7 +143,7 @@ class Creator:
         call.warnings += rules.warn(doc, None)
         attrs.name = meta["name"]  # may have been generated
         await core.admission.validate(attrs)
-        if meta.get("resourceVersion") and not options.dry_run:
+        if _is_version(meta.get("resourceVersion") or "0") and not options.dry_run:
             raise plain("resourceVersion should not be set on objects to be created")
         rules.on_read(doc)
         doc = objects.ordered(hub, doc)
@@ -159,6 +160,14 @@ class Creator:
         if gvr.plural == "namespaces" and not gvr.group:
             return meta.get("name") or ""
         return call.namespace
+
+
+def _is_version(text: str) -> bool:
+    """Whether it is the resourceVersion of a stored object."""
+    try:
+        return unsigned(text) != 0
+    except FormatError:
+        return False
 
 
 def is_service(call: Call) -> bool:

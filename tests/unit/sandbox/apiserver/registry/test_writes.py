@@ -415,6 +415,18 @@ def test_a_resource_version_that_is_not_a_number(served: Any, name: str) -> None
     served(test)
 
 
+@pytest.mark.parametrize(("version", "status"), [("v1", 201), ("0", 201), (str(2**64), 201), ("7", 500)])
+def test_a_resource_version_of_a_new_object(served: Any, version: str, status: int) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"name": "a", "resourceVersion": version}}
+        answer = await api.json("POST", CONFIG_MAPS, body, status=status)
+        refused = "resourceVersion should not be set on objects to be created"
+        assert answer.get("message") == (refused if status == 500 else None)
+        assert status == 500 or answer["metadata"]["resourceVersion"] not in ("0", version)
+
+    served(test)
+
+
 def test_a_status_update_keeps_the_template_generation(served: Any) -> None:
     async def test(api: Api) -> None:
         path, generation = "/apis/apps/v1/namespaces/default/daemonsets", "deprecated.daemonset.template.generation"
