@@ -5,20 +5,29 @@ Each takes the shell that runs it and its words, and returns an exit code.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from kcm_cli.sandbox.nodes.filesystem import FileSystem, Refused
 from kcm_cli.sandbox.nodes.shell import Unknown
 
+_ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
+
 
 class Shell(Protocol):
     """The shell that runs a command.
 
-    input: the command's standard input.
+    input: the rest of the command's standard input; None if it is unknown.
     """
 
     fs: FileSystem
     input: str | None
+
+    def now(self) -> datetime | None:
+        """Return the time, or None if it is unknown."""
+
+    def output_unknown(self) -> int:
+        """Succeed with unknown output."""
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Write output. Raises Unknown if there is too much of it."""
@@ -89,7 +98,7 @@ def _carry(shell: Shell, words: Sequence[str], *, moves: bool) -> int:
 def dd(shell: Shell, words: Sequence[str]) -> int:
     """Create a file. Only ``dd if=/dev/zero of=FILE bs=1 count=1`` and the like are known."""
     values = dict(word.partition("=")[::2] for word in words[1:])
-    if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") != "/dev/zero" or "of" not in values:
+    if values.keys() - {"if", "of", "bs", "count", "conv"} or values.get("if") not in _ENDLESS or "of" not in values:
         raise Unknown
     ((shown, path),) = shell.paths([values["of"]])
     shell.fs.make(shell.fs.writable(path, shown), None)
@@ -141,8 +150,9 @@ def rm(shell: Shell, words: Sequence[str]) -> int:
 
 def cat(shell: Shell, words: Sequence[str]) -> int:
     code = 0
-    if not words[1:] and shell.input is not None:
+    if words[1:] in ([], ["-"]) and shell.input is not None:
         shell.say(shell.input)
+        shell.input = ""
         return code
     for word, path in shell.paths(words[1:]):
         try:
@@ -158,7 +168,7 @@ def cat(shell: Shell, words: Sequence[str]) -> int:
 
 def ls(shell: Shell, words: Sequence[str]) -> int:
     code = 0
-    paths = list(shell.paths([word for word in words[1:] if word != "-1"]))
+    paths = list(shell.paths([word for word in words[1:] if word != "-1"] or ["."]))
     for word, path in paths:
         try:
             names = [name for name in shell.fs.names(path) if not name.startswith(".")]

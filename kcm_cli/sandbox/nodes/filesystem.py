@@ -1,6 +1,7 @@
 """The files that a simple command reads, creates and deletes, as far as they are known."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -13,14 +14,17 @@ Files = Mapping[str, str | None]
 
 
 class There(msgspec.Struct, frozen=True):
-    """The files that a program finds.
+    """What a program finds when it starts.
 
-    scratch: folders that contain only ``files``. gone: files that were deleted.
+    scratch: folders that contain only ``files``. gone: files that were deleted. began: the time; None if it is
+    unknown. input: its standard input; None if that is unknown.
     """
 
     files: Files = msgspec.field(default_factory=dict)
     scratch: tuple[str, ...] = ()
     gone: frozenset[str] = frozenset()
+    began: datetime | None = None
+    input: str | None = None
 
 
 class Volumes(Protocol):
@@ -145,7 +149,8 @@ class FileSystem(msgspec.Struct):
             raise FileNotFoundError
         names = self.of_volumes(lambda volumes: volumes.names(folder))
         self.work.spend(len(names))
-        return names
+        written = [] if folder else [path.split("/")[1] for path in self.texts if path.startswith("/")]
+        return sorted({*names, *written})
 
     def is_folder(self, path: str) -> bool:
         """Whether this is a folder whose files are all known."""

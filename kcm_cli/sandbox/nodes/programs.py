@@ -8,6 +8,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from posixpath import normpath
@@ -21,6 +22,7 @@ from kcm_cli.sandbox.nodes import file_commands, shell, text_commands
 from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Files, FileSystem, Refused, There, Volumes, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
 from kcm_cli.sandbox.nodes.signals import Reaction, Signals
+from kcm_cli.sandbox.nodes.tar_command import tar
 from kcm_cli.sandbox.nodes.variables import Variables
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
@@ -32,7 +34,7 @@ _MOST_STAGES = 32
 _SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
 _SILENT = frozenset((":", "true", "export", "umask", "sync", "set"))
-_OUTPUT_UNKNOWN = frozenset(("date", "whoami", "pwd", "uname"))
+_OUTPUT_UNKNOWN = frozenset(("whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
 _READING = _SHELLS | {"env", "printenv"}
 """They read the variables in their environment."""
@@ -146,7 +148,8 @@ def signals_among(
 
 def _shell(there: There, env: Mapping[str, str], volumes: Volumes | None, work: Work) -> "_Shell":
     files = FileSystem(dict(there.files), there.scratch, set(there.gone), volumes, work)
-    return _Shell(Variables(env, files), files, "" if volumes is None else volumes.working_dir)
+    folder = "" if volumes is None else volumes.working_dir
+    return _Shell(Variables(env, files), files, folder, began=there.began, input=there.input)
 
 
 def _when(written: Written) -> float:
@@ -198,7 +201,9 @@ class _Shell(msgspec.Struct):
     jobs: list[tuple[float, int]] = msgspec.field(default_factory=list)
     """The background jobs that it has not waited for: their ends and exit codes."""
     input: str | None = None
-    """The standard input of a command."""
+    """The rest of the standard input; None if it is unknown."""
+    began: datetime | None = None
+    """When it started; None if that is unknown."""
 
     def stage(self) -> None:
         """Record the files before time passes."""
@@ -244,9 +249,10 @@ class _Shell(msgspec.Struct):
     def false(self, _: Sequence[str]) -> int:
         return 1
 
-    def output_unknown(self, words: Sequence[str]) -> int:
-        if _name(words[0]) == "date" and any(not word.startswith(("-", "+")) for word in words[1:]):
-            raise Unknown
+    def now(self) -> datetime | None:
+        return None if self.began is None else self.began + timedelta(seconds=self.elapsed_s)
+
+    def output_unknown(self, _: Sequence[str] = ()) -> int:
         if self.sinks[0] in self.fs.texts:
             self.fs.texts[self.sinks[0]] = None
         return 0
@@ -269,14 +275,14 @@ class _Shell(msgspec.Struct):
     def id(self, words: Sequence[str]) -> int:
         known = self.variables.identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
         if known is None:
-            return self.output_unknown(words)
+            return self.output_unknown()
         self.say(f"{known}\n")
         return 0
 
     def hostname(self, words: Sequence[str]) -> int:
         name = self.variables.hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
         if name is None:
-            return self.output_unknown(words)
+            return self.output_unknown()
         self.say(f"{name}\n")
         return 0
 
@@ -405,6 +411,7 @@ class _Shell(msgspec.Struct):
         before, spent = self.fs.now(), self.steps
         variables = self.variables.copied()
         job = replace(self, output=[], variables=variables, stages=[], traps={}, rests=[], jobs=[], asked_s=math.inf)
+        job.input = ""
         with contextlib.suppress(_Ended):
             job._script(commands)
         if job.elapsed_s > self.elapsed_s and (job.fs.now() != before or job.jobs):
@@ -496,7 +503,7 @@ class _Shell(msgspec.Struct):
 
     def _pipe(self, commands: Sequence[shell.Simple]) -> None:
         """Run a pipeline. Only the last command may take time."""
-        sinks, began_s, text, failed = self.sinks, self.elapsed_s, "", 0
+        sinks, began_s, text, failed, rest = self.sinks, self.elapsed_s, "", 0, self.input
         for index, command in enumerate(commands):
             name = command.words[0]
             if name in _OF_A_SHELL or name in self.functions or _SETTING.match(name):
@@ -504,7 +511,7 @@ class _Shell(msgspec.Struct):
             last = index + 1 == len(commands)
             if self.elapsed_s > began_s or "$" in text:
                 raise Unknown
-            self.input = text if index else None
+            self.input = text if index else rest
             self.fs.texts[_PIPE] = ""
             self.sinks = sinks[0] if last else _PIPE, sinks[1]
             self.tested = True
@@ -516,6 +523,8 @@ class _Shell(msgspec.Struct):
             if written is None:
                 raise Unknown
             text, failed = written, self.code or failed
+            rest = rest if index else self.input
+        self.input = rest
         if self.pipefail:
             self.code = failed
 
@@ -558,7 +567,7 @@ class _Shell(msgspec.Struct):
                 raise Unknown
 
     def _simple(self, words: Sequence[str]) -> None:
-        outer = self.sinks
+        outer, given = self.sinks, self.input
         try:
             self._ordinary([self.variables.filled(word, self.code) for word in words if not self._redirects(word)])
         except Refused as refused:
@@ -568,7 +577,9 @@ class _Shell(msgspec.Struct):
             self.say(f"{self.called}: can't open {missing}: no such file\n", error=True)
             self.code = 1
         finally:
-            self.sinks, self.input = outer, None
+            self.sinks = outer
+            if any(word[:1] in (shell.FROM_FILE, shell.INPUT) for word in words):
+                self.input = given
 
     def _redirects(self, word: str) -> bool:
         """Apply a word if it is a redirection; returns whether it is one."""
@@ -698,6 +709,7 @@ _PROGRAMS: Mapping[str, Callable[[_Shell, Sequence[str]], int]] = {
     **dict.fromkeys(("env", "printenv"), _Shell.environment),
     **file_commands.COMMANDS,
     **text_commands.COMMANDS,
+    "tar": tar,
     "hostname": _Shell.hostname,
     "id": _Shell.id,
     "cd": _Shell.cd,

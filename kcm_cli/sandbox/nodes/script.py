@@ -251,7 +251,7 @@ class _Reader:
         restarts = annotated.number(RESTARTS, scope)
         code = annotated.number(EXIT_CODE, scope)
         reason = annotated.text(EXIT_REASON, scope)
-        finite = self._ends and restart != "Always" and role is not Role.DEBUG and not _is_pause(container)
+        finite = self._ends and restart != "Always" and role is not Role.DEBUG and not is_pause(container)
         ends = role is Role.INIT or finite
         natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
         lasts_s = annotated.seconds(RUN_TIME, scope, natural_s)
@@ -440,7 +440,7 @@ def _cut(text: str, most: int, *, from_end: bool = False) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _is_pause(container: SimulatedContainer) -> bool:
+def is_pause(container: SimulatedContainer) -> bool:
     """Whether it runs the pause image, which does nothing until it is stopped."""
     if container.command or container.args:
         return False

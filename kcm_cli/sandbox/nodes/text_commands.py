@@ -5,6 +5,7 @@ Each takes the shell that runs it and its words, and returns its exit code.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from gzip import compress
 
 from kcm_cli.sandbox.nodes.file_commands import Shell
 from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Refused
@@ -16,6 +17,11 @@ _MOST_ALTERNATIVES = 16
 _PLAIN = re.compile(r"\^?[\w ./:=@,%#\"'<>-]*\$?")
 """Patterns that are matched in linear time."""
 _ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
+_DIRECTIVE = re.compile(r"%(-?\d{0,3})([sdi])|%%", re.ASCII)
+_WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
+_MOST_NUMBERS = 10_000
+_DATE = "%a %b %e %H:%M:%S UTC %Y"
+_LETTER, _LETTERS = re.compile("%(.?)"), frozenset("aAbBdDeFHIjmMpRSTuyYzZs%")
 _COUNT = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -28,7 +34,83 @@ def echo(shell: Shell, words: Sequence[str]) -> int:
 
 
 def printf(shell: Shell, words: Sequence[str]) -> int:
-    shell.say("".join(_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[1:2]))
+    """``printf`` with ``%s``, ``%d`` and ``%%``. The format is used again while there are arguments."""
+    if not words[1:]:
+        raise Unknown
+    form, arguments = _ESCAPED.sub(lambda match: _ESCAPES[match[1]], words[1]), list(words[2:])
+    if "%" in _DIRECTIVE.sub("", form):
+        raise Unknown
+
+    def directive(match: re.Match[str]) -> str:
+        if match[0] == "%%":
+            return "%"
+        text = arguments.pop(0) if arguments else "" if match[2] == "s" else "0"
+        if match[2] == "s":
+            return f"%{match[1].replace('0', '', 1) if match[1].startswith('0') else match[1]}s" % text
+        if not _WHOLE.fullmatch(text):
+            raise Unknown
+        return f"%{match[1]}d" % int(text)
+
+    while True:
+        left = len(arguments)
+        shell.say(_DIRECTIVE.sub(directive, form))
+        if not arguments or len(arguments) == left:
+            return 0
+
+
+def seq(shell: Shell, words: Sequence[str]) -> int:
+    shell.say("".join(f"{number}\n" for number in numbers(words[1:])))
+    return 0
+
+
+def numbers(words: Sequence[str]) -> range:
+    """The whole numbers that ``seq`` writes. Raises Unknown."""
+    if not 1 <= len(words) <= 3 or not all(map(_WHOLE.fullmatch, words)):
+        raise Unknown
+    first, step, last = (1, 1, int(words[0])) if len(words) == 1 else (int(words[0]), 1, int(words[-1]))
+    step = int(words[1]) if len(words) == 3 else step
+    if step == 0:
+        raise Unknown
+    found = range(first, last + (1 if step > 0 else -1), step)
+    if len(found) > _MOST_NUMBERS:
+        raise Unknown
+    return found
+
+
+def date(shell: Shell, words: Sequence[str]) -> int:
+    """``date`` in UTC, with a format of common letters."""
+    form = _DATE
+    for word in words[1:]:
+        if word.startswith("+"):
+            form = word[1:]
+        elif word[:1].isalpha():
+            shell.say(f"date: invalid date '{word}'\n", error=True)
+            return 1
+        elif word not in ("-u", "--utc"):
+            raise Unknown
+    now = shell.now()
+    if now is None or set(_LETTER.findall(form)) - _LETTERS:
+        return shell.output_unknown()
+    text = _LETTER.sub(lambda match: str(int(now.timestamp())) if match[1] == "s" else now.strftime(match[0]), form)
+    shell.say(f"{text}\n")
+    return 0
+
+
+def uptime(shell: Shell, _: Sequence[str]) -> int:
+    """``uptime`` of a machine without load that has just started."""
+    now = shell.now()
+    if now is None:
+        return shell.output_unknown()
+    shell.say(f" {now:%H:%M:%S} up 0 min,  0 users,  load average: 0.00, 0.00, 0.00\n")
+    return 0
+
+
+def gzip(shell: Shell, words: Sequence[str]) -> int:
+    """``gzip`` of the standard input."""
+    if set(words[1:]) - {"-c", "-"}:
+        raise Unknown
+    data = compress(_text(shell, ()).encode("utf-8", "surrogateescape"), mtime=0)
+    shell.say(data.decode("utf-8", "surrogateescape"))
     return 0
 
 
@@ -152,7 +234,7 @@ def _text(shell: Shell, names: Sequence[str]) -> str:
     if not names or names == ["-"]:
         if shell.input is None:
             raise Unknown
-        text = shell.input
+        text, shell.input = shell.input, ""
     else:
         try:
             found = dict(shell.paths(names))
@@ -184,6 +266,10 @@ def _say(shell: Shell, lines: Iterable[str]) -> None:
 COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "echo": echo,
     "printf": printf,
+    "seq": seq,
+    "date": date,
+    "uptime": uptime,
+    "gzip": gzip,
     "grep": grep,
     "sort": sort,
     "head": head,

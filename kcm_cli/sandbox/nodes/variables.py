@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.nodes import shell
+from kcm_cli.sandbox.nodes import shell, text_commands
 from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, FileSystem
 from kcm_cli.sandbox.nodes.shell import Unknown
 
@@ -27,6 +27,7 @@ _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\
 _SUM = re.compile("\x0e(\\w+)([-+*/%])(\\w+)\x0e")
 _CONTENT = re.compile(r"\$\(\s*(?:cat|<)\s+(/[\w./-]+)\s*\)|`\s*cat\s+(/[\w./-]+)\s*`", re.ASCII)
 _HOSTNAME = re.compile(r"\$\(\s*hostname(?:\s+(-[fs]))?\s*\)|`\s*hostname(?:\s+(-[fs]))?\s*`")
+_SEQ = re.compile(r"\$\(\s*seq((?:\s+-?\d{1,9}){1,3})\s*\)|`\s*seq((?:\s+-?\d{1,9}){1,3})\s*`", re.ASCII)
 _ID = re.compile(r"\$\(\s*id\s+-([ug])\s*\)|`\s*id\s+-([ug])\s*`")
 _END_OF_WORD = re.compile(r"[^\s;&|<>(](?<!(?<![^\s;&|<>(])\d)(?=[<>])")
 """The end of a word before ``<`` or ``>``, but not a digit alone, which is the descriptor that is redirected."""
@@ -159,7 +160,7 @@ class Variables(msgspec.Struct):
 
         script = _ID.sub(identity, script)
         named = _HOSTNAME.sub(host, _DEFAULT.sub(default, _VARIABLE.sub(value, script)))
-        return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, named))
+        return _ARITHMETIC.sub(_computed, _CONTENT.sub(content, _SEQ.sub(_sequence, named)))
 
     def filled(self, word: str, code: int) -> str:
         """A word of a command, expanded when it runs. code: the exit code of the previous command."""
@@ -227,6 +228,13 @@ def _quoted(match: re.Match[str]) -> str:
         return text[1:].translate(_TO_MARKS) if ord(text[1]) in _TO_MARKS else text
     text = re.sub(r"\\.", lambda each: "\x0f" if each[0] == r"\$" else each[0], text, flags=re.DOTALL)
     return text if "$(" in text or "`" in text else text.translate(_TO_MARKS_IN_QUOTES)
+
+
+def _sequence(match: re.Match[str]) -> str:
+    """The numbers of ``seq``, outside of quotation marks. Raises Unknown."""
+    if match.string.count('"', 0, match.start()) % 2:
+        return match[0]
+    return " ".join(map(str, text_commands.numbers((match[1] or match[2]).split())))
 
 
 def _group(number: int) -> str:

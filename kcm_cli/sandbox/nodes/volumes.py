@@ -47,6 +47,10 @@ class Objects(Protocol):
         """Raises UnknownContent."""
 
 
+_ROOT = ("bin", "dev", "etc", "home", "lib", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var")
+"""The folders in the root of most images."""
+
+
 class UnknownContent(LookupError):
     """The content of a path is unknown."""
 
@@ -98,6 +102,8 @@ class Volumes:
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, sorted. Raises FileNotFoundError, NotADirectoryError, UnknownContent."""
+        if not path.strip("/") and not self.mount_point("/"):
+            return sorted({*_ROOT, *(mounted.split("/")[1] for mounted, _ in self._mounts)})
         contents, paths, inner = self._place(path)
         if inner in contents:
             raise NotADirectoryError

@@ -8,6 +8,7 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 
 import asyncio
 import inspect
+import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from math import inf
 from typing import TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.arguments import check_fields
@@ -39,7 +41,7 @@ from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.filesystem import There
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.programs import Outcome, Written
-from kcm_cli.sandbox.nodes.script import PREFIX, Program, made_at_start, number_of, own_folders, program_of
+from kcm_cli.sandbox.nodes.script import PREFIX, Program, is_pause, made_at_start, number_of, own_folders, program_of
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
@@ -56,6 +58,9 @@ _MOST_OF_POD = 1 << 20
 kept, and the result of a command that writes still more names is unknown."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
+_NOTHING = ("true",)
+_WHOLE = re.compile(rb"\btrap\b|&\s")
+"""What depends on the end of a script."""
 _WHY = "nothing runs in the containers of a sandbox"
 T = TypeVar("T")
 K = TypeVar("K")
@@ -117,6 +122,25 @@ class _Run(msgspec.Struct, frozen=True):
     started: datetime
     finished: datetime | None
     number: int = 1
+
+
+class _Started(msgspec.Struct, frozen=True):
+    """What a command finds in a container."""
+
+    pod: "_Pod"
+    container: SimulatedContainer
+    program: Program
+    folders: Mounted
+    there: There
+
+    def outcome(self, command: tuple[str, ...]) -> Outcome | None:
+        """The outcome of a command; None if it is unknown."""
+        return replace(self.program, words=command).among(self.there)
+
+    def reads(self, command: tuple[str, ...]) -> bool:
+        """Whether a command needs its standard input: its outcome is known with input only."""
+        unread = replace(self.there, input=None)
+        return self.outcome(command) is not None and replace(self, there=unread).outcome(command) is None
 
 
 class Inside:
@@ -216,9 +240,10 @@ class Inside:
             return [(0.0, line) for line in text.splitlines()]
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
         if container is None or not (container.command or container.args):
-            return None
+            return [] if container is not None and is_pause(container) else None
         program, made = self._program_of_run(pod, container, run, self._made_before(pod, name))
-        known = program.outcome(made.known(program.own), self._there(pod, container, program, made))
+        there = self._there(pod, container, program, made)
+        known = program.among(There(there, made.known(program.own), began=None if run is None else run.started))
         return None if known is None else list(whole_lines(known.output))
 
     def _program_of_run(
@@ -270,20 +295,32 @@ class Inside:
                 found.doubt(program.own)
         return found, known_all
 
-    def _commanded(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...]) -> Outcome | None:
+    def _commanded(
+        self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...], sent: str | None = None
+    ) -> Outcome | None:
         """Run a command in a container; None if its result is unknown. The files that it writes and removes are
-        kept."""
+        kept. ``sent``: its standard input."""
+        started = self._started(pod, container, sent)
+        known = started.outcome(command)
+        return known if known is not None and self._kept(started, known) else None
+
+    def _started(self, pod: "_Pod", container: SimulatedContainer, sent: str | None = None) -> "_Started":
+        """What a command finds that starts now in a container."""
         made, whole = self._made(pod, containers_of(pod.view), container.name)
-        written = self._written.get(pod.view.uid, ())
-        for mounted, files, gone in written:
+        for mounted, files, gone in self._written.get(pod.view.uid, ()):
             made.put(mounted, files, gone)
-        program = program_of(container, pod.view, self._objects, command, self._made_before(pod, container.name))
+        program = program_of(container, pod.view, self._objects, _NOTHING, self._made_before(pod, container.name))
         run = pod.run(container.name, previous=False)
         folders = _folders(program, container, run)
         scratch = (*made.known(program.own), *(own_folders(container) if whole else ()))
-        there = There(made.seen_by(folders), scratch, made.gone_by(folders))
-        known = program.among(there)
-        if known is not None and (known.files != there.files or known.gone != there.gone):
+        there = There(made.seen_by(folders), scratch, made.gone_by(folders), self._clock.now(), sent)
+        return _Started(pod, container, program, folders, there)
+
+    def _kept(self, started: "_Started", known: Outcome) -> bool:
+        """Keep the files that a command has written and removed; returns whether there is room for them."""
+        pod, there, folders = started.pod, started.there, started.folders
+        written = self._written.get(pod.view.uid, ())
+        if known.files != there.files or known.gone != there.gone:
             new = {
                 path: text if text is not None and len(text) <= _MOST_CHARACTERS else None
                 for path, text in known.files.items()
@@ -293,7 +330,7 @@ class Inside:
             if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
                 new = dict.fromkeys(new)
                 if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
-                    return None
+                    return False
             self._written[pod.view.uid] = (*written, (folders, new, gone))[-_MOST_COMMANDS:]
             self._written.move_to_end(pod.view.uid)
             if len(self._written) > _MOST_PODS:
@@ -301,9 +338,9 @@ class Inside:
                 lost = [uid for uid in self._written if uid not in alive] or [next(iter(self._written))]
                 for uid in lost:
                     del self._written[uid]
-            verdicts = after(container, program.env, there, There(known.files, scratch, known.gone))
-            self.changed(pod.key, container.name, verdicts)
-        return known
+            container, now = started.container, There(known.files, there.scratch, known.gone)
+            self.changed(pod.key, container.name, after(container, started.program.env, there, now))
+        return True
 
     # -- exec and attach
 
@@ -340,7 +377,7 @@ class Inside:
         text, code_text = pod.annotation(EXEC, name), pod.annotation(EXEC_CODE, name) or ""
         code, known = _code(code_text), None
         if function is None and text is None and not code_text:
-            if command in _CAT:
+            if _bare(command) in _CAT:
                 return _echoed
             if not command:
                 lines = self._lines(pod, name, pod.run(name, previous=False))
@@ -349,6 +386,8 @@ class Inside:
                 container = next(each for each in containers_of(pod.view) if each.name == name)
                 if command in _SHELL and scripted:
                     return partial(self._scripted, pod, container, command)
+                if scripted and self._started(pod, container, "").reads(command):
+                    return partial(self._fed, pod, container, command)
                 known = self._commanded(pod, container, command)
             if known is None:
                 raise bad_request(_no_response(command, name))
@@ -372,23 +411,45 @@ class Inside:
     async def _scripted(
         self, pod: "_Pod", container: SimulatedContainer, shell: tuple[str, ...], console: Console
     ) -> Doc:
-        """Run a shell with the script that the client sends, up to its end or a line with ``exit``."""
-        sent = b""
-        while len(sent) < _MOST_CHARACTERS and (data := await console.stdin.read()):
+        """Run a shell with the script that the client sends, line by line, up to its end or a line with ``exit``.
+
+        What has been sent is run again from the start, and only the new part of its output is written.
+        """
+        sent, ends, started, played, chunks = b"", False, self._started(pod, container), 0, 0
+        known: Outcome | None = None
+        passed_s = 0.0
+        while not ends:
+            data, chunks = await console.stdin.read(), chunks + 1
             sent += data
-            if sent.endswith(b"\n") and sent.rstrip().rpartition(b"\n")[2].split(b" ")[0] == b"exit":
-                break
-        command = (*shell, "-c", sent.decode("utf-8", "surrogateescape"))
-        known = self._commanded(pod, container, command)
+            last = sent.rstrip().rpartition(b"\n")[2].split(b" ")[0]
+            ends = not data or len(sent) >= _MOST_CHARACTERS or (sent.endswith(b"\n") and last == b"exit")
+            if not ends and (not sent.endswith(b"\n") or chunks > _MOST_COMMANDS or _WHOLE.search(sent)):
+                continue
+            command = (*shell, "-c", sent.decode("utf-8", "surrogateescape"))
+            known = started.outcome(command)
+            if known is not None and (ends or known.lasts_s == inf):
+                known = known if self._kept(started, known) else None
+            if known is not None:
+                await self._played(known, console, played, passed_s)
+                played, passed_s = len(known.output), known.lasts_s
+        if known is None:
+            await console.write(f"{_no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
+            return _ended(127)
+        return _ended(known.code)
+
+    async def _fed(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
+        """Run a command with all that the client sends as its standard input."""
+        sent = (await console.stdin.all()).decode("utf-8", "surrogateescape")
+        known = self._commanded(pod, container, command, sent)
         if known is None:
             await console.write(f"{_no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
             return _ended(127)
         return _ended(await self._played(known, console))
 
-    async def _played(self, known: Outcome, console: Console) -> int:
-        """Write the output of a simple command at its times; returns the exit code."""
-        passed_s = 0.0
-        for at_s, text, error in known.output:
+    async def _played(self, known: Outcome, console: Console, played: int = 0, passed_s: float = 0.0) -> int:
+        """Write the output of a simple command at its times; returns the exit code. ``played``: the number of outputs
+        that have been written, in ``passed_s``."""
+        for at_s, text, error in known.output[played:]:
             await self._clock.sleep(at_s - passed_s)
             passed_s = at_s
             await console.write(text.encode("utf-8", "surrogateescape"), error=error)
@@ -522,6 +583,12 @@ def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
         return _UNSEEN
     found = _run(doc, name, previous=False)
     return _UNSEEN if found is None else found.finished
+
+
+def _bare(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The only command of a shell's script, or the command itself."""
+    is_script = len(command) == 3 and command[:1] in _SHELL and command[1] == "-c"
+    return tuple(command[2].split()) if is_script else command
 
 
 def _no_response(command: tuple[str, ...], container: str) -> str:

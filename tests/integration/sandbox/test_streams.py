@@ -412,8 +412,12 @@ def test_a_shell_ends_with_exit(kcm_sandbox, kcm_namespace, pod):
         for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout")):
             client.open(stream_, streamType=name)
         client.send(3, b"echo hi\n")
+        received = b""
+        while not received.endswith(b"hi\n"):
+            received += client.socket.recv(4096)
+        client.send(3, b"echo there; exit\n")
         client.send(3, b"exit\n")
-        assert client.until_ended(1, 5)[5] == b"hi\n"
+        assert client.until_ended(1, 5)[5] == b"there\n"
 
 
 @pytest.mark.parametrize(
@@ -421,6 +425,10 @@ def test_a_shell_ends_with_exit(kcm_sandbox, kcm_namespace, pod):
     [
         ("cat", b"abc\ndef\n", b"abc\ndef\n", b"", 0),
         ("/bin/sh", b"echo abc\nexit 3\n", b"abc\n", b"", 3),
+        ("sh&command=-c&command=cat", b"abc", b"abc", b"", 0),
+        ("tee&command=/tmp/f", b"abc", b"abc", b"", 0),
+        ("sh&command=-c&command=cat+>+/tmp/f%3B+wc+-l+/tmp/f", b"a\nb\n", b"2 /tmp/f\n", b"", 0),
+        ("sh", b"if true; then\necho a\nfi\nX=1\n\necho $X\n", b"a\n1\n", b"", 0),
         ("sh", b"curl x\n", b"", b"sh -c curl x\n: nothing runs in the containers of a sandbox", 127),
     ],
 )

@@ -1,14 +1,16 @@
 """The outcomes of simple commands, and that any command is handled."""
 
+import gzip
 import math
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes.filesystem import There
-from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, outcome, signals_among
+from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, outcome, outcome_among, signals_among
 from tests.growth import grows_linearly
 
 SCRIPTS = {
@@ -100,7 +102,7 @@ def test_programs(words: list[str], seconds: float, code: int) -> None:
 @pytest.mark.parametrize(
     ("script", "output"),
     [
-        ("echo hi there; sleep 2; echo -n a; printf 'b\\tc\\n%s' d", [(0, "hi there\n"), (2, "a"), (2, "b\tc\n%s")]),
+        ("echo hi there; sleep 2; echo -n a; printf 'b\\tc\\n%s' d", [(0, "hi there\n"), (2, "a"), (2, "b\tc\nd")]),
         ("echo $NAME; echo '$NAME'; echo no >&2", [(0, "me\n"), (0, "$NAME\n"), (0, "no\n")]),
         ("echo a > /data/f; echo b >>f; echo c 2>/dev/null; echo d 1>f", [(0, "c\n")]),
         ("for i in 1 2; do echo x; sleep 1; done", [(0, "x\n"), (1, "x\n")]),
@@ -405,6 +407,63 @@ def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
         assert "".join(each.text for each in known.output) == text, script
     unknown = outcome(("sh", "-c", "export X=$(date); sh -c 'exit $X'"), {})
     assert unknown is None
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        (
+            "printf '%s-%d\\n' a 1 b; printf '%5s|%-3s|%03d|%%' x y 7; printf 'a b'; printf '%s'",
+            "a-1\nb-0\n    x|y  |007|%a b",
+        ),
+        ('printf %s "$NAME"', "me"),
+        ("seq 3; seq 2 3; seq 5 -2 2", "1\n2\n3\n2\n3\n5\n3\n"),
+        ("for i in $(seq 1 3) `seq 9 9`; do echo $i; done", "1\n2\n3\n9\n"),
+        (
+            "date; sleep 61; date +%F-%s; date -u '+%H:%M %%'",
+            "Mon Jul  1 10:00:00 UTC 2030\n2030-07-01-1909130461\n10:01 %\n",
+        ),
+        ("date foo || date > /d/now; cat /d/now", "date: invalid date 'foo'\nMon Jul  1 10:00:00 UTC 2030\n"),
+        ("uptime", " 10:00:00 up 0 min,  0 users,  load average: 0.00, 0.00, 0.00\n"),
+        ("cat; cat; echo x | cat", "a\nb\nx\n"),
+        ("echo first; sort -r; wc -l", "first\nb\na\n0\n"),
+        ("cat < /dev/null; sh -c 'cat > /d/f'; cat /d/f", "a\nb\n"),
+        ("cat & wait; head -n 1", "a\n"),
+        ("cd /d; touch f; ls", "f\n"),
+        ("printf", None),
+        ("printf %f 1", None),
+        ("printf %d x", None),
+        ("seq 99999", None),
+        ("seq 1 0 2", None),
+        ("date -d yesterday", None),
+    ],
+)
+def test_commands_with_a_time_and_input(script: str, text: str | None) -> None:
+    there = There({}, ("/d",), began=datetime(2030, 7, 1, 10, tzinfo=UTC), input="a\nb\n")
+    known = outcome_among(there, ("sh", "-c", script), {"NAME": "me"})
+    assert (None if known is None else "".join(each.text for each in known.output)) == text
+
+
+def test_archives_are_written_and_read() -> None:
+    files = {"/d/a": "1\n", "/d/s/b": "\udcff", "/d/s/": ""}
+    there = There(files, ("/d", "/e"))
+
+    def run(there: There, *words: str) -> Outcome:
+        known = outcome_among(there, words, {})
+        assert known is not None
+        return known
+
+    written = run(there, "tar", "cf", "-", "-C", "/d", "a", "s", "none")
+    assert written.code == 1 and [each.error for each in written.output] == [True, False]
+    packed = written.output[1].text
+    read = run(There(files, ("/d", "/e"), input=packed), "tar", "-xmf", "-", "-C", "/e")
+    assert read.code == 0 and read.files == {**files, "/e/a": "1\n", "/e/s/b": "\udcff", "/e/s/": ""}
+    zipped = run(there, "tar", "czf", "-", "/d/a").output[0].text.encode("utf-8", "surrogateescape")
+    assert b"d/a" in gzip.decompress(zipped)
+    assert gzip.decompress(run(There(input="x"), "gzip").output[0].text.encode("utf-8", "surrogateescape")) == b"x"
+    assert run(There(input="no"), "tar", "xf", "-", "-C", "/e").code == 1
+    for words in (["tar"], ["tar", "xf", "-"], ["tar", "cf", "/d/x", "-C", "/d", "a"], ["tar", "cjf", "-", "/d/a"]):
+        assert outcome_among(there, words, {}) is None
 
 
 PIPELINES = {
