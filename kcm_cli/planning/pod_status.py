@@ -26,9 +26,9 @@ def status_patch(
 ) -> Patch | None:
     """A patch of the status subresource (precondition: uid); None if the pod says all that already.
 
-    condition: type, status, reason and message. failed: set the phase, unless it is final already.
-    tracks_generation: gate PodObservedGenerationTracking. states_generation: whether the writer says at all which
-    generation of the pod it has seen.
+    condition: type, status, reason and message. failed: set the phase, unless it is final already, and the generation
+    of the pod that the status is for. tracks_generation: gate PodObservedGenerationTracking. states_generation: whether
+    the condition has that generation.
     """
     status: Doc = {}
     if failed and not is_terminal(pod):
@@ -38,7 +38,7 @@ def status_patch(
         status["conditions"] = [new]
     if not status:
         return None
-    if states_generation and (tracks_generation or pod.status.observed_generation):
+    if failed and (tracks_generation or pod.status.observed_generation):
         status["observedGeneration"] = pod.metadata.generation
     body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
     return Patch(PODS, pod.namespace, pod.name, body, subresource="status", uid=pod.uid)
