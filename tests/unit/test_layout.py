@@ -14,7 +14,6 @@ from tests.places import ROOT
 PACKAGE, TESTS = ROOT / "kcm_cli", ROOT / "tests" / "unit"
 ROOMS = ("controllers/*/*", "sandbox/apiserver/*/*")
 ELSEWHERE = {
-    "controllers/service_lb": "options alone: the controller is the cloud's",
     "sandbox/apiserver/kinds": "with those of validation, defaulting and strategy, and tests/recorded/apicases",
     "sandbox/apiserver/kinds/*": "as above",
     "sandbox/apiserver/discovery": "tests/recorded/apicases, and unit/sandbox/apiserver/registry/test_paths.py",
