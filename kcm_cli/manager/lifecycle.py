@@ -39,13 +39,13 @@ from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
 from kcm_cli.manager.selection import chosen_under, served_apis
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.server.queues import Loads
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.rest.session import Session
 from kcm_cli.runtime.events import EventNames, EventWriter
 from kcm_cli.runtime.leader import HEALTH_CHECK
+from kcm_cli.runtime.loads import Loads
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S, LoopMonitor
 from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
 

@@ -18,8 +18,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning.certificate_requests import names_of
+from kcm_cli.runtime.loads import Loads
 
 BACKDATE = timedelta(minutes=5)
+QUEUE = "DynamicCABundle-csr-controller"
+"""The name under which loads of the files are counted."""
 SHORT = timedelta(hours=8)
 """A certificate that lasts less than this is not cut by the time by which it is backdated."""
 
@@ -156,10 +159,13 @@ class Authority:
     Raises FormatError, OSError if the files have no valid CA at the start.
     """
 
-    def __init__(self, certificate_file: str, key_file: str) -> None:
+    def __init__(self, certificate_file: str, key_file: str, loads: Loads) -> None:
         self._files = Path(certificate_file), Path(key_file)
+        self._loads = loads
+        since = loads.now()
         self._content = self._read()
         self._pair = _pair(*self._content)
+        loads.loaded(QUEUE, since)
 
     def sign(
         self, request: x509.CertificateSigningRequest, usages: Collection[str], lifetime: timedelta, now: datetime
@@ -170,10 +176,12 @@ class Authority:
         return builder.sign(key, _hash(key)).public_bytes(serialization.Encoding.PEM)
 
     def _current(self) -> tuple[x509.Certificate, Key]:
+        since = self._loads.now()
         try:
             content = self._read()
             if content != self._content:
                 self._pair, self._content = _pair(*content), content
+                self._loads.loaded(QUEUE, since)
         except (OSError, FormatError) as error:
             log.error("The signing CA cannot be read anew: the last one signs", extra={"fields": {"err": str(error)}})
         return self._pair

@@ -15,6 +15,7 @@ from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning import certificate_requests
+from kcm_cli.runtime.loads import Loads
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 WORKERS = 5
@@ -34,9 +35,9 @@ def files_of(config: CSRSigningConfig) -> Mapping[str, tuple[str, str]]:
     return {signer: pair for signer, pair in own.items() if any(pair)}
 
 
-def _authority(signer: str, certificate_file: str, key_file: str) -> Authority:
+def _authority(signer: str, certificate_file: str, key_file: str, loads: Loads) -> Authority:
     try:
-        return Authority(certificate_file, key_file)
+        return Authority(certificate_file, key_file, loads)
     except (OSError, FormatError) as error:
         text = f"the CA of signer {signer} (certificate {certificate_file}, key {key_file}) cannot be used: {error}"
         raise StartError(text) from error
@@ -48,7 +49,8 @@ class SigningController:
     def __init__(self, context: ControllerContext) -> None:
         config = context.config(CSRSigningConfig)
         self._client, self._clock = context.client, context.clock
-        self._authorities = {signer: _authority(signer, *pair) for signer, pair in files_of(config).items()}
+        loads = Loads(context.clock, context.common.queue_metrics)
+        self._authorities = {signer: _authority(signer, *pair, loads) for signer, pair in files_of(config).items()}
         self._longest_s = config.duration_s
         self._requests = context.cache(CERTIFICATE_SIGNING_REQUESTS).store
 

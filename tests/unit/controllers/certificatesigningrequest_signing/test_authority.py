@@ -7,17 +7,20 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
+from kcm_cli.component.clock import RealClock
 from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.runtime.loads import Loads
 from tests.unit.controllers.certificatesigningrequest_signing.conftest import KEYS, NOW, write_ca
 from tests.unit.planning.certificates import name, request
 
 DAY = timedelta(days=1)
 USAGES = ("client auth", "digital signature", "key encipherment")
+LOADS = Loads(RealClock())
 
 
 def sign(files, asked=None, usages=USAGES, lifetime=DAY, now=NOW):
-    pem = Authority(*files).sign(request() if asked is None else asked, usages, lifetime, now)
+    pem = Authority(*files, LOADS).sign(request() if asked is None else asked, usages, lifetime, now)
     return x509.load_pem_x509_certificate(pem)
 
 
@@ -96,7 +99,7 @@ def test_requests_that_cannot_be_signed(ca, tmp_path):
 
 
 def test_changed_files_are_reloaded_and_invalid_ones_are_not_used(ca, tmp_path):
-    authority = Authority(*ca)
+    authority = Authority(*ca, LOADS)
 
     def issuer_key():
         pem = authority.sign(request(), USAGES, DAY, NOW)
@@ -121,7 +124,7 @@ def test_files_without_a_ca(ca, tmp_path, content, text):
     for file, data in content.items():
         (tmp_path / file).write_bytes(data)
     with pytest.raises(FormatError, match=text):
-        Authority(*ca)
+        Authority(*ca, LOADS)
 
 
 def test_certificate_and_key_that_do_not_match(ca, tmp_path):
@@ -130,8 +133,8 @@ def test_certificate_and_key_that_do_not_match(ca, tmp_path):
     key = (tmp_path / "ca.key").read_bytes()
     (tmp_path / "ca.crt").write_bytes(certificate)
     with pytest.raises(FormatError, match="not the certificate's"):
-        Authority(*ca)
+        Authority(*ca, LOADS)
     (tmp_path / "ca.crt").write_bytes(certificate * 2)
     (tmp_path / "ca.key").write_bytes(key)
     with pytest.raises(FormatError, match="expected 1 certificate, found 2"):
-        Authority(*ca)
+        Authority(*ca, LOADS)

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from cryptography import x509
 
+from kcm_cli.component.clock import RealClock
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.controllers.certificatesigningrequest_signing.controller import CONTROLLER, files_of
 from kcm_cli.engine.descriptor import StartError
-from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.controlling import adds, controllers
 from tests.unit.planning.certificates import in_base64, request
 from tests.unit.sandbox.nodes.world import World, resource
 
@@ -35,14 +37,18 @@ async def status_of(world: World, name: str) -> dict[str, Any]:
 
 
 def test_only_approved_requests_are_signed_or_failed(play, ca):
+    metrics = Registry()
+
     async def life(world: World) -> None:
         await ask(world, "good")
         await ask(world, "bad", usage="server auth")
         await ask(world, "waits", approve=False)
         await ask(world, "foreign", "example.com/signer")
         config = CSRSigningConfig(cert_file=ca[0], key_file=ca[1], duration_s=3600.0)
-        async with controllers(world, config, names=["certificatesigningrequest-signing-controller"]):
+        names = ["certificatesigningrequest-signing-controller"]
+        async with controllers(world, config, names=names, metrics=metrics):
             await world.wait(5)
+            assert adds(metrics, "DynamicCABundle-csr-controller") == len(files_of(config))
             certificate = base64.b64decode((await status_of(world, "good"))["certificate"])
             assert x509.load_pem_x509_certificate(certificate).issuer.rfc4514_string() == "CN=ca"
             refused = await status_of(world, "bad")
@@ -65,7 +71,8 @@ def test_each_signer_can_have_its_ca():
 
 def test_without_a_ca_nothing_runs_and_an_invalid_one_is_an_error(tmp_path):
     def context(config: CSRSigningConfig) -> Any:
-        return SimpleNamespace(config=lambda kind: config, client=None, clock=None)
+        common = SimpleNamespace(queue_metrics=lambda name: None)
+        return SimpleNamespace(config=lambda kind: config, client=None, clock=RealClock(), common=common)
 
     assert CONTROLLER.build(context(CSRSigningConfig())) is None
     missing = CSRSigningConfig(cert_file=str(tmp_path / "no.crt"), key_file=str(tmp_path / "no.key"))

@@ -11,11 +11,11 @@ from kcm_cli.component import virtual
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager.server.cluster_trust import NAME, ClusterTrust
-from kcm_cli.manager.server.queues import Loads
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.runtime.loads import Loads
 
 OLD = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 
