@@ -36,10 +36,13 @@ async def update(client: Door, action: Update) -> Object:
 
 
 def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
-    """The raw document of a view with some fields changed. Raises ValueError for a view without one."""
+    """The raw document of a view with some fields changed. Raises ValueError for a view without one.
+
+    The other fields keep their bytes: kube-apiserver compares those of RawExtensions, and refuses other spellings.
+    """
     if obj.raw is None:
         raise ValueError(f"{type(obj).__name__} {obj.key} keeps no raw document: it cannot be written back")
-    return changed(codec.decode_doc(obj.raw), changes)
+    return changed(codec.decode_paths(obj.raw, changes), changes)
 
 
 class Retries(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ value of a map is that type's zero value. Nulls that a view's type has no place 
 all else is decoded in one.
 """
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -68,6 +69,24 @@ def decode_doc(data: Data) -> Doc:
         raise ShapeError(str(error)) from None
     except _NOT_JSON as error:
         raise DecodeError(str(error)) from None
+
+
+def decode_paths(data: Data, paths: Iterable[tuple[str, ...]]) -> Doc:
+    """Decode an object as far as the paths go. All else is ``msgspec.Raw``, which is encoded as the same bytes.
+
+    Raises DecodeError.
+    """
+    parts = decode(data, dict[str, msgspec.Raw])
+    found: dict[str, object] = {**parts}
+    below: dict[str, list[tuple[str, ...]]] = {}
+    for path in paths:
+        below.setdefault(path[0], []).append(path[1:])
+    for name, rests in below.items():
+        if name in parts:
+            value = parts[name]
+            is_object = all(rests) and bytes(memoryview(value)[:1]) == b"{"
+            found[name] = decode_paths(value, rests) if is_object else decode(value, object)
+    return found
 
 
 def check_text(data: bytes) -> None:

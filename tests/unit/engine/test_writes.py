@@ -8,6 +8,8 @@ import pytest
 from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine import writes
+from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import ABSENT
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, Forbidden, NotFound
 from kcm_cli.rest.ratelimit import Unlimited
@@ -111,3 +113,38 @@ def test_the_status_of_another_object_of_the_name_is_not_written():
     with pytest.raises(NotFound, match="uid first"):
         put(server)
     assert server.versions == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("data", "changes", "sent"),
+    [
+        pytest.param(
+            rb'{"data":{"b":"\u003c\u00e9 1","a":1.0e3},"metadata":{"name":"r","labels":{"a":"1"}},"revision":1}',
+            {("revision",): 2, ("metadata", "labels", "a"): ABSENT},
+            rb'{"data":{"b":"\u003c\u00e9 1","a":1.0e3},"metadata":{"name":"r","labels":{}},"revision":2}',
+            id="beside the changes",
+        ),
+        pytest.param(
+            rb'{"status":{"allocation":{"raw":"\u0026"},"reservedFor":[{"uid":"a"}]},"metadata":{}}',
+            {("status", "reservedFor"): [], ("status", "new", "field"): 1, ("metadata", "finalizers"): ABSENT},
+            rb'{"status":{"allocation":{"raw":"\u0026"},"reservedFor":[],"new":{"field":1}},"metadata":{}}',
+            id="beside the changes in the same object",
+        ),
+        pytest.param(
+            rb'{"status":null,"metadata":{"labels":null}}',
+            {("status", "phase"): "x", ("metadata", "labels", "a"): ABSENT},
+            rb'{"status":{"phase":"x"},"metadata":{"labels":null}}',
+            id="null",
+        ),
+        pytest.param(
+            rb'{"spec":{"a":{"b":1}}}',
+            {("spec", "a"): {"c": 2}, ("spec", "a", "d"): 3},
+            rb'{"spec":{"a":{"c":2,"d":3}}}',
+            id="a value and a field in it",
+        ),
+    ],
+)
+def test_an_update_keeps_the_bytes_that_it_does_not_change(data, changes, sent):
+    """kube-apiserver compares the data of ControllerRevisions and the parameters of claims byte for byte."""
+    obj: Namespace = NAMESPACES.decode(data)
+    assert codec.encode(writes.edited(obj, changes)) == sent
