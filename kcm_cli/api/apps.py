@@ -7,6 +7,7 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, View
+from kcm_cli.machinery.raw_fields import RawField
 
 
 class ReplicaSetSpec(View, frozen=True, gc=False):
@@ -170,4 +171,10 @@ DEPLOYMENTS = Resource(_apps("deployments"), "Deployment", Deployment, keeps_raw
 REPLICA_SETS = Resource(_apps("replicasets"), "ReplicaSet", ReplicaSet, keeps_raw=True)
 STATEFUL_SETS = Resource(_apps("statefulsets"), "StatefulSet", StatefulSet, keeps_raw=True)
 DAEMON_SETS = Resource(_apps("daemonsets"), "DaemonSet", DaemonSet, keeps_raw=True)
-CONTROLLER_REVISIONS = Resource(_apps("controllerrevisions"), "ControllerRevision", ControllerRevision, keeps_raw=True)
+CONTROLLER_REVISIONS = Resource(
+    _apps("controllerrevisions"),
+    "ControllerRevision",
+    ControllerRevision,
+    keeps_raw=True,
+    raw_fields=(RawField(("data",), (2, 1)),),
+)

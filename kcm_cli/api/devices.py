@@ -6,6 +6,7 @@ from kcm_cli.api.core import Condition
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
+from kcm_cli.machinery.raw_fields import RawField
 
 GROUP = "resource.k8s.io"
 
@@ -178,7 +179,15 @@ class ResourcePoolStatusRequest(Object, frozen=True, gc=False, kw_only=True):
     status: ResourcePoolStatusRequestStatus | None = None
 
 
-RESOURCE_CLAIMS = Resource(GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True)
+_PARAMETERS = ("config", "opaque", "parameters")
+_RAW_FIELDS = (
+    RawField(("spec", "devices", *_PARAMETERS), (2, 1, 3, 2, 1, 2, 1)),
+    RawField(("status", "allocation", "devices", *_PARAMETERS), (3, 1, 1, 2, 3, 1, 2, 1)),
+    RawField(("status", "devices", "data"), (3, 4, 5, 1)),
+)
+RESOURCE_CLAIMS = Resource(
+    GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True, raw_fields=_RAW_FIELDS
+)
 RESOURCE_CLAIM_TEMPLATES = Resource(
     GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate
 )

@@ -11,6 +11,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.raw_fields import RawField
 
 T = TypeVar("T", bound=Object)
 
@@ -84,6 +85,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
     """A kind: its GVR, whether it is namespaced, and its view.
 
     keeps_raw: views keep the raw document, so that an update can edit it without losing unknown fields.
+    raw_fields: fields that must keep their stored bytes.
     """
 
     gvr: GVR
@@ -91,6 +93,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
     view: type[T]
     namespaced: bool = True
     keeps_raw: bool = False
+    raw_fields: tuple[RawField, ...] = ()
 
     @property
     def api_version(self) -> str:

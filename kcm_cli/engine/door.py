@@ -14,13 +14,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.raw_fields import MEDIA_TYPE, restored
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.parts import Change
+from kcm_cli.rest.errors import Invalid
+from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
 
+T = TypeVar("T", bound=Object)
 V = TypeVar("V")
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -80,6 +87,27 @@ class Door(Client):
         write = write_of(self._controller, request)
         self._count(write)
         return send(request) if self._interceptor is None else self._interceptor(write, send)
+
+    async def update(
+        self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
+    ) -> T:
+        """See ``Client.update``. A refused update of a kind with RawExtensions is repeated with their stored bytes."""
+        try:
+            return await super().update(resource, namespace, name, doc, subresource=subresource)
+        except Invalid:
+            sent = doc if isinstance(doc, bytes) else codec.encode(doc)
+            exact = await self._with_stored_bytes(resource, namespace, name, sent) if resource.raw_fields else sent
+            if exact == sent:
+                raise
+        return await super().update(resource, namespace, name, exact, subresource=subresource)
+
+    async def _with_stored_bytes(self, resource: Resource[Any], namespace: str, name: str, sent: bytes) -> bytes:
+        request = Request("GET", object_path(resource, namespace, name, ""), (), {"accept": MEDIA_TYPE})
+        stored = await self.call(request)
+        try:
+            return codec.encode(restored(codec.decode_doc(sent), stored, resource.raw_fields))
+        except FormatError:
+            return sent
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
         """Send a write, and record its result for the key that is being synced.

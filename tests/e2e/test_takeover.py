@@ -23,6 +23,7 @@ from tests.unit.planning.test_template_form import edited
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 ORIGINAL = (f"{ASSETS}/kube-controller-manager",)
 CONTROLLERS = "deployment,replicaset,replicationcontroller,statefulset,daemonset,job,cronjob,serviceaccount"
+CONTROLLERS += ",resourceclaim-controller"
 APPS = {
     "deployments": "Deployment",
     "statefulsets": "StatefulSet",
@@ -49,6 +50,9 @@ class Cluster:
 
     def items(self, path: str) -> list[dict[str, Any]]:
         return ask(f"{self.url}/{path}", token=TOKEN).doc["items"]  # type: ignore[no-any-return]
+
+    def item(self, path: str) -> dict[str, Any]:
+        return ask(f"{self.url}/{path}", token=TOKEN).doc  # type: ignore[no-any-return]
 
     def workload(self, plural: str, name: str, namespace: str = "take") -> None:
         labels = {"app": name}
@@ -145,3 +149,37 @@ def test_revisions_of_1_33_are_those_of_the_templates(cluster: Cluster) -> None:
         ask(f"{cluster.url}/{path}/{meta['name']}", token=TOKEN, method="DELETE")
         cluster.make(path, {"metadata": meta, "data": old, "revision": item["revision"]})
     assert cluster.changed_by(KCM) == []
+
+
+@needs("kube-apiserver")
+@needs("kube-controller-manager")
+def test_updates_keep_the_bytes_of_raw_fields(cluster: Cluster) -> None:
+    """A StatefulSet is rolled back whose revision has ``<``, and a claim is freed whose parameters have spaces."""
+    apps = "apis/apps/v1/namespaces/default"
+    sets, revisions = f"{apps}/statefulsets", f"{apps}/controllerrevisions"
+    claims = "apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+    def change(annotation: str) -> None:
+        doc = cluster.item(f"{sets}/raw")
+        doc["spec"]["template"]["metadata"]["annotations"] = {"a": annotation}
+        assert ask(f"{cluster.url}/{sets}/raw", token=TOKEN, method="PUT", body=doc).status == 200
+
+    def numbers() -> list[int]:
+        of_set = [item for item in cluster.items(revisions) if item["metadata"]["name"].startswith("raw-")]
+        return sorted(item["revision"] for item in of_set)
+
+    requests = [{"name": "r", "exactly": {"deviceClassName": "d"}}]
+    config = [{"opaque": {"driver": "d.example.com", "parameters": {"b": "&", "a": 1}}}]
+    metadata = {"name": "raw", "finalizers": ["resource.kubernetes.io/delete-protection"]}
+    cluster.workload("statefulsets", "raw", "default")
+    with cluster.managed(ORIGINAL):
+        change("a < b")
+        until(lambda: numbers() == [1, 2])
+        change("b")
+        until(lambda: numbers() == [1, 2, 3])
+    cluster.make(claims, {"metadata": metadata, "spec": {"devices": {"requests": requests, "config": config}}})
+    ask(f"{cluster.url}/{claims}/raw", token=TOKEN, method="DELETE")
+    with cluster.managed(KCM):
+        change("a < b")
+        until(lambda: numbers() == [1, 3, 4])
+        until(lambda: ask(f"{cluster.url}/{claims}/raw", token=TOKEN).status == 404)

@@ -12,6 +12,7 @@ from kcm_cli.api.core import Pod, PodResourceClaim
 from kcm_cli.api.devices import DeviceRequest, ResourceClaim, ResourceClaimTemplate
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import PodGroup
+from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import OwnerReference
 from kcm_cli.planning.actions import ABSENT, Patch, Path, Value
@@ -194,8 +195,11 @@ def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -
     return applied_status(resource, user, {"resourceClaimStatuses": found})
 
 
-def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> Doc:
-    """The body of the claim for an entry of its owner. The API server generates its name."""
+def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> bytes:
+    """The body of the claim for an entry of its owner. The API server generates its name.
+
+    Opaque parameters get the form in which an API server writes JSON, so that an update sends the bytes that it stores.
+    """
     meta = template.spec.metadata
     ref = {"apiVersion": resource.api_version, "kind": resource.kind, "name": owner.name, "uid": owner.uid}
     metadata: Doc = {
@@ -205,7 +209,7 @@ def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: 
     }
     if meta.labels:
         metadata["labels"] = meta.labels
-    return {"metadata": metadata, "spec": template.spec.spec}
+    return go_json.encode({"metadata": metadata, "spec": template.spec.spec})
 
 
 def generated_name(owner: str, entry: str) -> str:

@@ -1,15 +1,20 @@
 """Writes through the door are named, counted once, and can be intercepted."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+import json
+from contextlib import AbstractAsyncContextManager, suppress
 
 import pytest
 
+from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.api.core import PODS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door, Send, Write, count_writes, write_of
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, TransportError
 from tests.unit.controllers.controlling import metric
@@ -100,3 +105,32 @@ def test_an_interceptor_can_lose_an_answer_or_respond() -> None:
 
     asyncio.run(life())
     assert seen == [("replicaset-controller", "create"), ("replicaset-controller", "delete")]
+
+
+REVISION = b'{"metadata":{"name":"a","namespace":"n"},"data":{"b":1},"revision":1}'
+EXACT = REVISION.replace(b'{"b":1}', b'{"b": 1}')
+STORED = b"k8s\x00" + packed(2, packed(2, packed(1, b'{"b": 1}')))
+
+
+def refused(reason: str = "Invalid", code: int = 422) -> Response:
+    return Response(code, {}, json.dumps({"kind": "Status", "reason": reason, "code": code}).encode())
+
+
+@pytest.mark.parametrize(
+    ("answers", "sent"),
+    [
+        pytest.param([refused(), Response(200, {}, STORED)], [REVISION, b"", EXACT], id="stored with spaces"),
+        pytest.param([refused(), Response(200, {}, REVISION)], [REVISION, b""], id="no protobuf"),
+        pytest.param([refused("Conflict", 409)], [REVISION], id="another error"),
+    ],
+)
+def test_a_refused_update_is_repeated_with_the_stored_bytes(answers: list[Response], sent: list[bytes]) -> None:
+    server = Server(*answers)
+
+    async def work() -> None:
+        own = door(server, Registry())
+        with suppress(ApiError):
+            await own.update(CONTROLLER_REVISIONS, "n", "a", codec.decode_doc(REVISION))
+
+    asyncio.run(work())
+    assert [request.body or b"" for request in server.requests] == sent

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from kcm_cli.machinery import codec, durations
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.protofields import fields, signed
 from kcm_cli.machinery.protowire import numbered, packed
 from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
-from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed
 
 Reader = Callable[[bytes], object]
 Writer = Callable[[object], bytes]
