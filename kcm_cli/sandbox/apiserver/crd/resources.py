@@ -114,29 +114,29 @@ class CustomResources:
         else:
             self._kind(info).default(doc)
 
-    def read(self, info: ResourceInfo, doc: Tree) -> Tree:
+    def read(self, served: Served, doc: Tree) -> Tree:
         """A stored object, converted from any version to the resource's."""
-        return self._kind(info).read(doc)
+        return _kind_of(served).read(doc)
 
     def versioned(self, info: ResourceInfo, doc: Tree, *, stored: bool) -> Tree:
         """An object, converted to the resource's version to compare it. Raises Unconverted, ApiError."""
         return self._kind(info).versioned(doc, stored=stored)
 
-    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree], *, cached: bool) -> None:
+    async def prepare(self, served: Served, docs: Sequence[Tree], *, cached: bool) -> None:
         """See ``registry.core.CustomKinds``."""
-        await self._kind(info).prepare(docs, cached=cached)
+        await _kind_of(served).prepare(docs, cached=cached)
 
-    def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
+    def check_versions(self, served: Served, docs: Iterable[Tree]) -> None:
         """See ``registry.core.CustomKinds``."""
-        self._kind(info).check_versions(docs)
+        _kind_of(served).check_versions(docs)
 
-    async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
+    async def stored(self, served: Served, doc: Tree) -> Tree:
         """See ``registry.core.CustomKinds``."""
-        return await self._kind(info).stored(doc)
+        return await _kind_of(served).stored(doc)
 
-    async def dry_run_result(self, info: ResourceInfo, doc: Tree) -> Tree:
+    async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
         """See ``registry.core.CustomKinds``."""
-        return await self._kind(info).dry_run_result(doc)
+        return await _kind_of(served).dry_run_result(doc)
 
     def _kind(self, info: ResourceInfo) -> CustomVersion:
         """The kind, or its last state: requests and watches may outlive their definition."""
@@ -145,22 +145,22 @@ class CustomResources:
     # schema.bodies.CustomTypes
 
     def has(self, target: Target) -> bool:
-        """Whether a kind is custom."""
-        return target in self._kinds
+        """Whether a kind is custom, or was when a request began that has not ended."""
+        return target in self._latest
 
     def node(self, target: Target) -> Node:
         """The type of a custom kind."""
-        return self._kinds[target].node
+        return self._latest[target].node
 
     def decode(self, target: Target, body: Body, mode: str) -> tuple[Doc, list[str]]:
         """The pruned document in a body, and warnings. Raises ApiError."""
-        return self._kinds[target].decode(body, mode)
+        return self._latest[target].decode(body, mode)
 
     def finish(
         self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
     ) -> tuple[Doc, list[str]]:
         """The pruned result of a patch, and its unknown fields. Raises ApiError."""
-        return self._kinds[target].finish(doc, refuse, applied=applied)
+        return self._latest[target].finish(doc, refuse, applied=applied)
 
     # openapi
 
@@ -168,6 +168,11 @@ class CustomResources:
         """The published schema of a kind."""
         found = self._kinds.get(target)
         return None if found is None else published.schema_of(found.schema, target, old=old)
+
+
+def _kind_of(served: Served) -> CustomVersion:
+    assert isinstance(served.kind, CustomVersion)
+    return served.kind
 
 
 def _strategy(definition: Definition, version: VersionFacts, own: Shape) -> Strategy:

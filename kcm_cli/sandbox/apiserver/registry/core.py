@@ -42,22 +42,24 @@ class CustomKinds(Protocol):
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in the defaults of a custom kind, in place."""
 
-    def read(self, info: ResourceInfo, doc: Tree) -> Tree:
+    # Conversions are those of the definition from which a resource was served, which may have changed since.
+
+    def read(self, served: Served, doc: Tree) -> Tree:
         """A stored object, converted from any version to the resource's. Does not change ``doc``. Raises ApiError."""
 
-    async def prepare(self, info: ResourceInfo, docs: Sequence[Tree], *, cached: bool) -> None:
+    async def prepare(self, served: Served, docs: Sequence[Tree], *, cached: bool) -> None:
         """Call the conversion webhook, so that ``read`` of the objects needs no await. Raises ApiError.
 
         cached: only for objects whose conversion is not known.
         """
 
-    def check_versions(self, info: ResourceInfo, docs: Iterable[Tree]) -> None:
+    def check_versions(self, served: Served, docs: Iterable[Tree]) -> None:
         """Raises UnknownVersion if a stored object has a version that the definition no longer has."""
 
-    async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
+    async def stored(self, served: Served, doc: Tree) -> Tree:
         """A document converted to the storage version, with kind and apiVersion first. Raises ApiError."""
 
-    async def dry_run_result(self, info: ResourceInfo, doc: Tree) -> Tree:
+    async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
         """A document in the storage version, converted to the resource's version. Raises ApiError."""
 
 
@@ -102,7 +104,7 @@ class Core(msgspec.Struct, frozen=True):
     async def prepare(self, served: Served, *stored: Stored, cached: bool = False) -> None:
         """Prepare ``from_storage`` of these objects, until the next await. Raises ApiError 500, UnknownVersion."""
         if self.custom is not None and self.prepares(served):
-            await self.custom.prepare(served.info, [one.doc for one in stored], cached=cached)
+            await self.custom.prepare(served, [one.doc for one in stored], cached=cached)
 
     async def made(self, served: Served, current: Stored, make: Callable[[Stored], Tree]) -> Tree:
         """What ``make`` returns for a prepared object, called again after each conversion that it needs. Raises
@@ -119,7 +121,7 @@ class Core(msgspec.Struct, frozen=True):
         """Raises ApiError 429 if an object is stored in a version that its definition no longer has."""
         if self.custom is not None and served.info.custom and served.converts:
             try:
-                self.custom.check_versions(served.info, (one.doc for one in self.store.scan(served.storage)))
+                self.custom.check_versions(served, (one.doc for one in self.store.scan(served.storage)))
             except UnknownVersion as error:
                 raise api_errors.initializing(served.info, str(error)) from None
 
@@ -134,13 +136,13 @@ class Core(msgspec.Struct, frozen=True):
         """A custom object in the storage version. Raises ApiError 500."""
         if self.custom is None or not served.info.custom:
             return doc
-        return await self.custom.stored(served.info, doc)
+        return await self.custom.stored(served, doc)
 
     async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
         """The result of a dry run, in the resource's form. Raises ApiError 500."""
         if self.custom is None or not served.info.custom or not served.converts:
             return self.from_storage(served, doc)
-        return await self.custom.dry_run_result(served.info, doc)
+        return await self.custom.dry_run_result(served, doc)
 
     def completed(self, served: Served, doc: Tree) -> Tree:
         """A document after a round trip through the stored form, which adds the defaults of the other version."""
@@ -149,5 +151,5 @@ class Core(msgspec.Struct, frozen=True):
     def from_storage(self, served: Served, doc: Tree) -> Tree:
         """A stored document in the resource's form. Does not change ``doc``."""
         if served.converts and served.info.custom and self.custom is not None:
-            return self.custom.read(served.info, doc)
+            return self.custom.read(served, doc)
         return conversion.from_storage(served, doc)

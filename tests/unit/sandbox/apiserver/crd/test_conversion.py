@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.crd import conversion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -171,6 +172,36 @@ def test_changes_remove_managers_whose_version_the_webhook_does_not_make(hook: H
     changed = hook.api.merge(path("v1", "a"), {"spec": {"a": "3"}})
     assert changed.status == 200 and changed.doc["spec"] == {"a": "3"}
     assert "managedFields" not in changed.doc["metadata"]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("ask", ["get", "list", "merge", "apply"])
+def test_a_request_ends_with_the_definition_with_which_it_began(hook: Hook, ask: str, gone: bool) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    config = {"apiVersion": "x.test/v2", "kind": "Thing", "spec": {"b": "1"}}
+
+    def change(review: Tree) -> None:
+        hook.bend = lambda review: None
+        store, gvr = hook.api.server.store, GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        current = store.get(gvr, "", "things.x.test")
+        assert current is not None
+        doc: Tree = current.copy()
+        doc["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["description"] = "changed"
+        doc["metadata"]["generation"] += 1
+        if gone:
+            store.delete(gvr, "", "things.x.test")
+        else:
+            store.update(gvr, "", "things.x.test", doc)
+
+    hook.bend = change
+    asks: dict[str, Callable[[], Any]] = {
+        "get": lambda: hook.api.get(path("v2", "a")),
+        "list": lambda: hook.api.get(path("v2")),
+        "merge": lambda: merged(hook, "2"),
+        "apply": lambda: applied(hook, config, "&force=true"),
+    }
+    found = asks[ask]()
+    assert found.status == 200, found.message
 
 
 def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
