@@ -6,7 +6,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,forma
 import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,6 +17,7 @@ from kcm_cli.machinery.formats import is_base64, is_date
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.urls import UrlError, parse_request
 
 _INT64 = range(-(1 << 63), 1 << 63)
 _number = "(0|[1-9][0-9]*)"
@@ -193,13 +193,10 @@ def _is_datetime(text: str) -> bool:
 
 def _uri_problems(text: str) -> list[str]:
     try:
-        parts = urlsplit(text)
-    except ValueError:
-        return [f"parse {quote(text)}: invalid URI for request"]
-    if parts.scheme or text.startswith("/"):
-        return []
-    why = "empty url" if not text else "invalid URI for request"
-    return [f"parse {quote(text)}: {why}"]
+        parse_request(text)
+    except UrlError as error:
+        return [str(error)]
+    return []
 
 
 _FORMATS: Mapping[str, Callable[[str], list[str]]] = {

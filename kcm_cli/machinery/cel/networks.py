@@ -6,7 +6,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{urls,ip,cidr}.go
 import ipaddress
 from collections.abc import Mapping
 from typing import ClassVar
-from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import msgspec
 
@@ -14,6 +13,7 @@ from kcm_cli.machinery.addresses import Address, Network
 from kcm_cli.machinery.cel.overloads import Function, overloaded
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.urls import Url, UrlError, parse, parse_request
 
 Methods = Mapping[str, Function]
 
@@ -21,42 +21,28 @@ Methods = Mapping[str, Function]
 class UrlValue(msgspec.Struct, frozen=True):
     """An absolute URL, or an absolute path."""
 
-    parts: SplitResult
+    parts: Url
     cel_type: ClassVar[str] = "kubernetes.URL"
     cel_methods: ClassVar[Methods]
-
-    def hostname(self) -> str:
-        return self.host().rpartition(":")[0].strip("[]") if self.port() else self.host().strip("[]")
-
-    def host(self) -> str:
-        return self.parts.netloc.rpartition("@")[2]
-
-    def port(self) -> str:
-        host = self.host()
-        return "" if host.endswith("]") or ":" not in host else host.rpartition(":")[2]
 
 
 _U = UrlValue
 UrlValue.cel_methods = {
     "getScheme": overloaded("getScheme", ((_U,), lambda url: url.parts.scheme)),
-    "getHost": overloaded("getHost", ((_U,), _U.host)),
-    "getHostname": overloaded("getHostname", ((_U,), _U.hostname)),
-    "getPort": overloaded("getPort", ((_U,), _U.port)),
-    "getEscapedPath": overloaded("getEscapedPath", ((_U,), lambda url: url.parts.path)),
-    "getQuery": overloaded("getQuery", ((_U,), lambda url: parse_qs(url.parts.query, keep_blank_values=True))),
+    "getHost": overloaded("getHost", ((_U,), lambda url: url.parts.host)),
+    "getHostname": overloaded("getHostname", ((_U,), lambda url: url.parts.hostname)),
+    "getPort": overloaded("getPort", ((_U,), lambda url: url.parts.port)),
+    "getEscapedPath": overloaded("getEscapedPath", ((_U,), lambda url: url.parts.escaped_path)),
+    "getQuery": overloaded("getQuery", ((_U,), lambda url: url.parts.values)),
 }
 
 
 def _url(text: str) -> UrlValue:
     try:
-        parts = urlsplit(text)
-        valid = bool(parts.scheme) or text.startswith("/")
-    except ValueError:
-        valid = False
-    if not valid or any(char <= " " for char in text):
-        why = f"parse {quote(text)}: invalid URI for request"
-        raise CelError(f"URL parse error during conversion from string: {why}")
-    return UrlValue(parts)
+        parse_request(text)
+        return UrlValue(parse(text))
+    except UrlError as error:
+        raise CelError(f"URL parse error during conversion from string: {error}") from None
 
 
 class IpValue(msgspec.Struct, frozen=True):
@@ -190,7 +176,7 @@ FUNCTIONS: Mapping[str, Function] = {
 
 def _is_url(text: str) -> bool:
     try:
-        _url(text)
-    except CelError:
+        parse_request(text)
+    except UrlError:
         return False
     return True

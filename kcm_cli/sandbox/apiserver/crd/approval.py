@@ -3,9 +3,8 @@
 upstream: apiextensions-apiserver pkg/apihelpers/helpers.go#GetAPIApprovalState
 """
 
-from urllib.parse import urlsplit
-
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.urls import Url, UrlError, parse_request
 from kcm_cli.sandbox.apiserver.crd.definition import APPROVED
 
 _ENHANCEMENT = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -25,10 +24,10 @@ def approval(annotation: str) -> tuple[str, str, str]:
     if annotation.startswith("unapproved"):
         return "False", "UnapprovedAnnotation", f"not approved: {quote(annotation)}"
     try:
-        parts = urlsplit(annotation)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme and parts.netloc:
+        url = parse_request(annotation)
+    except UrlError:
+        url = Url()
+    if url.scheme and url.host:
         return "True", "ApprovedAnnotation", f"approved in {annotation}"
     how = 'with either a URL or a reason starting with "unapproved"'
     return "False", "InvalidAnnotation", f"{said} {how}, {_ENHANCEMENT}"

@@ -7,9 +7,9 @@ import ipaddress
 import re
 from collections.abc import Callable
 from email.utils import parseaddr
-from urllib.parse import urlsplit
 
 from kcm_cli.machinery.formats import is_base64, is_date
+from kcm_cli.machinery.urls import UrlError, parse_request
 
 Check = Callable[[str], bool]
 
@@ -37,13 +37,11 @@ _rgb_part = r"(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
 
 
 def _is_uri(text: str) -> bool:
-    if not text or any(char <= " " or char == "\x7f" for char in text):
-        return False
     try:
-        parts = urlsplit(text)
-    except ValueError:
+        parse_request(text)
+    except UrlError:
         return False
-    return bool(parts.scheme) or text.startswith("/")
+    return True
 
 
 def _is_email(text: str) -> bool:

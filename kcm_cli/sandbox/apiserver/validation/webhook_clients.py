@@ -6,9 +6,9 @@ apiextensions-apiserver pkg/apis/apiextensions/validation
 
 from base64 import b64decode
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.urls import UrlError, parse
 from kcm_cli.rest.tls import bundle_fault
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -43,20 +43,16 @@ def trusts_nothing(definition: Tree) -> bool:
 
 def _url(url: str, path: str) -> Errors:
     try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        yield errors.required(path, f'url must be a valid URL: parse "{url}": {error}{_FORM}')
+        parts = parse(url)
+    except UrlError as error:
+        yield errors.required(path, f"url must be a valid URL: {error}{_FORM}")
         return
-    if url.startswith(":"):  # a path for Python
-        yield errors.required(path, f'url must be a valid URL: parse "{url}": missing protocol scheme{_FORM}')
-        return
-    user, at, host = parts.netloc.rpartition("@")
     if parts.scheme != "https":
         yield errors.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}")
-    if not host:
+    if not parts.host:
         yield errors.invalid(path, "", f"host must be specified{_FORM}")
-    if at:
-        yield errors.invalid(path, user, "user information is not permitted in the URL")
+    if parts.user is not None:
+        yield errors.invalid(path, parts.user, "user information is not permitted in the URL")
     if parts.fragment:
         yield errors.invalid(path, parts.fragment, "fragments are not permitted in the URL")
     if parts.query:

@@ -105,6 +105,8 @@ GIVES = {
     "url('https://u@example.com:80/a?b=c').getHostname()": "example.com",
     "url('https://example.com:80/a?b=c&b=d').getQuery()": {"b": ["c", "d"]},
     "isURL('x') || isURL('/p')": True,
+    "isURL('https://!&^(!*&07s6da..s)')": False,
+    "url('https://x.y/a b?c d=e f').getEscapedPath()": "/a%20b",
     "ip('127.0.0.1').isLoopback() && ip('::1').family() == 6": True,
     "cidr('10.0.0.0/8').containsIP('10.1.2.3')": True,
     "cidr('10.0.0.0/8').containsCIDR('10.0.0.0/7')": False,
