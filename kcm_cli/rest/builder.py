@@ -10,10 +10,8 @@ Every client has its own rate limit, as in client-go, and is made once per name.
 upstream: staging/src/k8s.io/controller-manager/pkg/clientbuilder
 """
 
-import asyncio
 import logging
 import platform
-from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -108,7 +106,7 @@ class RootClients:
 
 
 class ServiceAccountClients:
-    """A service account for each client. ``core`` provisions accounts and tokens; ``transport`` is anonymous."""
+    """A service account for each client. ``core`` creates accounts and tokens; ``transport`` is anonymous."""
 
     def __init__(
         self,
@@ -133,15 +131,6 @@ class ServiceAccountClients:
 
     def discovery_client(self, name: str) -> Client:
         return self._user(name).discovery_client(self._user_name(name))
-
-    async def provision(self, names: Iterable[str]) -> None:
-        """Create missing service accounts ahead of their first request.
-
-        Raises RequestError.
-        """
-        async with asyncio.TaskGroup() as group:
-            for name in names:
-                group.create_task(ensure_service_account(self._core, self._namespace, name))
 
     async def close(self) -> None:
         """Close the shared transport."""
