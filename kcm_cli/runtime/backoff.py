@@ -1,38 +1,33 @@
-"""Delays between attempts: exponential, jittered, reset after a quiet while."""
+"""Delays between attempts: exponential, jittered, reset after a quiet while.
+
+upstream: staging/src/k8s.io/client-go/tools/cache/reflector.go#NewReflectorWithOptions
+"""
 
 import random
 
-import msgspec
-
-
-class BackoffPolicy(msgspec.Struct, frozen=True):
-    """Seconds. The reflector's defaults are client-go's: 0.8 s doubling to 30 s, reset after 2 quiet minutes."""
-
-    initial_s: float = 0.8
-    factor: float = 2.0
-    maximum_s: float = 30.0
-    jitter: float = 1.0
-    reset_after_s: float = 120.0
+INITIAL_S = 0.8
+FACTOR = 2.0
+MAXIMUM_S = 30.0
+RESET_AFTER_S = 120.0
+"""A while without attempts after which the delays begin anew."""
 
 
 class Backoff:
     """The state of one loop's backoff. Times are monotonic seconds that the caller passes in."""
 
-    def __init__(self, policy: BackoffPolicy, rng: random.Random) -> None:
-        self._policy = policy
+    def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self._current_s = policy.initial_s
+        self._current_s = INITIAL_S
         self._last = float("-inf")
 
     def next_s(self, now: float) -> float:
-        """The delay before the next attempt; grows with each call."""
-        policy = self._policy
-        if now - self._last > policy.reset_after_s:
-            self._current_s = policy.initial_s
+        """The delay before the next attempt, up to twice as long at random; grows with each call."""
+        if now - self._last > RESET_AFTER_S:
+            self._current_s = INITIAL_S
         self._last = now
         delay = self._current_s
-        self._current_s = min(policy.maximum_s, self._current_s * policy.factor)
-        return delay * (1.0 + policy.jitter * self._rng.random())
+        self._current_s = min(MAXIMUM_S, self._current_s * FACTOR)
+        return delay * (1.0 + self._rng.random())
 
     def reset(self) -> None:
-        self._current_s = self._policy.initial_s
+        self._current_s = INITIAL_S

@@ -37,7 +37,7 @@ from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Page, Pages, read_page
 from kcm_cli.rest.transport import RequestError, TimedOut, Unreadable
-from kcm_cli.runtime.backoff import Backoff, BackoffPolicy
+from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
@@ -158,7 +158,7 @@ class Informer(Generic[T]):
         self._spoilt = 0
         self._latest = False
         self._absent = False
-        self._backoff = Backoff(BackoffPolicy(), rng)
+        self._backoff = Backoff(rng)
 
     def listen(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.metrics import Registry
+from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import FOREIGN_LIMIT, bounded
 
@@ -28,7 +29,7 @@ class ObjectErrors:
         metrics = metrics or Registry()
         self._emit = emit
         self._versions: OrderedDict[tuple[str, str], tuple[str, str]] = OrderedDict()
-        self._odd: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._odd = Recent(MOST)
         self._undecodable = metrics.counter(
             "kcm_undecodable_objects_total",
             "How many objects, each version once, could not be decoded and are unknown to the caches; and watch events "
@@ -66,10 +67,7 @@ class ObjectErrors:
         self._undecodable.labels(resource.plural).inc()
         sort = (str(resource), bounded(why, FOREIGN_LIMIT))
         known = sort in self._odd
-        self._odd[sort] = None
-        self._odd.move_to_end(sort)
-        if len(self._odd) > MOST:
-            self._odd.popitem(last=False)
+        self._odd.add(sort)
         if not known:
             fields = {"resource": sort[0], "err": sort[1]}
             log.error("Unexpected watch event, it is passed over", extra={"fields": fields})

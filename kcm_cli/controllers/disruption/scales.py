@@ -6,30 +6,19 @@ A module of its own, since it reads the API server for kinds that are not cached
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS
+from kcm_cli.api.autoscaling import Scale
 from kcm_cli.api.core import REPLICATION_CONTROLLERS, Pod
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.errors import SyncError
-from kcm_cli.machinery.meta import Object, OwnerReference, View, controller_of
+from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.runtime.informer import AnyInformer
 
 SCALED: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
 """The kinds whose sizes are read from caches."""
-
-
-class ScaleSpec(View, frozen=True, gc=False):
-    replicas: int = 0
-
-
-class Scale(Object, frozen=True, gc=False, kw_only=True):
-    """A Scale of autoscaling/v1."""
-
-    spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
 
 
 class ScaleUnknown(SyncError):

@@ -7,8 +7,9 @@ upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 
 from kcm_cli.api.core import Node
 from kcm_cli.api.well_known import ZONE
-from kcm_cli.controllers.endpointslice.plan.topology import Counts, Ratios, node_ready, overloaded, zone_ratios
+from kcm_cli.controllers.endpointslice.plan.topology import Counts, Ratios, overloaded, zone_ratios
 from kcm_cli.engine.controller import Keys
+from kcm_cli.planning.nodes import is_ready
 from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.workqueue import WorkQueue
 
@@ -68,4 +69,4 @@ class Zones:
 
     def all_if_moved(self, old: Node, new: Node) -> Keys:
         """The same key, if the node's readiness or zone has changed."""
-        return (_KEY,) if node_ready(old) != node_ready(new) or old.labels.get(ZONE) != new.labels.get(ZONE) else ()
+        return (_KEY,) if is_ready(old) != is_ready(new) or old.labels.get(ZONE) != new.labels.get(ZONE) else ()

@@ -16,8 +16,8 @@ from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.api.well_known import TOPOLOGY_HINTS, TOPOLOGY_MODE, ZONE
 from kcm_cli.controllers.endpointslice.plan.distribution import for_zone, touch, zones_of
 from kcm_cli.machinery.quantity import Quantity, is_quantity, make, parse
-from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.endpoints.slices import Changes, Draft
+from kcm_cli.planning.nodes import is_ready
 
 OVERLOAD = 0.2
 """How much more than its share of the traffic an endpoint may get."""
@@ -53,17 +53,13 @@ def wants_hints(annotations: Mapping[str, str]) -> bool:
     return value in ("Auto", "auto")
 
 
-def node_ready(node: Node) -> bool:
-    return is_true(node.status.conditions, "Ready")
-
-
 def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
     """Each zone's share of the CPUs of all ready worker nodes. None if the zone or CPUs of a node are unknown, or if
     there are fewer than two zones."""
     total = make(0)
     by_zone: dict[str, Quantity] = {}
     for node in nodes:
-        if any(label in node.labels for label in _EXCLUDED) or not node_ready(node):
+        if any(label in node.labels for label in _EXCLUDED) or not is_ready(node):
             continue
         zone = node.labels.get(ZONE, "")
         text = (node.status.allocatable or {}).get("cpu", "0")
