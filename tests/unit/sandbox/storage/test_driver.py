@@ -207,6 +207,24 @@ def test_volumes_are_expanded_and_deleted_with_their_claims(play):
     play(run)
 
 
+def test_a_released_volume_is_deleted_by_its_provisioner_only(play):
+    async def run(world: World) -> None:
+        gone = {"namespace": "default", "name": "gone", "uid": "u"}
+        for at, provisioner in enumerate(("csi.sandbox.kcm.dev", "other.example.com", "")):
+            volume = place(f"v{at}", "node-1", claimRef=gone, persistentVolumeReclaimPolicy="Delete")
+            volume["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": provisioner}
+            volume["spec"]["csi"] = {"driver": "d.example.com", "volumeHandle": f"h{at}"}
+            del volume["spec"]["local"]
+            await world.create(VOLUMES, volume)
+        async with binder(world):
+            await world.wait(60)
+            assert (await world.get(VOLUMES, "v1"))["status"]["phase"] in ("Released", "Failed")
+            volumes = [await world.get(VOLUMES, name) for name in ("v0", "v1", "v2")]
+            assert ["deletionTimestamp" in volume["metadata"] for volume in volumes] == [True, False, False]
+
+    play(run)
+
+
 def test_a_volume_deleted_before_its_claim_is_removed_with_it(play):
     async def run(world: World) -> None:
         async with binder(world):
