@@ -12,7 +12,6 @@ from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.rest.errors import ApiError
 from kcm_cli.runtime.informer import Scope
 
 _KEY = SIGNER
@@ -29,23 +28,19 @@ class Publisher:
     """The only key is the signer's name."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self._clock, self._ca = context.clock, root_ca_of(context).decode(errors="replace")
+        self._ca = root_ca_of(context).decode(errors="replace")
         self._resource = CLUSTER_TRUST_BUNDLES_ALPHA if is_alpha(context) else CLUSTER_TRUST_BUNDLES
         self._executor = context.executor()
-        self._metrics = CodedSyncMetrics(context.metrics, "clustertrustbundle_publisher", "the bundle")
+        self._metrics = CodedSyncMetrics(context.metrics, context.clock, "clustertrustbundle_publisher", "the bundle")
         self._bundles = context.cache(self._resource).store
         (queue,) = context.queues
         queue.add(_KEY)
 
     async def sync(self, key: str) -> None:
-        started, code = self._clock.monotonic(), "200"
-        outcome = await self._executor.run(plan(self._resource, self._bundles, self._ca))
-        error = outcome.error
-        if error is not None:
-            code = str(error.status) if isinstance(error, ApiError) else "500"
-        self._metrics.observe(code, self._clock.monotonic() - started)
-        if error is not None:
-            raise error
+        with self._metrics.measured():
+            outcome = await self._executor.run(plan(self._resource, self._bundles, self._ca))
+            if outcome.error is not None:
+                raise outcome.error
 
 
 def the_signer(publisher: Publisher, bundle: ClusterTrustBundle) -> Keys:

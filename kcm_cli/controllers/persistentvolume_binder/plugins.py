@@ -15,7 +15,7 @@ import shutil
 import uuid
 
 from kcm_cli.api.storage import PersistentVolume
-from kcm_cli.planning.csi_migration import DRIVERS
+from kcm_cli.planning.volumes.migration import DRIVERS
 from kcm_cli.planning.volumes.names import IN_TREE, MIGRATED_TO, PROVISIONED_BY
 
 HOST_PATH = "kubernetes.io/host-path"

@@ -26,8 +26,8 @@ from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice, Patch, ref_to
-from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
 from kcm_cli.planning.volumes.matching import requested
+from kcm_cli.planning.volumes.migration import DRIVERS, migrated_plugin
 from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY
 
 SOURCE = "volume_expand"

@@ -23,21 +23,13 @@ class RootCAPublisher:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self._clock = context.clock
         self._root_ca = root_ca_of(context).decode(errors="replace")
-        self._metrics = CodedSyncMetrics(context.metrics, "root_ca_cert_publisher", "a namespace")
+        self._metrics = CodedSyncMetrics(context.metrics, context.clock, "root_ca_cert_publisher", "a namespace")
         self._config_maps = context.cache(CONFIG_MAPS).store
 
     async def sync(self, key: str) -> None:
-        started, code = self._clock.monotonic(), "500"  # of errors that no server has answered
-        try:
+        with self._metrics.measured():
             await self._publish(key)
-            code = "200"
-        except ApiError as error:
-            code = str(error.status)
-            raise
-        finally:
-            self._metrics.observe(code, self._clock.monotonic() - started)
 
     async def _publish(self, namespace: str) -> None:
         action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), self._root_ca)

@@ -3,14 +3,20 @@
 upstream: pkg/controller/certificates/rootcacertpublisher/metrics.go
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry, exponential_buckets
+from kcm_cli.rest.errors import ApiError
 
 
 class CodedSyncMetrics:
     """The metrics PREFIX_sync_total and PREFIX_sync_duration_seconds. ``what``: the synced objects, for the help
     text."""
 
-    def __init__(self, registry: Registry, prefix: str, what: str) -> None:
+    def __init__(self, registry: Registry, clock: Clock, prefix: str, what: str) -> None:
+        self._clock = clock
         self._total = registry.counter(
             f"{prefix}_sync_total", f"How often {what} was synced, by code.", labels=("code",)
         )
@@ -21,7 +27,16 @@ class CodedSyncMetrics:
             labels=("code",),
         )
 
-    def observe(self, code: str, duration_s: float) -> None:
-        """Count a sync that ended with this code. ``duration_s``: its duration in seconds."""
-        self._total.labels(code).inc()
-        self._duration.labels(code).observe(duration_s)
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Counts a sync: as 200, as what the server has answered, or as 500 where it failed otherwise."""
+        started, code = self._clock.monotonic(), "500"
+        try:
+            yield
+            code = "200"
+        except ApiError as error:
+            code = str(error.status)
+            raise
+        finally:
+            self._total.labels(code).inc()
+            self._duration.labels(code).observe(self._clock.monotonic() - started)

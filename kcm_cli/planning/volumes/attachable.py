@@ -13,9 +13,9 @@ from kcm_cli.api.core import FlexSource, PersistentVolumeClaim, Pod, Volume
 from kcm_cli.api.storage import CsiDriver, PersistentVolume
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.csi_handles import migrated_handle, migrated_modes
-from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
 from kcm_cli.planning.pod_claims import claim_name, made_for
 from kcm_cli.planning.volumes.inline import inline
+from kcm_cli.planning.volumes.migration import DRIVERS, migrated_plugin
 
 CSI = "kubernetes.io/csi"
 ISCSI = "kubernetes.io/iscsi"

@@ -13,7 +13,7 @@ import msgspec
 from kcm_cli.api.core import Volume
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.csi_handles import aws_volume, azure_account, gce_disk, is_managed, text
-from kcm_cli.planning.csi_migration import DRIVERS
+from kcm_cli.planning.volumes.migration import DRIVERS
 
 
 class Inline(msgspec.Struct, frozen=True):

@@ -1,12 +1,13 @@
-"""Annotations of CSI migration on volumes and claims, and the finalizers of a volume's deleter.
+"""CSI migration: the drivers that serve volumes of former in-tree plugins, annotations on volumes and claims, and the
+finalizers of a volume's deleter.
 
-upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#updateMigrationAnnotations
+upstream: staging/src/k8s.io/csi-translation-lib, pkg/volume/csimigration,
+pkg/controller/volume/persistentvolume/pv_controller_base.go#updateMigrationAnnotations
 """
 
 from collections.abc import Mapping
 
 from kcm_cli.api.storage import PersistentVolume
-from kcm_cli.planning.csi_migration import DRIVERS
 from kcm_cli.planning.volumes.names import (
     BETA_STORAGE_PROVISIONER,
     IN_TREE,
@@ -16,6 +17,32 @@ from kcm_cli.planning.volumes.names import (
     PROVISIONER_FINALIZER,
     STORAGE_PROVISIONER,
 )
+
+DRIVERS: Mapping[str, str] = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+"""The CSI drivers, by the name of the plugin that served their volumes in the tree."""
+
+
+def migrated_plugin(volume: PersistentVolume) -> str:
+    """The in-tree plugin that served a volume; empty for one that was never migrated."""
+    spec = volume.spec
+    sources = {
+        "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,
+        "kubernetes.io/azure-disk": spec.azure_disk,
+        "kubernetes.io/azure-file": spec.azure_file,
+        "kubernetes.io/cinder": spec.cinder,
+        "kubernetes.io/gce-pd": spec.gce_persistent_disk,
+        "kubernetes.io/portworx-volume": spec.portworx_volume,
+        "kubernetes.io/vsphere-volume": spec.vsphere_volume,
+    }
+    return next((plugin for plugin, source in sources.items() if source is not None), "")
 
 
 def provisioner_of(name: str) -> str:

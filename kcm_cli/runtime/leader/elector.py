@@ -16,13 +16,14 @@ import logging
 import random
 from collections.abc import Callable, Coroutine
 
+import msgspec
+
 from kcm_cli.component.clock import Clock, suspended_s
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.errors import text_of
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import RequestError, Unreachable
-from kcm_cli.runtime.leader.config import JITTER_FACTOR, ElectionConfig
 from kcm_cli.runtime.leader.lock import Lock
 from kcm_cli.runtime.leader.record import (
     Claim,
@@ -42,6 +43,32 @@ HEALTH_CHECK = "leaderElection"
 HEALTH_TOLERANCE_S = 20.0
 _READING, _CREATING = "Error retrieving lease lock", "Error initially creating lease lock"
 _UPDATING = "Failed to update lease"
+JITTER_FACTOR = 1.2
+
+
+class ElectionConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One election. Durations in seconds, validated in component.leader_config; ``identity`` is unique to the process.
+
+    ``coordinated``: the API server chooses among the LeaseCandidates (gate CoordinatedLeaderElection).
+    """
+
+    identity: str
+    name: str = "kube-controller-manager"
+    namespace: str = "kube-system"
+    lease_duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_period_s: float = 2.0
+    coordinated: bool = False
+
+    @property
+    def duration_s(self) -> int:
+        """The lease duration in whole seconds, as a Lease holds it."""
+        return max(1, int(self.lease_duration_s))
+
+    @property
+    def request_timeout_s(self) -> float:
+        """How long one request of the election may take."""
+        return max(1.0, self.renew_deadline_s / 2)
 
 
 class Elector:

@@ -5,7 +5,7 @@ import pytest
 from kcm_cli.api.storage import PERSISTENT_VOLUMES
 from kcm_cli.machinery import codec
 from kcm_cli.planning.csi_handles import migrated_handle, migrated_modes
-from kcm_cli.planning.csi_migration import migrated_plugin
+from kcm_cli.planning.volumes.migration import migrated_plugin
 
 
 def volume(source, modes=("ReadWriteOnce",), **metadata):

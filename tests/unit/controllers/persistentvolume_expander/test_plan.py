@@ -6,7 +6,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import PERSISTENT_VOLUMES
 from kcm_cli.controllers.persistentvolume_expander import plan
 from kcm_cli.machinery import codec
-from kcm_cli.planning.csi_migration import DRIVERS
+from kcm_cli.planning.volumes.migration import DRIVERS
 
 SOURCES = {
     "kubernetes.io/aws-ebs": {"awsElasticBlockStore": {"volumeID": "v"}},
