@@ -1,17 +1,21 @@
 """Conversion webhooks, over real connections to a server of this process."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.crd import conversion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.transport import InProcessTransport
+from tests.embedded import ADMIN
 from tests.unit.sandbox.asking import Api
 from tests.unit.sandbox.hooks import HookServer, Tree
 
@@ -210,6 +214,24 @@ def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
     hook.bend = lambda review: {"response": None}
     assert hook.api.get(path("v2") + f"?watch=true&timeoutSeconds=-1&resourceVersion={revision}").status == 200
     assert hook.asked == []
+
+
+@pytest.mark.parametrize("start", ["0", "before"])
+def test_watches_use_what_is_converted(hook: Hook, start: str) -> None:
+    before = hook.api.get(path("v1")).doc["metadata"]["resourceVersion"]
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    assert hook.api.get(path("v2", "a")).status == 200
+    hook.bend = lambda review: {"response": None}
+    query = (("watch", "true"), ("resourceVersion", before if start == "before" else start))
+
+    async def first() -> Tree:
+        async with InProcessTransport(hook.api.server.api, ADMIN).stream(Request("GET", path("v2"), query)) as stream:
+            async for chunk in stream.chunks:
+                return cast("Tree", json.loads(chunk))
+        raise AssertionError("the watch has no events")
+
+    event = hook.api.run(first())
+    assert (event["type"], event["object"]["spec"]) == ("ADDED", {"b": "1"})
 
 
 def test_objects_are_converted_to_the_storage_version(hook: Hook) -> None:
