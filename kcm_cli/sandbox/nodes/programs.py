@@ -53,6 +53,7 @@ _WILD = re.compile(r"[*?\[]")
 _STOP, _LEAVE = "TERM", "EXIT"
 _INTERRUPTED = 143
 """The exit code of a command that SIGTERM has ended."""
+_MOST_ITERATIONS = 1000
 _MOST_RESTS, _MOST_NESTED = 16, 64
 """The limits for intervals in which a program waits, and for nested commands, also in functions and shells."""
 
@@ -79,6 +80,20 @@ class Outcome(msgspec.Struct, frozen=True):
     """The files that it has removed."""
     stages: tuple[tuple[float, Files, frozenset[str]], ...] = ()
     """Seconds from the start, and the files and removed files from then on; empty if that is unknown."""
+    repeated: tuple[int, float] = (0, 0.0)
+    """The end of the output that an endless loop repeats: its first index, and the period; 0: there is none."""
+    is_cut: bool = False
+    """Whether it would do more after the time until which it was simulated."""
+
+    def written(self, until_s: float) -> Iterator[Written]:
+        """The output until a time, of an endless loop the last thousand iterations. The others go on."""
+        first, period_s = self.repeated
+        yield from self.output
+        if period_s and self.output[first:]:
+            count = int((until_s - self.output[first].at_s) / period_s)
+            for number in range(max(1, count - _MOST_ITERATIONS), count + 1):
+                for each in self.output[first:]:
+                    yield each._replace(at_s=each.at_s + number * period_s)
 
 
 class _Unopened(Exception):
@@ -121,7 +136,10 @@ def outcome_among(
     machine.stage()
     stages = tuple(machine.stages) if machine.staged else ()
     fs = machine.fs
-    return Outcome(machine.elapsed_s, machine.code, fs.texts, tuple(machine.output), frozenset(fs.gone), stages)
+    output, gone = tuple(machine.output), frozenset(fs.gone)
+    return Outcome(
+        machine.elapsed_s, machine.code, fs.texts, output, gone, stages, machine.repeated, is_cut=machine.is_cut
+    )
 
 
 def signals_among(
@@ -196,6 +214,11 @@ class _Shell(msgspec.Struct):
     """The intervals in which it waits: their start, end, and whether a signal interrupts them."""
     again: tuple[float, float] = (math.inf, 0.0)
     """The start of an endless loop whose iterations are equal, and the duration of one."""
+    repeated: tuple[int, float] = (0, 0.0)
+    is_cut: bool = False
+    """As in ``Outcome``."""
+    times: int = 0
+    """How often it has read the clock."""
     has_jobs: bool = False
     """Whether it has had background jobs."""
     jobs: list[tuple[float, int]] = msgspec.field(default_factory=list)
@@ -250,6 +273,7 @@ class _Shell(msgspec.Struct):
         return 1
 
     def now(self) -> datetime | None:
+        self.times += self.began is not None
         return None if self.began is None else self.began + timedelta(seconds=self.elapsed_s)
 
     def output_unknown(self, _: Sequence[str] = ()) -> int:
@@ -448,6 +472,7 @@ class _Shell(msgspec.Struct):
             self.rests.append((self.elapsed_s, end_s, waits))
         self.elapsed_s = self.asked_s if asked and waits and handler else end_s
         if self.elapsed_s > min(_LONG_S, self.until_s):
+            self.is_cut = self.elapsed_s <= _LONG_S
             self.elapsed_s = math.inf
             raise _Ended
         if asked:
@@ -546,7 +571,7 @@ class _Shell(msgspec.Struct):
             if loop.condition is None:
                 self.variables.assign(f"{loop.variable}={loop.values[done]}")
             before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables.values)
-            began_s = self.elapsed_s
+            began_s, shown, times = self.elapsed_s, len(self.output), self.times
             if loop.condition is not None:
                 self.run_list(loop.condition, tested=True)
                 if (self.code == 0) != loop.wanted:
@@ -554,12 +579,13 @@ class _Shell(msgspec.Struct):
                     return
             self.run_list(loop.body, tested=tested)
             done, last = done + 1, self.code
-            same = before.keys() == self.fs.texts.keys() and variables == self.variables.values
+            same = times == self.times and before.keys() == self.fs.texts.keys() and variables == self.variables.values
             if loop.condition is not None and same and self.asked_s == math.inf:
                 for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
                     self.fs.texts[path] = None  # it grows
                 self.staged = self.staged and len(self.stages) <= stages + 1
                 self.again = began_s, self.elapsed_s - began_s
+                self.repeated = shown, self.elapsed_s - began_s
                 self.traps.clear()
                 self._pass(math.inf)  # all further iterations are equal
             self.steps += 1

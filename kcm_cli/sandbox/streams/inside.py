@@ -58,6 +58,8 @@ _MOST_OF_POD = 1 << 20
 kept, and the result of a command that writes still more names is unknown."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
+_AHEAD = timedelta(minutes=1)
+"""How far ahead of the clock a log is computed that a client follows."""
 _NOTHING = ("true",)
 _WHOLE = re.compile(rb"\btrap\b|&\s")
 """What depends on the end of a script."""
@@ -122,6 +124,15 @@ class _Run(msgspec.Struct, frozen=True):
     started: datetime
     finished: datetime | None
     number: int = 1
+
+
+class _Log(msgspec.Struct, frozen=True):
+    """The lines of a run until a time, and whether there may be more after it."""
+
+    run: _Run
+    until: datetime
+    lines: list[tuple[datetime, str]]
+    grows: bool = False
 
 
 class _Started(msgspec.Struct, frozen=True):
@@ -189,41 +200,40 @@ class Inside:
             if previous:
                 raise bad_request(f'previous terminated container "{name}" in pod "{call.name}" not found')
             raise bad_request(f'container "{name}" in pod "{call.name}" is waiting to start: {pod.reason_of(name)}')
-        lines = self._lines(pod, name, run)
-        if lines is None:
+        now = self._clock.now()
+        follow = follow and run.finished is None
+        log = self._log_of(pod, name, run, now + _AHEAD if follow else run.finished or now)
+        if log is None:
             text = f"there are no logs: {_WHY}; set them with the annotation {PREFIX}{LOGS}.{name}"
             if follow:  # kubectl would retry for twenty seconds after an error
                 return text_response(200, f"{text}\n")
             raise bad_request(text)
-        chosen = LogOptions(query, self._clock.now())
-        timed = [(run.started + timedelta(seconds=after), text) for after, text in lines]
-        if run.finished is not None:
-            timed = [(at, text) for at, text in timed if at <= run.finished]
-            follow = False
-        now = self._clock.now()
+        chosen = LogOptions(query, now)
         if not follow:
-            return Response(200, TEXT_HEADERS, chosen.past([line for line in timed if line[0] <= now]))
-        return Stream(200, TEXT_HEADERS, self._followed(pod, name, timed, chosen))
+            return Response(200, TEXT_HEADERS, chosen.past(log.lines))
+        return Stream(200, TEXT_HEADERS, self._followed(pod, name, log, chosen))
 
-    async def _followed(
-        self, pod: "_Pod", name: str, lines: "list[tuple[datetime, str]]", chosen: LogOptions
-    ) -> AsyncIterator[bytes]:
+    async def _followed(self, pod: "_Pod", name: str, log: "_Log", chosen: LogOptions) -> AsyncIterator[bytes]:
         """The lines until now, then new ones, until the run ends or the pod is deleted."""
         clock, store = self._clock, self._store
         watcher = store.watch(_GVR, pod.namespace, store.revision)
         now = clock.now()
-        coming = [line for line in lines if line[0] > now]
+        coming = [line for line in log.lines if line[0] > now]
         try:
-            if past := chosen.past([line for line in lines if line[0] <= now]):
+            if past := chosen.past([line for line in log.lines if line[0] <= now]):
                 yield past
             end = _end(store, pod, name)
             while not chosen.full and (end is None or (coming and coming[0][0] <= end)):
                 now = clock.now()
+                if log.grows and now >= log.until:
+                    since, log = log.until, self._log_of(pod, name, log.run, now + _AHEAD) or replace(log, grows=False)
+                    coming += [line for line in log.lines if line[0] > since]
                 while coming and coming[0][0] <= now:
                     yield chosen.line(*coming.pop(0))
                     if chosen.full:
                         return
-                wake = clock.call_later((coming[0][0] - now).total_seconds(), watcher.wake) if coming else None
+                nexts = [*(line[0] for line in coming[:1]), *([log.until] if log.grows else [])]
+                wake = clock.call_later((min(nexts) - now).total_seconds(), watcher.wake) if nexts else None
                 await watcher.wait()
                 if wake is not None:
                     wake.cancel()
@@ -232,19 +242,24 @@ class Inside:
         finally:
             watcher.close()
 
-    def _lines(self, pod: "_Pod", name: str, run: _Run | None) -> list[tuple[float, str]] | None:
-        """The lines of a run's log, with seconds from its start; None if they are unknown."""
+    def _log_of(self, pod: "_Pod", name: str, run: _Run, until: datetime) -> "_Log | None":
+        """The log of a run until a time; None if it is unknown."""
         text = _last(self.overrides.logs, pod.key, name)
         text = pod.annotation(LOGS, name) if text is None else text
         if text is not None:
-            return [(0.0, line) for line in text.splitlines()]
+            return _Log(run, until, [(run.started, line) for line in text.splitlines()])
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
         if container is None or not (container.command or container.args):
-            return [] if container is not None and is_pause(container) else None
+            return _Log(run, until, []) if container is not None and is_pause(container) else None
         program, made = self._program_of_run(pod, container, run, self._made_before(pod, name))
         there = self._there(pod, container, program, made)
-        known = program.among(There(there, made.known(program.own), began=None if run is None else run.started))
-        return None if known is None else list(whole_lines(known.output))
+        passed_s = (until - run.started).total_seconds()
+        started = There(there, made.known(program.own), began=run.started)
+        known = program.among(started, passed_s) or program.among(replace(started, began=None), passed_s)
+        if known is None:
+            return None
+        timed = ((run.started + timedelta(seconds=at_s), text) for at_s, text in whole_lines(known.written(passed_s)))
+        return _Log(run, until, [line for line in timed if line[0] <= until], known.is_cut or known.repeated[1] > 0)
 
     def _program_of_run(
         self, pod: "_Pod", container: SimulatedContainer, run: _Run | None, made: EmptyDirs
@@ -357,7 +372,7 @@ class Inside:
         command = tuple(value for key, value in call.request.query if key == "command")
         if call.subresource == "attach":
             command = ()
-        program = self._program(pod, name, command, scripted=wanted.stdin and not wanted.tty)
+        program = self._program(pod, run, name, command, scripted=wanted.stdin and not wanted.tty)
         headers = call.request.headers
         if websocket.asked(headers):
             protocol = websocket.chosen(headers, remote.WEBSOCKETS)
@@ -370,7 +385,9 @@ class Inside:
             raise bad_request("Upgrade request required")
         return remote.over_spdy(wanted, spoken, program)
 
-    def _program(self, pod: "_Pod", name: str, command: tuple[str, ...], *, scripted: bool) -> remote.Program:
+    def _program(
+        self, pod: "_Pod", current: _Run, name: str, command: tuple[str, ...], *, scripted: bool
+    ) -> remote.Program:
         """The response to a command. ``scripted``: a shell reads its script from the client. Raises ApiError if there
         is no response."""
         function = _last(self.overrides.commands, pod.key, name)
@@ -380,8 +397,8 @@ class Inside:
             if _bare(command) in _CAT:
                 return _echoed
             if not command:
-                lines = self._lines(pod, name, pod.run(name, previous=False))
-                known = None if lines is None else Outcome(0.0, 0, output=_spans(lines))
+                log = self._log_of(pod, name, current, self._clock.now())
+                known = None if log is None else Outcome(0.0, 0, output=_spans(log.lines))
             else:
                 container = next(each for each in containers_of(pod.view) if each.name == name)
                 if command in _SHELL and scripted:
@@ -610,7 +627,7 @@ def _code(text: str) -> int:
         return 0
 
 
-def _spans(lines: Sequence[tuple[float, str]]) -> tuple[Written, ...]:
+def _spans(lines: Sequence[tuple[datetime, str]]) -> tuple[Written, ...]:
     return tuple(Written(0.0, f"{text}\n") for _, text in lines)
 
 

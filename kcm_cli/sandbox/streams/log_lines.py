@@ -3,7 +3,7 @@
 upstream: pkg/kubelet/kuberuntime/logs/logs.go
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
@@ -52,7 +52,7 @@ class LogOptions:
         return cut
 
 
-def whole_lines(output: Sequence[Written]) -> Iterator[tuple[float, str]]:
+def whole_lines(output: Iterable[Written]) -> Iterator[tuple[float, str]]:
     """The output of a program as lines, with seconds from its start."""
     rest = ""
     at_s = 0.0

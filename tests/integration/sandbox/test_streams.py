@@ -93,6 +93,25 @@ def test_a_log_is_followed_until_the_command_ends(kcm_sandbox, kcm_namespace, co
     assert core.read_namespaced_pod_log(name, kcm_namespace) == "now\nthen\nlate\n"
 
 
+@pytest.mark.parametrize(
+    ("script", "second"),
+    [
+        ("while true; do echo x; sleep 50; done", b"x\n"),
+        ("i=1; while :; do echo x$i; i=$((i+1)); sleep 50; done", b"x2\n"),
+    ],
+)
+def test_logs_of_endless_loops(kcm_sandbox, kcm_namespace, core, pod, script, second):
+    name = pod("a", ("sh", "-c", script))
+    found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, _preload_content=False)
+    assert found.readline().startswith(b"x")
+    for _ in range(3):
+        kcm_sandbox.advance(50, patience=0.01)
+    assert found.readline() == second
+    assert found.readline().startswith(b"x") and found.readline().startswith(b"x")
+    assert core.read_namespaced_pod_log(name, kcm_namespace).count("x") in (4, 5)
+    core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
+
+
 def test_a_followed_log_ends_after_limit_bytes(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", ("sh", "-c", "echo now; sleep 20; echo then; sleep 3600"))
     found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, limit_bytes=6, _preload_content=False)

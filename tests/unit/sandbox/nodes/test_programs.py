@@ -444,6 +444,27 @@ def test_commands_with_a_time_and_input(script: str, text: str | None) -> None:
     assert (None if known is None else "".join(each.text for each in known.output)) == text
 
 
+@pytest.mark.parametrize(
+    ("script", "lines"),
+    [
+        ("echo a; while true; do echo x; sleep 2; done", [(0, "a"), (0, "x"), (2, "x"), (4, "x")]),
+        ("i=0; while true; do echo $i; i=$((i+1)); sleep 2; done", [(0, "0"), (2, "1"), (4, "2")]),
+        ("while true; do date +%S; sleep 2; done", [(0, "00"), (2, "02"), (4, "04")]),
+        ("sleep 4; echo x; sleep 4; echo y", [(4, "x")]),
+    ],
+)
+def test_the_output_until_a_time(script: str, lines: list[tuple[float, str]]) -> None:
+    there = There(began=datetime(2030, 7, 1, 10, tzinfo=UTC))
+    known = outcome_among(there, ("sh", "-c", script), {}, until_s=5.0)
+    assert known is not None and (known.is_cut or known.repeated[1])
+    assert [(at_s, text.strip()) for at_s, text, _ in known.written(5.0)] == lines
+
+
+def test_a_program_that_waits_forever_writes_no_more() -> None:
+    known = outcome_among(There(), ("sh", "-c", "echo x; sleep infinity"), {}, until_s=5.0)
+    assert known is not None and not known.is_cut and not known.repeated[1]
+
+
 def test_archives_are_written_and_read() -> None:
     files = {"/d/a": "1\n", "/d/s/b": "\udcff", "/d/s/": ""}
     there = There(files, ("/d", "/e"))
