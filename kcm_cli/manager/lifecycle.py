@@ -33,11 +33,10 @@ from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.leadership import Election, Elections, new_identity
 from kcm_cli.manager.loop_thread import LoopThread
-from kcm_cli.manager.migration import DEFAULT_NAME, Lock
 from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
-from kcm_cli.manager.selection import chosen_under, served_apis
+from kcm_cli.manager.selection import DEFAULT_NAME, Lock, chosen_under, served_apis
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.rest.client import Client

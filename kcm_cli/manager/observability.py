@@ -20,12 +20,11 @@ from kcm_cli.engine.context import DebugHandler
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.configz import configz
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.running import RunningControllers
+from kcm_cli.manager.running import MANAGER, RunningControllers
 from kcm_cli.manager.server import handlers
 from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.profiling import Profiling
 
-_COMPONENT = "kube-controller-manager"
 _DEBUG_S = 10.0
 _ABSENT = "PRE-ALPHA"
 DebugTable = dict[str, dict[str, DebugHandler]]
@@ -70,10 +69,10 @@ class Observability:
         mux.handle("/metrics/slis", handlers.slis(self.slis, self._sli_families, start))
         mux.handle_prefix("/debug/controllers/", handlers.controllers(self._debug(controllers)))
         if config.gates.enabled("ComponentFlagz"):
-            mux.handle("/flagz", handlers.page(zpages.flagz(_COMPONENT, config.flags, random.Random())))
+            mux.handle("/flagz", handlers.page(zpages.flagz(MANAGER, config.flags, random.Random())))
         if config.gates.enabled("ComponentStatusz"):
             paths = zpages.folders(mux.listed)
-            page = zpages.statusz(_COMPONENT, self._started, self._clock.now, config.version, lambda: paths)
+            page = zpages.statusz(MANAGER, self._started, self._clock.now, config.version, lambda: paths)
             mux.handle("/statusz", handlers.page(page), listed=False)
         return mux
 

@@ -11,8 +11,6 @@ from kcm_cli.component.metrics import Registry, Stability
 from kcm_cli.component.metrics.informers import InformerCollector, States
 
 MANAGER = "kube-controller-manager"
-
-
 _SHOWN = {"node-ipam-controller": "nodeipam"}
 """The controllers in ``running_managed_controllers``, by label: those that a cloud controller manager may run, too."""
 

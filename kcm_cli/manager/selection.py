@@ -1,18 +1,48 @@
-"""Chooses the controllers to build: by --controllers, feature gates, served APIs, and their lock."""
+"""Chooses the controllers to build: by --controllers, feature gates, served APIs, and their lock.
+
+There are two locks while controllers move to a cloud controller manager (leader migration).
+
+upstream: staging/src/k8s.io/controller-manager/pkg/leadermigration
+"""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 
 from kcm_cli.engine.context import Gates
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
-from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
+from kcm_cli.manager.running import MANAGER
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import resources_of
 
 log = logging.getLogger(__name__)
+
+DEFAULT_NAME = "cloud-provider-extraction-migration"
+DEFAULT_LEADERS = (
+    ("route-controller", "*"),
+    ("service-controller", "*"),
+    ("cloud-node-lifecycle-controller", "*"),
+)
+
+
+class Lock(Enum):
+    """The lock under which a controller runs."""
+
+    MAIN = "main"
+    MIGRATION = "migration"
+    ELSEWHERE = "elsewhere"
+
+
+def locks(leaders: Sequence[tuple[str, str]], aliases: Mapping[str, str]) -> Mapping[str, Lock]:
+    """The lock of each named controller. ``leaders``: pairs of a controller and the component that runs it."""
+    found: dict[str, Lock] = {}
+    for controller, component in leaders:
+        ours = component in (MANAGER, "*")
+        found[aliases.get(controller, controller)] = Lock.MIGRATION if ours else Lock.ELSEWHERE
+    return found
 
 
 async def served_apis(config: Config, client: Client) -> frozenset[str]:

@@ -12,11 +12,11 @@ import msgspec
 from kcm_cli.api.resource import group_resource
 from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
-from kcm_cli.planning.pod_resources import Amounts
+from kcm_cli.planning.pod_resources import Amounts, Tree
 from kcm_cli.planning.quota import pod_usage
 from kcm_cli.planning.quota.devices import CLAIM_KIND, DEVICES
 from kcm_cli.planning.quota.scopes import ATTRIBUTES_CLASS, NOWHERE, Profile, Requirement, matches
-from kcm_cli.planning.quota.write import Tree, Write
+from kcm_cli.planning.quota.write import Write
 
 ONE = make(1)
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"

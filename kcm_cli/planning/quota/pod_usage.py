@@ -9,11 +9,11 @@ from datetime import datetime
 from kcm_cli.machinery import names as naming
 from kcm_cli.machinery.quantity import make
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.planning.pod_resources import Amounts, amounts_of, charged_amounts, supported
+from kcm_cli.planning.pod_resources import Amounts, Tree, amounts_of, charged_amounts, supported
 from kcm_cli.planning.qos import qos_class
 from kcm_cli.planning.quota.devices import IMPLICIT, REQUESTS, is_extended
 from kcm_cli.planning.quota.scopes import PRIORITY_CLASS, Profile
-from kcm_cli.planning.quota.write import Tree, Write
+from kcm_cli.planning.quota.write import Write
 
 _ONE = make(1)
 _COUNT = "count/pods"

@@ -16,6 +16,3 @@ class Write(Protocol):
     def obj(self) -> Tree | None: ...
     @property
     def old(self) -> Tree | None: ...
-
-
-__all__ = ["Tree", "Write"]

@@ -19,7 +19,7 @@ from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Manager, Place
-from kcm_cli.manager.migration import Lock
+from kcm_cli.manager.selection import Lock
 
 
 def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:

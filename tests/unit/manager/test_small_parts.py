@@ -7,9 +7,9 @@ import pytest
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.loop_thread import LoopThread
-from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
 from kcm_cli.manager.notify import READY, notify
 from kcm_cli.manager.running import RunningControllers
+from kcm_cli.manager.selection import DEFAULT_LEADERS, Lock, locks
 
 
 def test_migration_puts_controllers_under_locks() -> None:
