@@ -26,7 +26,8 @@ def to_float32(value: float) -> float:
         return math.copysign(math.inf, value)
     if not math.isfinite(value):
         return value
-    return next(short for n in range(1, 10) if _pack32(short := float(f"{value:.{n}g}")) == packed)
+    (narrow,) = struct.unpack("<f", packed)
+    return next(short for n in range(1, 10) if _pack32(short := float(f"{narrow:.{n}g}")) == packed)
 
 
 def _pack32(value: float) -> bytes | None:

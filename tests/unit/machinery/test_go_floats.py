@@ -4,7 +4,7 @@ import math
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery.go_floats import go_float, to_float32
@@ -51,6 +51,12 @@ def test_float32_has_the_shortest_exact_text(value: float) -> None:
     short = to_float32(value)
     assert struct.pack("<f", short) == struct.pack("<f", value)
     assert to_float32(short) == short
+
+
+@given(st.floats(-3e38, 3e38))
+@example(186.686866571235)
+def test_numbers_between_two_of_float32(value: float) -> None:
+    assert struct.pack("<f", to_float32(value)) == struct.pack("<f", value)
 
 
 def test_float32_beyond_its_range() -> None:
