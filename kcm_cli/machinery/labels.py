@@ -108,6 +108,11 @@ class Selector:
                 return False
         return self.selectable
 
+    @property
+    def exact_label(self) -> tuple[str, str] | None:
+        """One of the labels that everything selected has, with its only value, if there is one."""
+        return self._exact[0] if self._exact else None
+
     def exact(self, key: str) -> str | None:
         """The only value that this label may have, by the first requirement about it; None if there is no such
         value."""

@@ -33,8 +33,8 @@ GROUPS = {
 }
 LABELLED = ("Family._children", "ServerMetrics._known")
 """Metrics have labels for each resource, zone and driver, upstream's too."""
-LIMITED = ("Creator._decoded", "FlowClasses._known", "Bindings._grants", "PodIndex._by_namespace")
-"""These are emptied at 32, at 10,000 and at some thousand items; the last has the namespaces of a limited table."""
+LIMITED = ("Creator._decoded", "FlowClasses._known", "Bindings._grants", "PodIndex._groups")
+"""These are emptied at 32, at 10,000 and at some thousand items; the last has the groups of a limited table."""
 
 
 def template(name: str, **spec: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Counts pods of a kind by node, updated as pods come and go.
 
 Guarantees: the cost of a decision depends on the number of nodes, not of pods. A kind is counted on first use, and the
-least recently used kinds are dropped. A pod that comes or goes is compared with the kinds of its namespace, and with
-those of any namespace.
+least recently used kinds are dropped. A pod that comes or goes is compared with the kinds of its namespace that require
+one of its labels or none, and with those of any namespace.
 
 upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} count all pods anew for each pod.
 """
@@ -26,12 +26,19 @@ Counts = dict[str, int]
 """How many pods of some kind a node has, by its name; nodes without one are not in it."""
 
 
+Label = tuple[str, str]
+
+
 class Kind(Protocol):
     """A set of pods. Hashable."""
 
     @property
     def namespace(self) -> str:
         """The namespace of the pods; empty if they may be in any."""
+
+    @property
+    def label(self) -> Label | None:
+        """A label that all of the pods have, if there is one."""
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
 
@@ -41,6 +48,10 @@ class Labelled(msgspec.Struct, frozen=True, cache_hash=True):
 
     namespace: str
     selector: Selector
+
+    @property
+    def label(self) -> Label | None:
+        return self.selector.exact_label
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
         meta = info.pod.metadata
@@ -57,6 +68,10 @@ class Matched(msgspec.Struct, frozen=True):
     @property
     def namespace(self) -> str:
         return _ANYWHERE
+
+    @property
+    def label(self) -> Label | None:
+        return None
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
         return matches_all(self.terms, info, namespaces)
@@ -78,14 +93,15 @@ class PodIndex:
     def __init__(self) -> None:
         self.namespaces: Namespaces = {}
         self._counts: OrderedDict[Kind, Counts] = OrderedDict()
-        self._by_namespace: dict[str, dict[Kind, Counts]] = {}
+        self._groups: dict[tuple[str, Label | None], dict[Kind, Counts]] = {}
+        """The counts by namespace and label of the kind."""
         self.anti: dict[Term, Counts] = {}
         self.drawn: dict[tuple[Term, int], Counts] = {}
 
     def set_namespaces(self, namespaces: Namespaces) -> None:
         """Set the namespaces, by whose labels terms may match other pods now."""
         self.namespaces = namespaces
-        for kind in list(self._by_namespace.get(_ANYWHERE, ())):
+        for kind in list(self._groups.get((_ANYWHERE, None), ())):
             self._give_up(kind)
 
     def add(self, node: str, info: PodInfo) -> None:
@@ -100,7 +116,7 @@ class PodIndex:
         if found is not None:
             self._counts.move_to_end(kind)
             return found
-        found = self._counts[kind] = self._by_namespace.setdefault(kind.namespace, {})[kind] = {}
+        found = self._counts[kind] = self._groups.setdefault((kind.namespace, kind.label), {})[kind] = {}
         for node, info in pods:
             if kind.has(info, self.namespaces):
                 found[node] = found.get(node, 0) + 1
@@ -110,14 +126,16 @@ class PodIndex:
 
     def _give_up(self, kind: Kind) -> None:
         del self._counts[kind]
-        alike = self._by_namespace[kind.namespace]
+        group = kind.namespace, kind.label
+        alike = self._groups[group]
         del alike[kind]
         if not alike:
-            del self._by_namespace[kind.namespace]
+            del self._groups[group]
 
     def _change(self, node: str, info: PodInfo, sign: int) -> None:
-        for namespace in {info.pod.metadata.namespace, _ANYWHERE}:
-            for kind, counts in self._by_namespace.get(namespace, _NO_KINDS).items():
+        meta = info.pod.metadata
+        for group in ((_ANYWHERE, None), *((meta.namespace, label) for label in (None, *(meta.labels or {}).items()))):
+            for kind, counts in self._groups.get(group, _NO_KINDS).items():
                 if kind.has(info, self.namespaces):
                     _count(counts, node, sign)
         for term in info.anti_affinity:

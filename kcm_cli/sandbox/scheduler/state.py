@@ -167,8 +167,7 @@ class ClusterState:
         on = self.nodes.get(node)
         if on is None:
             self._waiting.setdefault(node, {})[info.key] = info
-        elif not _same_weight(on.pods.get(info.key), info):
-            self._remove(on, info.key)
+        elif not _counts_alike(on.pods.get(info.key), info):
             self._add(on, info)
         else:
             on.pods[info.key] = info
@@ -299,6 +298,10 @@ class ClusterState:
                 del self.image_nodes[name], self.image_sizes[name]
 
     def _add(self, on: NodeInfo, info: PodInfo) -> None:
+        """Add a pod, instead of its earlier version if there is one."""
+        earlier = on.remove(info.key)
+        if earlier is not None:
+            self._index.remove(on.name, earlier)
         on.add(info)
         self._changed(on, only_pods=True)
         self._index.add(on.name, info)
@@ -314,8 +317,8 @@ def _namespace_of(key: str) -> str:
     return key.partition("/")[0]
 
 
-def _same_weight(old: PodInfo | None, new: PodInfo) -> bool:
-    """Whether nothing that is summed up differs. Equal requests are the same object."""
+def _counts_alike(old: PodInfo | None, new: PodInfo) -> bool:
+    """Whether nothing that is summed up differs. A pod that is parsed again has other requests."""
     return old is not None and old.requests is new.requests and old.pod.deleting == new.pod.deleting
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.labels import EQUALS, Requirement, Selector
+from kcm_cli.machinery.labels import EQUALS, NOT_IN, Requirement, Selector
 from kcm_cli.sandbox.scheduler import podindex
 from kcm_cli.sandbox.scheduler.podindex import Labelled, Matched
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
@@ -19,6 +19,7 @@ TERM = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone", "
 AWAY = {"podAntiAffinity": {REQUIRED: [TERM]}}
 NEAR = {"podAffinity": {REQUIRED: [TERM]}}
 KIND = Labelled("default", Selector((Requirement("app", EQUALS, ("a",)),)))
+OTHERS = Labelled("default", Selector((Requirement("app", NOT_IN, ("a",)),)))
 MATCHED = Matched(pod("x", affinity=AWAY).anti_affinity)
 
 steps = st.one_of(
@@ -49,20 +50,20 @@ def apply(state: ClusterState, step: tuple) -> None:
             state.remove_node(name)
 
 
-def counted(state: ClusterState) -> tuple[dict, dict, Counter]:
+def counted(state: ClusterState) -> tuple[dict, dict, dict, Counter]:
     pods = [(node.name, info) for node in state.all() for info in node.pods.values()]
-    labelled = Counter(name for name, info in pods if KIND.has(info, state.namespaces))
-    matched = Counter(name for name, info in pods if MATCHED.has(info, state.namespaces))
+    kinds = (KIND, OTHERS, MATCHED)
+    labelled, others, matched = (Counter(n for n, info in pods if kind.has(info, state.namespaces)) for kind in kinds)
     anti = Counter((term, name) for name, info in pods for term in info.anti_affinity)
-    return dict(labelled), dict(matched), anti
+    return dict(labelled), dict(others), dict(matched), anti
 
 
-def kept(state: ClusterState) -> tuple[dict, dict, Counter]:
+def kept(state: ClusterState) -> tuple[dict, dict, dict, Counter]:
     anti: Counter = Counter()
     for term, counts in state.anti():
         for name, count in counts.items():
             anti[term, name] += count
-    return state.counts(KIND), state.counts(MATCHED), anti
+    return state.counts(KIND), state.counts(OTHERS), state.counts(MATCHED), anti
 
 
 @given(st.lists(steps, max_size=30))
