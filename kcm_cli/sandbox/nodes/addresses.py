@@ -1,6 +1,6 @@
 """The pod addresses of one node, handed out in turn so that a freed address is not reused at once."""
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 
 class Addresses:
@@ -10,16 +10,17 @@ class Addresses:
     """
 
     def __init__(self, network: str, spare: str) -> None:
-        self._networks = (IPv4Network(network), IPv4Network(spare))
+        networks = (IPv4Network(network), IPv4Network(spare))
+        self._networks = [(int(each.network_address) + 2, each.num_addresses - 3) for each in networks]
+        """The first address, and the number of addresses."""
         self._next = [0, 0]
         self._used: set[str] = set()
 
     def take(self) -> str:
         """Return a free address, or an empty string if there is none."""
-        for index, network in enumerate(self._networks):
-            count = network.num_addresses - 3
+        for index, (first, count) in enumerate(self._networks):
             for _ in range(count if len(self._used) < 2 * count else 0):
-                address = str(network[self._next[index] + 2])
+                address = str(IPv4Address(first + self._next[index]))
                 self._next[index] = (self._next[index] + 1) % count
                 if address not in self._used:
                     self._used.add(address)

@@ -9,6 +9,7 @@ from hashlib import sha256
 import msgspec
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.remembered import remembered
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.nodes.machine import (
     KILLED,
@@ -181,6 +182,7 @@ def full_image(image: str) -> str:
     return image if has_tag else f"{image}:latest"
 
 
+@remembered(1024)
 def image_id(image: str) -> str:
     """Return an image's name with its digest."""
     repository = image.partition("@")[0]

@@ -38,7 +38,7 @@ from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
-from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_whole_conditions
+from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_removed_reasons
 from kcm_cli.sandbox.views import (
     BY_NODE,
     POD_METADATA,
@@ -437,13 +437,16 @@ class Kubelets:
         if encoded == life.reported and not contradicted(pod, life.version, life.conditions, status):
             return
         before = codec.decode_doc(life.reported) if life.reported else {}
-        answer = await self._write(pod, status_patch(status, before))
+        answer = await self._write(pod, status_patch(status, before), life.conditions)
         if answer is not None:
             life.reported, life.conditions, life.version = encoded, conditions, answer
 
-    async def _write(self, pod: SimulatedPod, status: Doc) -> str | None:
-        """Patch the pod's status. Return the new resourceVersion, or None if the pod no longer exists."""
-        body: Doc = {"metadata": {"uid": pod.uid}, "status": with_whole_conditions(status)}
+    async def _write(self, pod: SimulatedPod, status: Doc, before: Sequence[Condition | Reported] = ()) -> str | None:
+        """Patch the pod's status. Return the new resourceVersion, or None if the pod no longer exists.
+
+        before: the conditions that were reported last.
+        """
+        body: Doc = {"metadata": {"uid": pod.uid}, "status": with_removed_reasons(status, pod, before)}
         try:
             answer = await self._client.patch(
                 POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"

@@ -14,23 +14,23 @@ _LEAST_MILLI_CPU = 2
 _IN_GROUPS = ("cpu", "memory")
 
 
-def allocated(pod: SimulatedPod) -> dict[str, str]:
-    """The requests of the pod: those at pod level, or the sum of its containers', with its overhead."""
-    return _texts(charged_amounts(_tree(pod), "requests"))
-
-
-def actual(pod: SimulatedPod, *, running: bool) -> Doc:
-    """The requests and limits in effect. For a running pod they are read from its cgroup, which has CPU and memory
-    only, and limits only if all containers have them."""
+def allocated_and_actual(pod: SimulatedPod, *, running: bool) -> tuple[dict[str, str], Doc]:
+    """The requests of the pod (those at pod level, or the sum of its containers', with its overhead), and the requests
+    and limits in effect. For a running pod these are read from its cgroup, which has CPU and memory only, and limits
+    only if all containers have them."""
     tree = _tree(pod)
     requests, limits = charged_amounts(tree, "requests"), charged_amounts(tree, "limits")
+    allocated = _texts(requests)
     if running:
         own = pod.spec.resources
         asked = (own.requests if own is not None else None) or {}
         requests = {name: amount for name, amount in requests.items() if name in asked or _is_set(name, requests)}
         limited = (own.limits if own is not None else None) or {}
         limits = {name: limit for name, limit in limits.items() if name in limited or _all_limited(pod, name)}
-    return {key: _texts(amounts) for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
+    actual: Doc = {"limits": _texts(limits)} if limits else {}
+    if requests:
+        actual["requests"] = {name: allocated[name] for name in requests}
+    return allocated, actual
 
 
 def _is_set(name: str, requests: Amounts) -> bool:

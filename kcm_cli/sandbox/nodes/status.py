@@ -87,8 +87,8 @@ def render(
     if place.pod_ip and (state.sandbox_at is not None or pod.spec.host_network):
         doc["podIP"] = place.pod_ip
         doc["podIPs"] = [{"ip": place.pod_ip}]
-    doc["resources"] = resources.actual(pod, running=phase == "Running")
-    if allocated := resources.allocated(pod):
+    allocated, doc["resources"] = resources.allocated_and_actual(pod, running=phase == "Running")
+    if allocated:
         doc["allocatedResources"] = allocated
     if state.stop is not None and state.stop.reason and done:
         doc["reason"], doc["message"] = state.stop.reason, state.stop.message

@@ -21,12 +21,17 @@ def status_patch(new: Doc, old: Doc) -> Doc:
     return patch
 
 
-def with_whole_conditions(status: Doc) -> Doc:
-    """The status with absent reasons and messages of conditions as null, so that the patch removes previous ones."""
+def with_removed_reasons(status: Doc, pod: SimulatedPod, before: Sequence[Condition | Reported]) -> Doc:
+    """The status with null for absent reasons and messages of conditions that had some, so that the patch removes them.
+
+    before: what was reported last, which the pod may not show yet.
+    """
+    had = {condition.type for condition in (*pod.status.conditions, *before) if condition.reason or condition.message}
     conditions = status.get("conditions")
-    if not isinstance(conditions, list):
+    if not had or not isinstance(conditions, list):
         return status
-    return {**status, "conditions": [{"reason": None, "message": None, **condition} for condition in conditions]}
+    whole = [{"reason": None, "message": None, **c} if c["type"] in had else c for c in conditions]
+    return {**status, "conditions": whole}
 
 
 def contradicted(pod: SimulatedPod, version: str, conditions: Sequence[Condition | Reported], reported: Doc) -> bool:

@@ -5,7 +5,7 @@ upstream: pkg/volume/{configmap,secret,downwardapi,projected}
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from posixpath import normpath
 from typing import Protocol
 
@@ -59,17 +59,23 @@ class ReadOnce:
     """Objects that are decoded once for all volumes and variables of a pod."""
 
     def __init__(self, objects: Objects) -> None:
-        self._config_map = cache(objects.config_map)
-        self._secret = cache(objects.secret)
-        self.allocatable = cache(objects.allocatable)
+        self._objects = objects
+        self._known: dict[tuple[object, ...], Mapping[str, bytes] | None] = {}
+        self.allocatable = objects.allocatable
         self.services = objects.services
         self.token = objects.token
 
     def config_map(self, namespace: str, name: str, *, binary: bool = True) -> Mapping[str, bytes] | None:
-        return self._config_map(namespace, name, binary=binary)
+        key = ("config map", namespace, name, binary)
+        if key not in self._known:
+            self._known[key] = self._objects.config_map(namespace, name, binary=binary)
+        return self._known[key]
 
     def secret(self, namespace: str, name: str) -> Mapping[str, bytes] | None:
-        return self._secret(namespace, name)
+        key = ("secret", namespace, name)
+        if key not in self._known:
+            self._known[key] = self._objects.secret(namespace, name)
+        return self._known[key]
 
 
 class Volumes:
