@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
@@ -85,24 +86,18 @@ class PodInfo(msgspec.Struct, frozen=True):
 def pod_info(pod: SimulatedPod) -> PodInfo:
     """Parse a pod. An invalid selector selects nothing."""
     spec = pod.spec
-    wanted = spec.affinity
-    near = wanted.pod_affinity if wanted is not None else None
-    far = wanted.pod_anti_affinity if wanted is not None else None
     asked = requests.of_pod(pod)
     weighed = requests.of_pod(pod, requests.USUAL, whole=False, held=False)
     ports = host_ports(pod)
     size = _key(tuple(asked.items()), tuple(weighed.items()))
-    shape = _key(size, ports, spec.tolerations, tuple((spec.node_selector or {}).items()), required(wanted))
+    shape = _key(size, ports, spec.tolerations, tuple((spec.node_selector or {}).items()), required(spec.affinity))
     return PodInfo(
         pod,
         asked,
         requests.of_pod(pod, requests.USUAL),
         weighed,
         ports,
-        _required(pod, near),
-        _required(pod, far),
-        _preferred(pod, near),
-        _preferred(pod, far),
+        *_terms(pod),
         tuple(claim_names(pod)),
         tuple(_disks(pod)),
         tuple(map(_tagged, _images(pod))),
@@ -112,6 +107,19 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         pod.key,
         size,
         shape,
+    )
+
+
+def relabelled(info: PodInfo, pod: SimulatedPod) -> PodInfo:
+    """A parsed pod whose labels have changed. Of the requirements only its terms depend on them."""
+    affinity, anti_affinity, preferred, preferred_anti = _terms(pod)
+    return replace(
+        info,
+        pod=pod,
+        affinity=affinity,
+        anti_affinity=anti_affinity,
+        preferred=preferred,
+        preferred_anti=preferred_anti,
     )
 
 
@@ -200,6 +208,18 @@ def _images(pod: SimulatedPod) -> Iterator[str]:
 def _tagged(image: str) -> str:
     """The name of the image with its tag."""
     return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
+
+
+_Terms = tuple[Term, ...]
+
+
+def _terms(pod: SimulatedPod) -> tuple[_Terms, _Terms, _Terms, _Terms]:
+    """The terms of required affinity and anti-affinity, and of preferred ones."""
+    wanted = pod.spec.affinity
+    if wanted is None:
+        return (), (), (), ()
+    near, far = wanted.pod_affinity, wanted.pod_anti_affinity
+    return _required(pod, near), _required(pod, far), _preferred(pod, near), _preferred(pod, far)
 
 
 def _required(pod: SimulatedPod, affinity: PodAffinity | None) -> tuple[Term, ...]:

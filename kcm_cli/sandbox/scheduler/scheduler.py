@@ -32,7 +32,7 @@ from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimWrites
 from kcm_cli.sandbox.scheduler.listers import Listers
-from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info, relabelled
 from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, is_idle, preempt
 from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
 from kcm_cli.sandbox.scheduler.recorder import Recorder
@@ -388,8 +388,10 @@ class Scheduler:
 
 def _refreshed(known: PodInfo | None, pod: SimulatedPod) -> PodInfo:
     """The parsed pod. It is parsed again only if its requirements may have changed."""
-    if known is None or known.resizing or known.pod.uid != pod.uid or _asks_anew(known.pod, pod):
+    if known is None or known.resizing or known.pod.uid != pod.uid or _has_new_spec(known.pod, pod):
         return pod_info(pod)
+    if known.pod.metadata.labels != pod.metadata.labels:
+        return relabelled(known, pod)
     return known if known.pod is pod else replace(known, pod=pod)
 
 
@@ -403,11 +405,12 @@ def _matters(old: SimulatedNode, new: SimulatedNode) -> bool:
 
 
 def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:
-    return (
-        old.metadata.generation != new.metadata.generation
-        or old.metadata.labels != new.metadata.labels
-        or old.spec.scheduling_gates != new.spec.scheduling_gates
-    )
+    return old.metadata.labels != new.metadata.labels or _has_new_spec(old, new)
+
+
+def _has_new_spec(old: SimulatedPod, new: SimulatedPod) -> bool:
+    generation = old.metadata.generation != new.metadata.generation
+    return generation or old.spec.scheduling_gates != new.spec.scheduling_gates
 
 
 def _shortened(note: str) -> str:

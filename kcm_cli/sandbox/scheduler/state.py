@@ -319,7 +319,12 @@ def _namespace_of(key: str) -> str:
 
 def _counts_alike(old: PodInfo | None, new: PodInfo) -> bool:
     """Whether nothing that is summed up differs. A pod that is parsed again has other requests."""
-    return old is not None and old.requests is new.requests and old.pod.deleting == new.pod.deleting
+    return (
+        old is not None
+        and old.requests is new.requests
+        and old.pod.deleting == new.pod.deleting
+        and old.pod.metadata.labels == new.pod.metadata.labels
+    )
 
 
 def _without(counts: Counts, node: str) -> Counts:

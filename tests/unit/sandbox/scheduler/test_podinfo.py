@@ -21,3 +21,13 @@ def test_shapes_are_forgotten_with_their_pods():
     del infos
     gc.collect()
     assert len(podinfo._keys) == before
+
+
+def test_a_relabelled_pod_has_the_terms_of_its_new_labels():
+    term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["app"]}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    old, new = (pod("p", {"app": app}, cpu="1", affinity=affinity) for app in "ab")
+    found = podinfo.relabelled(old, new.pod)
+    assert (found.pod, found.affinity, found.key) == (new.pod, new.affinity, new.key)
+    assert found.affinity != old.affinity
+    assert found.requests is old.requests
