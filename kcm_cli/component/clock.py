@@ -81,7 +81,8 @@ class LoopClock:
 
 
 class RealClock(LoopClock):
-    """Real time, for deadlines of work outside of the loop, also where the loop's time is virtual."""
+    """Real time: that of processes (reading it from the loop takes ten times as long), and, where the loop's time is
+    virtual, that of work outside of the loop."""
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -11,7 +11,7 @@ import random
 import signal
 from collections.abc import Callable
 
-from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.component.loops import run_process
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.manager.config import Config
@@ -47,7 +47,7 @@ async def manage(
     log.info("Starting", extra={"fields": {"version": config.git_version}})
     try:
         rng = random.Random(os.urandom(16))
-        manager = Manager(config, stop, abandon, clock or LoopClock(), rng, place or Place())
+        manager = Manager(config, stop, abandon, clock or RealClock(), rng, place or Place())
         if watched is not None:
             watched(manager.observability)
         await manager.run()

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS
 from kcm_cli.component.client_certificates import credential
-from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.assembly import assemble
@@ -93,7 +93,7 @@ class Sandbox:
 
     def __init__(self, options: SandboxOptions, clock: Clock | None = None) -> None:
         self.options = options
-        self.clock: Clock = clock or LoopClock()
+        self.clock: Clock = clock or RealClock()
         self.turns = Turns() if clock is None else None
         """Shared by in-process clients in real time."""
         self.api: ApiServer
