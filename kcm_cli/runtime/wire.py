@@ -93,15 +93,16 @@ class EventDecoder(Generic[T]):
 
         Raises rest.errors.ApiError for an ERROR event, Unreadable for a line that is not an event.
         """
-        lines = chunk.split(b"\n")
-        if self._rest and len(lines) > 1:
-            lines[0] = b"".join((*self._rest, lines[0]))
-            self._rest, self._size = [], 0
-        last = lines.pop()
-        for line in lines:
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:  # faster than split
+            line = chunk[start:end]
+            start = end + 1
+            if self._rest:
+                line = b"".join((*self._rest, line))
+                self._rest, self._size = [], 0
             if line:
                 yield from self._line(line)
-        if last:
+        if last := chunk[start:]:
             self._rest.append(last)
             self._size += len(last)
             if self._size > LONGEST_EVENT:
