@@ -87,7 +87,7 @@ class Elector:
         self._clock = clock
         self._rng = rng
         self._known: Observation | None = None
-        self._seen_holder: str | None = None
+        self._seen_holder = ""
         self._failing = _READING
         self._safe_until = float("-inf")
         self._sent: asyncio.Future[None] | None = None

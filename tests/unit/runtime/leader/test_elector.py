@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -105,6 +106,18 @@ def test_a_new_lease_names_the_first_candidate() -> None:
         }  # fmt: skip
 
     virtual.run(main())
+
+
+def test_a_leader_is_reported_once_it_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        server = LeaseServer(down={"one"})
+        one = elector(server, "one")
+        asyncio.get_running_loop().call_later(10, server.down.clear)
+        await one.acquire()
+
+    with caplog.at_level(logging.INFO):
+        virtual.run(main())
+    assert [record.fields["holder"] for record in caplog.records if "New leader" in record.message] == ["one"]
 
 
 def test_the_leader_renews_without_reading_and_emits_an_event() -> None:
