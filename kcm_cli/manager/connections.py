@@ -16,7 +16,7 @@ from kcm_cli.manager.server.server import Delegates
 from kcm_cli.rest import access as accesses
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
-from kcm_cli.rest.builder import ClientBuilder, ClientSettings, RootClients, ServiceAccountClients
+from kcm_cli.rest.builder import Clients, ClientSettings, RootClients, ServiceAccountClients
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.credentials import ANONYMOUS
 from kcm_cli.rest.errors import NotInCluster
@@ -38,7 +38,7 @@ class Connections(msgspec.Struct, frozen=True):
     """
 
     root: RootClients
-    controllers: ClientBuilder
+    controllers: Clients
     transports: tuple[Transport, ...]
     ca_data: bytes = b""
 

@@ -12,7 +12,6 @@ import contextlib
 import logging
 from collections.abc import Iterator
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
@@ -25,6 +24,7 @@ from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.manager.running import MANAGER, RunningControllers
+from kcm_cli.rest.builder import Clients
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
@@ -34,12 +34,6 @@ from kcm_cli.runtime.tasks import Stopped, Tasks, unless
 log = logging.getLogger(__name__)
 
 INFORMERS_CLIENT = "shared-informers"
-
-
-class Clients(Protocol):
-    """Creates clients by name."""
-
-    def client(self, name: str) -> Client: ...
 
 
 def _unobserved() -> RunningControllers:

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 DISCOVERY_QPS, DISCOVERY_BURST = 20.0, 200
 TOKEN_LIFETIME_S = 3600
+NAMESPACE = "kube-system"
 _SHORTEST_LIFETIME_S = 600.0
 _USED_SHARE = 0.8
 _RETRY_DELAYS_S = (0.5, 1.0, 2.0)
@@ -60,14 +61,11 @@ class ClientSettings(msgspec.Struct, frozen=True):
         return f"{self.command}/{self.version} ({system}/{_ARCH}) kubernetes/{self.commit}/{name}"
 
 
-class ClientBuilder(Protocol):
+class Clients(Protocol):
     """Hands out clients. Making one does no I/O."""
 
     def client(self, name: str) -> Client:
         """The client of a controller or component."""
-
-    def discovery_client(self, name: str) -> Client:
-        """A client for bursts of discovery requests, with a limit of its own."""
 
 
 class RootClients:
@@ -89,11 +87,8 @@ class RootClients:
         return client
 
     def discovery_client(self, name: str) -> Client:
+        """A client for bursts of discovery requests, with a limit of its own."""
         return self._make(name, DISCOVERY_QPS, DISCOVERY_BURST)
-
-    async def close(self) -> None:
-        """Close the transport."""
-        await self._transport.close()
 
     def _make(self, name: str, qps: float, burst: int) -> Client:
         return Client(
@@ -115,37 +110,22 @@ class ServiceAccountClients:
         settings: ClientSettings,
         clock: Clock,
         metrics: RequestMetrics = NO_METRICS,
-        *,
-        namespace: str = "kube-system",
     ) -> None:
         self._core = core
         self._transport = transport
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
-        self._namespace = namespace
-        self._users: dict[str, RootClients] = {}
+        self._clients: dict[str, Client] = {}
 
     def client(self, name: str) -> Client:
-        return self._user(name).client(self._user_name(name))
-
-    def discovery_client(self, name: str) -> Client:
-        return self._user(name).discovery_client(self._user_name(name))
-
-    async def close(self) -> None:
-        """Close the shared transport."""
-        await self._transport.close()
-
-    def _user(self, name: str) -> RootClients:
-        user = self._users.get(name)
-        if user is None:
-            source = TokenSource(self._core, self._namespace, name, self._clock)
+        client = self._clients.get(name)
+        if client is None:
+            source = TokenSource(self._core, NAMESPACE, name, self._clock)
             transport = Authorized(self._transport, Renewing(source.lease, self._clock))
-            user = self._users[name] = RootClients(transport, self._settings, self._clock, self._metrics)
-        return user
-
-    def _user_name(self, name: str) -> str:
-        return f"system:serviceaccount:{self._namespace}:{name}"
+            user = RootClients(transport, self._settings, self._clock, self._metrics)
+            client = self._clients[name] = user.client(f"system:serviceaccount:{NAMESPACE}:{name}")
+        return client
 
 
 class _Spec(View, frozen=True, gc=False):
