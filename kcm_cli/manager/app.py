@@ -62,7 +62,7 @@ def run(config: Config) -> int:
     """Run a manager as this process; returns the exit code.
 
     SIGTERM and SIGINT stop it gracefully, a second one at once. SIGQUIT ends it with the stacks of all threads and
-    tasks.
+    tasks. SIGUSR1 and SIGUSR2 have no effect, as in Go programs.
     """
     return run_process(_process(config))
 
@@ -78,6 +78,8 @@ async def _process(config: Config) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        loop.add_signal_handler(number, lambda: None)
     on_quit()
     code = await manage(config, stop, abandon=lambda why: exit_now(f"leaderelection lost: {why}"))
     left = asyncio.all_tasks() - {asyncio.current_task()}

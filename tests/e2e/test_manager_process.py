@@ -110,6 +110,8 @@ def test_sigterm_shuts_down_and_releases_the_lease(cluster: Cluster, start: Call
     spec = cluster.lease()
     assert re.fullmatch(r"[^_]+_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", str(spec["holderIdentity"]))
     assert spec["leaseDurationSeconds"] == 3
+    for number in (signal.SIGUSR1, signal.SIGUSR2):  # a Go program ignores them
+        manager.process.send_signal(number)
     assert manager.end() == 0
     assert cluster.lease()["holderIdentity"] == ""
     assert "Traceback" not in manager.log.read_text()
