@@ -69,7 +69,7 @@ class Shape:
     def coerce(self, doc: Doc, *, applied: bool = False) -> list[str]:
         """Prune a document of this version, in place. Returns the paths of unknown fields. Raises Malformed.
 
-        applied: see ``schema.bodies.CustomTypes.finish``.
+        applied: see ``schema.bodies.CustomKind.finish``.
         """
         try:
             widen(doc)
@@ -144,7 +144,7 @@ class CustomVersion:
     # Bodies.
 
     def decode(self, body: Body, mode: str) -> tuple[Doc, list[str]]:
-        """See ``schema.bodies.CustomTypes``."""
+        """See ``schema.bodies.CustomKind``."""
         target = self.target
         doc = body.doc
         if not doc.get("kind"):
@@ -173,7 +173,7 @@ class CustomVersion:
         return doc, problems if mode in (WARN, "") else []
 
     def finish(self, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False) -> tuple[Doc, list[str]]:
-        """See ``schema.bodies.CustomTypes``."""
+        """See ``schema.bodies.CustomKind``."""
         if not doc.get("kind"):
             raise refuse(f"Object 'Kind' is missing in '{codec.encode(doc).decode()}'")
         found = kind_in(self.target, doc, refuse)
@@ -210,8 +210,8 @@ class CustomVersion:
             await self._webhook.prepare(docs, self.target.api_version, cached=cached)
 
     def check_versions(self, docs: Iterable[Tree]) -> None:
-        """See ``registry.core.CustomKinds``. A success is final: later writes use the current storage version, and a
-        changed definition makes a new CustomVersion."""
+        """Raises UnknownVersion if a document has a version that the definition no longer has. A success is final:
+        later writes use the current storage version, and a changed definition makes a new CustomVersion."""
         if not self._all_known:
             for doc in docs:
                 self._check_version(doc)

@@ -1,7 +1,7 @@
 """The custom kinds of a server, for the registry, the decoder and OpenAPI."""
 
 import random
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -17,10 +17,8 @@ from kcm_cli.sandbox.apiserver.crd.rules import rules_of
 from kcm_cli.sandbox.apiserver.crd.writes import Kind, strategy_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
-from kcm_cli.sandbox.apiserver.schema.bodies import Body
-from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.strategy import Strategy
-from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 _VERBS = frozenset(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"])
@@ -33,7 +31,7 @@ def storage_of(group: str, plural: str) -> GVR:
 
 
 class CustomResources:
-    """Implements ``registry.core.CustomKinds``, ``schema.bodies.CustomTypes`` and ``openapi.CustomSchemas``."""
+    """See the module."""
 
     def __init__(self, schemas: Schemas, catalog: Catalog, calls: WebhookCalls, rng: random.Random) -> None:
         self._calls = calls
@@ -50,7 +48,7 @@ class CustomResources:
         self._storages: dict[tuple[object, ...], GVR] = {}
         self.replaced: Callable[[Collection[GVR]], None] = lambda storages: None
         """Called with the storages whose definitions were deleted, or have another spec or other accepted names."""
-        schemas.custom = self
+        schemas.bodies.custom = self._latest
 
     def serve(self, definitions: list[Definition]) -> None:
         """Serve exactly the established ones of these definitions."""
@@ -99,78 +97,34 @@ class CustomResources:
             served.append(_served(definition, version, kind))
         return served, kinds
 
-    # registry.core.CustomKinds
-
     def rules(self, info: ResourceInfo) -> Strategy:
         """The strategy of a custom kind or of CustomResourceDefinitions."""
         if info.gvr.group == GROUP:
             return STRATEGY
-        return self._kind(info).strategy
+        return self.kind(info).strategy
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in defaults, in place."""
         if info.gvr.group == GROUP:
             default_definition(doc)
         else:
-            self._kind(info).default(doc)
+            self.kind(info).default(doc)
 
-    def read(self, served: Served, doc: Tree) -> Tree:
-        """A stored object, converted from any version to the resource's."""
-        return _kind_of(served).read(doc)
-
-    def versioned(self, info: ResourceInfo, doc: Tree, *, stored: bool) -> Tree:
-        """An object, converted to the resource's version to compare it. Raises Unconverted, ApiError."""
-        return self._kind(info).versioned(doc, stored=stored)
-
-    async def prepare(self, served: Served, docs: Sequence[Tree], *, cached: bool) -> None:
-        """See ``registry.core.CustomKinds``."""
-        await _kind_of(served).prepare(docs, cached=cached)
-
-    def check_versions(self, served: Served, docs: Iterable[Tree]) -> None:
-        """See ``registry.core.CustomKinds``."""
-        _kind_of(served).check_versions(docs)
-
-    async def stored(self, served: Served, doc: Tree) -> Tree:
-        """See ``registry.core.CustomKinds``."""
-        return await _kind_of(served).stored(doc)
-
-    async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
-        """See ``registry.core.CustomKinds``."""
-        return await _kind_of(served).dry_run_result(doc)
-
-    def _kind(self, info: ResourceInfo) -> CustomVersion:
+    def kind(self, info: ResourceInfo) -> CustomVersion:
         """The kind, or its last state: requests and watches may outlive their definition."""
         return self._latest[target_of(info)]
 
-    # schema.bodies.CustomTypes
-
-    def has(self, target: Target) -> bool:
-        """Whether a kind is custom, or was when a request began that has not ended."""
-        return target in self._latest
-
-    def node(self, target: Target) -> Node:
-        """The type of a custom kind."""
-        return self._latest[target].node
-
-    def decode(self, target: Target, body: Body, mode: str) -> tuple[Doc, list[str]]:
-        """The pruned document in a body, and warnings. Raises ApiError."""
-        return self._latest[target].decode(body, mode)
-
-    def finish(
-        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
-    ) -> tuple[Doc, list[str]]:
-        """The pruned result of a patch, and its unknown fields. Raises ApiError."""
-        return self._latest[target].finish(doc, refuse, applied=applied)
-
-    # openapi
-
     def openapi(self, target: Target, *, old: bool) -> Doc | None:
-        """The published schema of a kind."""
+        """The published schema of a kind with references in the form of v2; None if the kind is not served.
+
+        ``old``: without what v2 does not have.
+        """
         found = self._kinds.get(target)
         return None if found is None else published.schema_of(found.schema, target, old=old)
 
 
-def _kind_of(served: Served) -> CustomVersion:
+def kind_of(served: Served) -> CustomVersion:
+    """The kind from whose definition a resource was served. The definition may have changed since."""
     assert isinstance(served.kind, CustomVersion)
     return served.kind
 

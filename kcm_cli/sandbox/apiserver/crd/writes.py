@@ -3,8 +3,6 @@
 upstream: apiextensions-apiserver pkg/registry/customresource/{strategy,status_strategy,validator}.go
 """
 
-from typing import Protocol
-
 import msgspec
 
 from kcm_cli.machinery import names
@@ -15,6 +13,7 @@ from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
 from kcm_cli.sandbox.apiserver.crd.embedded import has_embedded, validate_embedded
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.lists import has_list_types, repeated
+from kcm_cli.sandbox.apiserver.crd.rules import RuleSet
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT, Checker
 from kcm_cli.sandbox.apiserver.errors import invalid_kind
@@ -49,16 +48,6 @@ _INT32_MOST = (1 << 31) - 1
 _GO_TYPES = {str: "string", bool: "bool", float: "float64", list: "[]interface {}", dict: "map[string]interface {}"}
 
 
-class Rules(Protocol):
-    """See ``rules.RuleSet``."""
-
-    def check(self, new: object, old: object) -> list[FieldError]:
-        """See ``rules.RuleSet.check``."""
-
-    def warnings(self, new: object, old: object) -> list[str]:
-        """See ``rules.RuleSet.warnings``."""
-
-
 def blocked(found: list[FieldError]) -> bool:
     """Whether errors prevent the rules from running."""
     return any(error.type in _BLOCKING for error in found)
@@ -72,7 +61,7 @@ class Kind(msgspec.Struct, frozen=True):
     schema: Structural
     status: bool
     scale: ScalePaths | None
-    rules: Rules | None
+    rules: RuleSet | None
 
 
 def strategy_of(kind: Kind) -> Strategy:

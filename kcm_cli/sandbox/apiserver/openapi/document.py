@@ -6,17 +6,18 @@ one of v2 100 ms.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Protocol, cast
+from typing import cast
 
 import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.data import read_data, read_definitions
 from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import MEDIA_TYPES, META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.schema import Target, target_of
+from kcm_cli.sandbox.apiserver.schema import target_of
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 
 VERSION = "1.36"
@@ -40,16 +41,6 @@ _DESCRIBED = "io.k8s.api.core.v1.ConfigMap"
 """The kind whose apiVersion, kind and metadata custom schemas share, with their descriptions."""
 
 
-class CustomSchemas(Protocol):
-    """The schemas of custom resources."""
-
-    def openapi(self, target: Target, *, old: bool) -> Doc | None:
-        """The schema of a kind with references in the form of v2; None if the kind is not served.
-
-        ``old``: without what v2 does not have.
-        """
-
-
 class Document(msgspec.Struct, frozen=True):
     """The bytes of a document, and their ETag."""
 
@@ -60,7 +51,7 @@ class Document(msgspec.Struct, frozen=True):
 class OpenApi:
     """The documents of a server."""
 
-    def __init__(self, catalog: Catalog, builtin: BuiltIn, custom: CustomSchemas | None = None) -> None:
+    def __init__(self, catalog: Catalog, builtin: BuiltIn, custom: CustomResources | None = None) -> None:
         self._catalog = catalog
         self._builtin = builtin
         self._custom = custom

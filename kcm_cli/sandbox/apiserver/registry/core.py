@@ -1,6 +1,6 @@
 """The store and the other parts that the verbs share."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Protocol
 
@@ -9,6 +9,7 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, kind_of
 from kcm_cli.sandbox.apiserver.errors import Unconverted, UnknownVersion
 from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
@@ -33,36 +34,6 @@ class Admission(Protocol):
         """Check a write. Raises ApiError."""
 
 
-class CustomKinds(Protocol):
-    """Custom kinds: strategies, defaults and conversion between versions."""
-
-    def rules(self, info: ResourceInfo) -> Strategy:
-        """The strategy of a custom kind or of CustomResourceDefinitions."""
-
-    def default(self, info: ResourceInfo, doc: Tree) -> None:
-        """Fill in the defaults of a custom kind, in place."""
-
-    # Conversions are those of the definition from which a resource was served, which may have changed since.
-
-    def read(self, served: Served, doc: Tree) -> Tree:
-        """A stored object, converted from any version to the resource's. Does not change ``doc``. Raises ApiError."""
-
-    async def prepare(self, served: Served, docs: Sequence[Tree], *, cached: bool) -> None:
-        """Call the conversion webhook, so that ``read`` of the objects needs no await. Raises ApiError.
-
-        cached: only for objects whose conversion is not known.
-        """
-
-    def check_versions(self, served: Served, docs: Iterable[Tree]) -> None:
-        """Raises UnknownVersion if a stored object has a version that the definition no longer has."""
-
-    async def stored(self, served: Served, doc: Tree) -> Tree:
-        """A document converted to the storage version, with kind and apiVersion first. Raises ApiError."""
-
-    async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
-        """A document in the storage version, converted to the resource's version. Raises ApiError."""
-
-
 class Core(msgspec.Struct, frozen=True):
     """See the module. ratchets: an update may keep errors that the stored object has. Objects that were copied from
     another server may have such errors.
@@ -77,18 +48,18 @@ class Core(msgspec.Struct, frozen=True):
     admission: Admission
     authorizer: Authorizer
     services: ServiceAllocator
-    custom: CustomKinds | None = None
+    custom: CustomResources
     ratchets: bool = False
 
     def rules(self, info: ResourceInfo, subresource: str = "") -> Strategy:
         """The strategy of a kind, or of a subresource that has its own."""
-        if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
+        if info.custom or info.gvr.group == _DEFINITIONS:
             return self.custom.rules(info)
         return kinds.strategy_of(info, subresource)
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in defaults, in place."""
-        if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
+        if info.custom or info.gvr.group == _DEFINITIONS:
             self.custom.default(info, doc)
         else:
             kinds.of(info).defaults(doc)
@@ -99,12 +70,13 @@ class Core(msgspec.Struct, frozen=True):
 
     def prepares(self, served: Served) -> bool:
         """Whether ``prepare`` does anything for a resource."""
-        return self.custom is not None and served.info.custom and served.converts
+        return served.info.custom and served.converts
 
     async def prepare(self, served: Served, *stored: Stored, cached: bool = False) -> None:
-        """Prepare ``from_storage`` of these objects, until the next await. Raises ApiError 500, UnknownVersion."""
-        if self.custom is not None and self.prepares(served):
-            await self.custom.prepare(served, [one.doc for one in stored], cached=cached)
+        """Prepare ``from_storage`` of these objects, until the next await. cached: call the conversion webhook only for
+        those whose conversion is not known. Raises ApiError 500, UnknownVersion."""
+        if self.prepares(served):
+            await kind_of(served).prepare([one.doc for one in stored], cached=cached)
 
     async def made(self, served: Served, current: Stored, make: Callable[[Stored], Tree]) -> Tree:
         """What ``make`` returns for a prepared object, called again after each conversion that it needs. Raises
@@ -119,9 +91,9 @@ class Core(msgspec.Struct, frozen=True):
 
     def check_versions(self, served: Served) -> None:
         """Raises ApiError 429 if an object is stored in a version that its definition no longer has."""
-        if self.custom is not None and served.info.custom and served.converts:
+        if self.prepares(served):
             try:
-                self.custom.check_versions(served, (one.doc for one in self.store.scan(served.storage)))
+                kind_of(served).check_versions(one.doc for one in self.store.scan(served.storage))
             except UnknownVersion as error:
                 raise api_errors.initializing(served.info, str(error)) from None
 
@@ -134,15 +106,13 @@ class Core(msgspec.Struct, frozen=True):
 
     async def stored_version(self, served: Served, doc: Tree) -> Tree:
         """A custom object in the storage version. Raises ApiError 500."""
-        if self.custom is None or not served.info.custom:
-            return doc
-        return await self.custom.stored(served, doc)
+        return await kind_of(served).stored(doc) if served.info.custom else doc
 
     async def dry_run_result(self, served: Served, doc: Tree) -> Tree:
         """The result of a dry run, in the resource's form. Raises ApiError 500."""
-        if self.custom is None or not served.info.custom or not served.converts:
-            return self.from_storage(served, doc)
-        return await self.custom.dry_run_result(served, doc)
+        if self.prepares(served):
+            return await kind_of(served).dry_run_result(doc)
+        return self.from_storage(served, doc)
 
     def completed(self, served: Served, doc: Tree) -> Tree:
         """A document after a round trip through the stored form, which adds the defaults of the other version."""
@@ -150,6 +120,6 @@ class Core(msgspec.Struct, frozen=True):
 
     def from_storage(self, served: Served, doc: Tree) -> Tree:
         """A stored document in the resource's form. Does not change ``doc``."""
-        if served.converts and served.info.custom and self.custom is not None:
-            return self.custom.read(served, doc)
+        if served.info.custom and served.converts:
+            return kind_of(served).read(doc)
         return conversion.from_storage(served, doc)

@@ -27,5 +27,5 @@ class KindVersions:
             return None
         given = doc if "metadata" in doc else {**doc, "metadata": {}}
         if resource.custom:
-            return node, self._custom.versioned(wanted.info, given, stored=stored)
+            return node, self._custom.kind(wanted.info).versioned(given, stored=stored)
         return node, conversion.from_storage(wanted, conversion.to_storage(own, given))

@@ -3,7 +3,7 @@
 upstream: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -47,25 +47,20 @@ def target_of(resource: ResourceInfo) -> Target:
     return Target(resource.gvr.group, resource.gvr.version, resource.kind)
 
 
-class CustomTypes(Protocol):
-    """Custom kinds, which have rules of their own for decoding. The methods after ``has`` are for existing kinds, and
-    raise ApiError."""
+class CustomKind(Protocol):
+    """A custom kind, which has rules of its own for decoding. Its methods raise ApiError."""
 
-    def has(self, target: Target) -> bool:
-        """Whether there is such a kind."""
+    @property
+    def node(self) -> Node:
+        """Its type."""
 
-    def node(self, target: Target) -> Node:
-        """The type of a kind."""
+    def default(self, doc: Doc) -> None:
+        """Fill in its defaults, in place."""
 
-    def default(self, info: ResourceInfo, doc: Doc) -> None:
-        """Fill in the defaults of a kind, in place."""
-
-    def decode(self, target: Target, body: "Body", mode: str) -> tuple[Doc, list[str]]:
+    def decode(self, body: "Body", mode: str) -> tuple[Doc, list[str]]:
         """The pruned document of a body, and the warnings."""
 
-    def finish(
-        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False
-    ) -> tuple[Doc, list[str]]:
+    def finish(self, doc: Doc, refuse: Callable[[str], ApiError], *, applied: bool = False) -> tuple[Doc, list[str]]:
         """Prune the result of a patch in place; returns it and its unknown fields.
 
         applied: of a server-side apply. Nulls are kept: validation refuses those that no default replaces. Unknown
@@ -87,16 +82,16 @@ class Body(msgspec.Struct):
 class Bodies:
     """Decodes bodies of built-in and custom kinds."""
 
-    def __init__(self, builtin: BuiltIn, normalizers: Normalizers, custom: CustomTypes | None = None) -> None:
+    def __init__(self, builtin: BuiltIn, normalizers: Normalizers) -> None:
         self._builtin = builtin
         self._normalizers = normalizers
-        self.custom = custom
+        self.custom: Mapping[Target, CustomKind] = {}
 
     def decode(self, target: Target, data: bytes, content_type: str, mode: str) -> tuple[Doc, list[str]]:
         """The normalised document and the warnings of mode Warn. Raises ApiError (400)."""
         body = parse(target, data, content_type)
-        if self.custom is not None and self.custom.has(target):
-            return self.custom.decode(target, body, mode)
+        if (kind := self.custom.get(target)) is not None:
+            return kind.decode(body, mode)
         definition = self._builtin.definition(target.group, target.version, target.kind)
         found = kind_in(target, body.doc, lambda text: unrecognized(target, text, data))
         if not target.takes(found):
@@ -129,8 +124,8 @@ class Bodies:
 
     def normalize_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
         """The same for the result of a JSON or merge patch. Raises ``refuse(text)``."""
-        if self.custom is not None and self.custom.has(target):
-            return self.custom.finish(target, doc, refuse)
+        if (kind := self.custom.get(target)) is not None:
+            return kind.finish(doc, refuse)
         found = _kind_of(target, doc)
         if found != target and not self._same_in_old_form(target, found):
             raise self._patched_kind(target, found, doc, refuse)
@@ -156,8 +151,8 @@ class Bodies:
 
         touched: the fields that may differ from those of a normalised document; None: all.
         """
-        if self.custom is not None and self.custom.has(target):
-            return self.custom.finish(target, doc, refuse, applied=True)
+        if (kind := self.custom.get(target)) is not None:
+            return kind.finish(doc, refuse, applied=True)
         node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
         try:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, Target, parse, target_of
+from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, Target, parse, target_of
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
@@ -31,18 +31,9 @@ class Schemas:
         self.bodies = Bodies(self.builtin, self.normalizers)
         self.changes = 0
 
-    @property
-    def custom(self) -> CustomTypes | None:
-        """The custom kinds; to be set once."""
-        return self.bodies.custom
-
-    @custom.setter
-    def custom(self, types: CustomTypes) -> None:
-        self.bodies.custom = types
-
     def is_custom(self, target: Target) -> bool:
         """Whether a kind is a custom one."""
-        return self.custom is not None and self.custom.has(target)
+        return target in self.bodies.custom
 
     def decode_body(
         self,
@@ -67,8 +58,8 @@ class Schemas:
 
     def node(self, target: Target) -> Node | None:
         """The type of a kind, or None."""
-        if self.custom is not None and self.custom.has(target):
-            return self.custom.node(target)
+        if (kind := self.bodies.custom.get(target)) is not None:
+            return kind.node
         definition = self.builtin.definition(target.group, target.version, target.kind)
         return None if definition is None else self.builtin.node(definition)
 

@@ -6,7 +6,7 @@ from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.registry.conversion import to_storage
 from kcm_cli.sandbox.apiserver.registry.scale_form import set_replicas
 from kcm_cli.sandbox.apiserver.schema import Schemas
-from kcm_cli.sandbox.apiserver.schema.bodies import Target
+from kcm_cli.sandbox.apiserver.schema.bodies import Target, target_of
 from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 
 
@@ -35,9 +35,9 @@ class Replacer:
         _replace(view.attrs, to_storage(view.served, changed))
 
     def _default(self, info: ResourceInfo, changed: Tree) -> None:
-        custom = self._schemas.custom
-        if info.custom and custom is not None:
-            custom.default(info, changed)
+        custom = self._schemas.bodies.custom.get(target_of(info))
+        if custom is not None:
+            custom.default(changed)
         else:
             kinds.of(info).defaults(changed)
 
