@@ -26,7 +26,7 @@ _AT_ONCE = 100
 
 
 class TwinAgents:
-    """Implements ``nodes.kubelet.Alive``. ``kubelets`` and ``mounts`` are set before the informers start.
+    """Implements ``nodes.eviction.Alive``. ``kubelets`` and ``mounts`` are set before the informers start.
 
     heartbeat_s: the interval between renewals of Leases. They are written to the store directly.
     """

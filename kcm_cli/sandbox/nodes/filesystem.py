@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.nodes.volumes import Volumes
 
 T = TypeVar("T")
 Files = Mapping[str, str | None]
@@ -25,43 +26,6 @@ class There(msgspec.Struct, frozen=True):
     gone: frozenset[str] = frozenset()
     began: datetime | None = None
     input: str | None = None
-
-
-class Volumes(Protocol):
-    """The files that are mounted into a container. Paths are absolute."""
-
-    @property
-    def working_dir(self) -> str:
-        """Return the command's working directory, or an empty string if it is unknown."""
-
-    @property
-    def fqdn(self) -> str:
-        """Return the fully qualified host name."""
-
-    @property
-    def user(self) -> int | None:
-        """Return the user ID that the command runs as, or None for the image's user."""
-
-    @property
-    def group(self) -> int | None:
-        """Return the group ID that the command runs as, or None for the image's group."""
-
-    @property
-    def groups(self) -> Sequence[int]:
-        """Return the supplemental groups of the pod."""
-
-    def read(self, path: str) -> bytes:
-        """Return a file's content. Raises OSError if there is no such file, LookupError if that is unknown."""
-
-    def names(self, path: str) -> Sequence[str]:
-        """Return the sorted names in a folder. Raises OSError if there is no such folder, LookupError if that is
-        unknown."""
-
-    def read_only(self, path: str) -> bool:
-        """Whether the path is on a read-only mount."""
-
-    def mount_point(self, path: str) -> str:
-        """Return the mount point that contains a path, or an empty string if there is none."""
 
 
 class Refused(Exception):

@@ -111,12 +111,6 @@ class Obstructions(Protocol):
         """Return the names of the imagePullSecrets that do not exist."""
 
 
-class Alive(Protocol):
-    """Knows which nodes have a running kubelet."""
-
-    def alive(self, name: str) -> Agent | None: ...
-
-
 class Kubelets:
     """The pod side of all simulated kubelets."""
 
@@ -143,7 +137,7 @@ class Kubelets:
         self._unmounting: dict[str, _Ended] = {}
         """The pods that have ended and are being deleted, which stay for a moment."""
         self._queue = WorkQueue("pods", clock)
-        self.agents: Alive
+        self.agents: eviction.Alive
         self.obstacles: Obstructions | None = None
         pods.store.add_index(BY_NODE, node_of)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._deleted)

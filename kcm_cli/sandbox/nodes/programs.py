@@ -19,11 +19,12 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes import file_commands, shell, text_commands
-from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Files, FileSystem, Refused, There, Volumes, Work
+from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Files, FileSystem, Refused, There, Work
 from kcm_cli.sandbox.nodes.shell import Unknown
 from kcm_cli.sandbox.nodes.signals import Reaction, Signals
 from kcm_cli.sandbox.nodes.tar_command import tar
 from kcm_cli.sandbox.nodes.variables import Variables
+from kcm_cli.sandbox.nodes.volumes import Volumes
 
 MOST_CHARACTERS, MOST_STEPS, MOST_OUTPUT = shell.MOST_CHARACTERS, 2000, 4 << 20
 MOST_WORK, _PER_COMMAND, _PER_WORD = 1 << 20, 64, 8
