@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from kcm_cli.sandbox.apiserver.store import Stored
+from kcm_cli.sandbox.apiserver.trees import at
 
 Values = Callable[[Stored], dict[str, str]]
 
@@ -48,10 +49,7 @@ PLAIN = Selectable(refusal='"{label}" is not a known field selector: only "metad
 
 def text_at(value: object, path: str) -> str:
     """The scalar at a dotted path as text; empty if there is none."""
-    for part in path.split(".") if path else ():
-        if not isinstance(value, dict):
-            return ""
-        value = value.get(part)
+    value = at(value, path)
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None or isinstance(value, dict | list) else str(value)

@@ -11,7 +11,7 @@ from typing import Any
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.registry.autoscaling_forms import Behavior, Condition, Metric, has_form
-from kcm_cli.sandbox.apiserver.trees import put
+from kcm_cli.sandbox.apiserver.trees import at, put
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.go_print import internal
 
@@ -138,7 +138,7 @@ def _older(metric: Tree, values: Mapping[str, _Fields]) -> Tree:
     for source in _SUBJECT:
         if (given := metric.get(source)) is not None:
             fields = (*_SUBJECT[source], *values[source])
-            found = {name: _at(given, way, _NEVER_ABSENT.get(f"{source}.{name}")) for name, way in fields}
+            found = {name: at(given, way, _NEVER_ABSENT.get(f"{source}.{name}")) for name, way in fields}
             older[source] = {name: found[name] for name in _ORDER if found.get(name) is not None}
     return older
 
@@ -171,13 +171,6 @@ def _typed(source: str, target: Tree) -> Tree:
     else:
         kind = "Value"
     return {"type": kind, **target}
-
-
-def _at(value: Tree, way: str, absent: object) -> object:
-    found: Any = value
-    for step in way.split("."):
-        found = found.get(step) if isinstance(found, dict) else None
-    return absent if found is None else found
 
 
 def _put(holder: Tree, way: str, value: object) -> None:

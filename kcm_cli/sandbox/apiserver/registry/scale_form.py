@@ -5,6 +5,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd.writes import nested
 from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths, Served
+from kcm_cli.sandbox.apiserver.trees import at
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -18,9 +19,9 @@ def scale_of(served: Served, doc: Doc) -> Tree:
     if served.info.custom:
         _check_types(parent, where)
     spec: Tree = {}
-    if replicas := _get(parent, where.spec):
+    if replicas := at(parent, where.spec):
         spec["replicas"] = replicas
-    status: Tree = {"replicas": _get(parent, where.status) or 0}
+    status: Tree = {"replicas": at(parent, where.status) or 0}
     if selector := _selector(served, parent, where):
         status["selector"] = selector
     known = parent["metadata"]
@@ -35,7 +36,7 @@ def replicas_path(served: Served) -> tuple[str, ...]:
 
 def shows_replicas(served: Served, doc: Tree) -> bool:
     """Whether the object has desired replicas."""
-    return _get(doc, (served.scale or _BUILTIN).spec) is not None
+    return at(doc, (served.scale or _BUILTIN).spec) is not None
 
 
 def set_replicas(served: Served, doc: Tree, replicas: int) -> None:
@@ -57,19 +58,10 @@ def _check_types(parent: Tree, where: ScalePaths) -> None:
 
 def _selector(served: Served, parent: Tree, where: ScalePaths) -> str:
     if served.info.custom:
-        return str(_get(parent, where.selector) or "") if where.selector else ""
+        return str(at(parent, where.selector) or "") if where.selector else ""
     selector = (parent.get("spec") or {}).get("selector")
     if selector is None:
         return ""
     if served.info.gvr.plural == "replicationcontrollers":
         return labels.format_set(selector)
     return str(labels.from_label_selector(labels.read_label_selector(selector)))
-
-
-def _get(doc: Tree, path: str) -> object:
-    value: object = doc
-    for part in path.split("."):
-        if not isinstance(value, dict):
-            return None
-        value = value.get(part)
-    return value

@@ -3,6 +3,7 @@
 upstream: pkg/api/pod/util.go#dropDisabledFields
 """
 
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 
@@ -36,16 +37,8 @@ def _uses_signals(spec: Tree | None) -> bool:
 def _drop_projections(projected: Tree, known: Tree | None) -> None:
     for source in projected.get("sources") or ():
         for kind in _PROJECTIONS:
-            if kind in source and not _projects(known, kind):
+            if kind in source and not any(kind in one for one, _ in places(known, "volumes[].projected.sources[]")):
                 del source[kind]
-
-
-def _projects(spec: Tree | None, kind: str) -> bool:
-    return any(
-        kind in source
-        for volume in (spec or {}).get("volumes") or ()
-        for source in (volume.get("projected") or {}).get("sources") or ()
-    )
 
 
 def drop_gated_of_template(new: Tree | None, old: Tree | None = None) -> None:

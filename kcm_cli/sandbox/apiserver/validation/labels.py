@@ -13,6 +13,7 @@ from kcm_cli.machinery import labels as machinery_labels
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.remembered import remembered
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
@@ -130,8 +131,7 @@ def _size(annotations: Mapping[str, str]) -> int:
 
 def has_invalid_value(selector: Tree | None) -> bool:
     """Whether an expression of a selector has a value that is invalid for labels."""
-    expressions = (selector or {}).get("matchExpressions") or ()
-    return any(value_messages(value) for item in expressions for value in item.get("values") or ())
+    return any(value_messages(value) for value, _ in places(selector, "matchExpressions[].values[]"))
 
 
 def selector_is_empty(selector: Tree | None) -> bool:

@@ -4,6 +4,7 @@ upstream: pkg/apis/core/validation/validation.go#validatePodDNSConfig, #validate
 """
 
 from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 
@@ -72,9 +73,8 @@ def validate_hostname_override(spec: Tree, path: str) -> Errors:
 
 def validate_host_ports(spec: Tree, path: str, *, is_pod: bool) -> Errors:
     """Check that host ports equal container ports in the host network."""
-    for index, container in enumerate(spec.get("containers") or ()):
-        for number, port in enumerate(container.get("ports") or ()):
-            host_port = port.get("hostPort", 0)
-            if host_port != port.get("containerPort", 0) and (is_pod or host_port):
-                place = f"{path}.containers[{index}].ports[{number}].hostPort"
-                yield errors.invalid(place, host_port, "must match `containerPort` when `hostNetwork` is true")
+    for port, place in places(spec, "containers[].ports[]", path):
+        host_port = port.get("hostPort", 0)
+        if host_port != port.get("containerPort", 0) and (is_pod or host_port):
+            detail = "must match `containerPort` when `hostNetwork` is true"
+            yield errors.invalid(f"{place}.hostPort", host_port, detail)

@@ -2,6 +2,7 @@
 
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 
@@ -12,9 +13,8 @@ def unshown(path: str, detail: str) -> FieldError:
 
 def job_spec(spec: Tree) -> None:
     pod.template(spec)
-    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
-        for pattern in rule.get("onPodConditions") or ():
-            fill.empty(pattern, status="True")
+    for pattern, _ in places(spec, "podFailurePolicy.rules[].onPodConditions[]"):
+        fill.empty(pattern, status="True")
 
 
 _SOFT_COMPLETIONS, _SOFT_PARALLELISM = 100_000, 10_000

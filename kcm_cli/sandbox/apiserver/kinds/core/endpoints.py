@@ -11,6 +11,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, more
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.trees import each_at, places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
@@ -57,21 +58,20 @@ _SUBSETS = rules.items(
 
 
 def _defaults(doc: Tree) -> None:
-    for subset in doc.get("subsets") or ():
-        for port in subset.get("ports") or ():
-            fill.empty(port, protocol="TCP")
+    for port, _ in places(doc, "subsets[].ports[]"):
+        fill.empty(port, protocol="TCP")
 
 
 def of_endpoints(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about Endpoints that are not the controller's."""
     if (new["metadata"].get("labels") or {}).get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
         return []
-    found: list[str] = []
-    for index, subset in enumerate(new.get("subsets") or ()):
-        for field in ("addresses", "notReadyAddresses"):
-            for number, address in enumerate(subset.get(field) or ()):
-                found += ip_warnings(address.get("ip", ""), f"subsets[{index}].{field}[{number}].ip")
-    return found
+    return [
+        text
+        for subset, path in places(new, "subsets[]")
+        for field in ("addresses", "notReadyAddresses")
+        for text in each_at(ip_warnings, subset, f"{field}[].ip", path)
+    ]
 
 
 def _addresses(doc: Tree, now: datetime) -> str:

@@ -20,6 +20,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.trees import each_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     addresses,
@@ -237,9 +238,7 @@ def of_node(new: Tree, old: Tree | None) -> list[str]:
         found.append("spec.configSource: the feature is removed")
     if spec.get("externalID"):
         found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-    for index, block in enumerate(spec.get("podCIDRs") or ()):
-        found += cidr_warnings(block, f"spec.podCIDRs[{index}]")
-    return found
+    return found + each_at(cidr_warnings, spec, "podCIDRs[]", "spec")
 
 
 def _new_node(doc: Tree) -> None:

@@ -17,6 +17,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, at, layout, of_field, wide
+from kcm_cli.sandbox.apiserver.trees import each_at, places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     errors,
@@ -59,6 +60,7 @@ def _check_change(new: Tree, old: Tree) -> Errors:
         yield errors.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 
 
+_TERMS = "required.nodeSelectorTerms[]"
 _NO_MOUNT_OPTIONS = frozenset(
     {"hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"}
 )
@@ -85,17 +87,8 @@ def _source_changed(spec: Tree, known: Tree) -> Errors:
     return [errors.forbidden("spec.persistentvolumesource", detail)]
 
 
-def _terms(affinity: Tree | None) -> list[Tree]:
-    return ((affinity or {}).get("required") or {}).get("nodeSelectorTerms") or []
-
-
 def _has_invalid_value(affinity: Tree | None) -> bool:
-    return any(
-        labels.value_messages(value)
-        for term in _terms(affinity)
-        for item in term.get("matchExpressions") or ()
-        for value in item.get("values") or ()
-    )
+    return any(labels.value_messages(value) for value, _ in places(affinity, f"{_TERMS}.matchExpressions[].values[]"))
 
 
 def _renamed(affinity: Tree | None) -> object:
@@ -110,7 +103,7 @@ def _renamed(affinity: Tree | None) -> object:
             ],
             term.get("matchFields") or [],
         )
-        for term in _terms(affinity)
+        for term, _ in places(affinity, _TERMS)
     ]
 
 
@@ -188,9 +181,7 @@ def of_volume(new: Tree, old: Tree | None) -> list[str]:
     ]
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         found.append(_RECYCLE)
-    required = (spec.get("nodeAffinity") or {}).get("required") or {}
-    for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
-        found += nodes.of_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
+    found += each_at(nodes.of_term, new, f"spec.nodeAffinity.{_TERMS}")
     return found + [f"spec.{shown}: {text}" for kind, shown, text in _SOURCES if spec.get(kind) is not None]
 
 

@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_field
 from kcm_cli.sandbox.apiserver.strategy.warnings.pods import warnings_of_pod
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, wide
-from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.trees import each_at, keep
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.security import app_armor
@@ -138,12 +138,7 @@ def of_pod(new: Tree, old: Tree | None) -> list[str]:
 
 def of_pod_status(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about addresses in a pod's status."""
-    status = new.get("status") or {}
-    found: list[str] = []
-    for field in ("podIPs", "hostIPs"):
-        for index, item in enumerate(status.get(field) or ()):
-            found += ip_warnings(item.get("ip", ""), f"status.{field}[{index}].ip")
-    return found
+    return each_at(ip_warnings, new, "status.podIPs[].ip") + each_at(ip_warnings, new, "status.hostIPs[].ip")
 
 
 _ENDED = ("Succeeded", "Failed")

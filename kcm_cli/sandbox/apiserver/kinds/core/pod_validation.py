@@ -5,7 +5,7 @@ upstream: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePod
 
 from kcm_cli.api.well_known import APP_ARMOR, MIRROR
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.trees import keep, places
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     containers,
@@ -96,11 +96,8 @@ def _updated(new: Tree, old: Tree) -> Errors:
 
 
 def _tokens(spec: Tree) -> Errors:
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
-            if source.get("serviceAccountToken") is not None:
-                place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
-                yield errors.forbidden(place, "must not be specified when serviceAccountName is not set")
+    for _, path in places(spec, "volumes[].projected.sources[].serviceAccountToken", "spec"):
+        yield errors.forbidden(path, "must not be specified when serviceAccountName is not set")
 
 
 def annotation_changes(new: Tree, old: Tree) -> Errors:

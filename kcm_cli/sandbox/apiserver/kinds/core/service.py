@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.core import service_validation
 from kcm_cli.sandbox.apiserver.kinds.core.service_validation import externally_accessible
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses
+from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses, balancer_warnings
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy import service_families as families
@@ -162,7 +162,7 @@ KIND = Kind(
         update_steps=("metadata", "change", "rules"),
         check_status=service_validation.validate_service_status,
         warn=service_validation.service_warnings,
-        warn_status=service_validation.service_status_warnings,
+        warn_status=balancer_warnings,
         creates_on_update=True,
         returns_object_on_delete=True,
     ),

@@ -5,7 +5,8 @@ upstream: pkg/apis/core/validation/validation.go#validateService; pkg/api/servic
 
 from kcm_cli.api.well_known import TOPOLOGY_HINTS, TOPOLOGY_MODE
 from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change
-from kcm_cli.sandbox.apiserver.kinds.networking.common import host_name
+from kcm_cli.sandbox.apiserver.kinds.networking.common import host_name, points
+from kcm_cli.sandbox.apiserver.trees import each_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
@@ -49,9 +50,14 @@ def check_change(new: Tree, old: Tree) -> Errors:
 
 def validate_service_status(new: Tree, old: Tree) -> Errors:
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    status = (new.get("status") or {}).get("loadBalancer") or {}
-    known = (old.get("status") or {}).get("loadBalancer") or {}
-    yield from _balancer_status(status, known, new["spec"].get("type", ""))
+    if new["spec"].get("type") != "LoadBalancer":
+        if points(new):
+            detail = "may only be used when `spec.type` is 'LoadBalancer'"
+            yield errors.forbidden("status.loadBalancer.ingress", detail)
+        return
+    known = [item["ip"] for item in points(old) if item.get("ip")]
+    for index, item in enumerate(points(new)):
+        yield from _ingress_point(item, f"status.loadBalancer.ingress[{index}]", known)
 
 
 def externally_accessible(spec: Tree) -> bool:
@@ -243,19 +249,6 @@ def _balancer_class(spec: Tree, known: Tree | None) -> Errors:
         yield from labels.validate_key(value, path)
 
 
-def _balancer_status(status: Tree, known: Tree, kind: str) -> Errors:
-    path = "status.loadBalancer.ingress"
-    items = status.get("ingress") or ()
-    if kind != "LoadBalancer":
-        detail = "may only be used when `spec.type` is 'LoadBalancer'"
-        if items:
-            yield errors.forbidden(path, detail)
-        return
-    known_ips = [item["ip"] for item in known.get("ingress") or () if item.get("ip")]
-    for index, item in enumerate(items):
-        yield from _ingress_point(item, f"{path}[{index}]", known_ips)
-
-
 def _ingress_point(item: Tree, path: str, known: list[str]) -> Errors:
     ip, mode, host = item.get("ip", ""), item.get("ipMode"), item.get("hostname", "")
     if ip:
@@ -279,20 +272,16 @@ def service_warnings(new: Tree, old: Tree | None) -> list[str]:
         found.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
     cluster_ip, kind = spec.get("clusterIP", ""), spec.get("type")
     if cluster_ip not in ("", "None"):
-        for index, value in enumerate(spec.get("clusterIPs") or ()):
-            found += addresses.ip_warnings(value, f"spec.clusterIPs[{index}]")
+        found += each_at(addresses.ip_warnings, new, "spec.clusterIPs[]")
     headless = kind == "ClusterIP" and cluster_ip == "None"
     external = spec.get("externalIPs") or ()
     if headless:
         found += _headless_warnings(spec)
-    for index, value in enumerate(external):
-        found += addresses.ip_warnings(value, f"spec.externalIPs[{index}]")
+    found += each_at(addresses.ip_warnings, new, "spec.externalIPs[]")
     if external and not headless and kind != "ExternalName":
         found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    if balancer_ip := spec.get("loadBalancerIP"):
-        found += addresses.ip_warnings(balancer_ip, "spec.loadBalancerIP")
-    for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        found += addresses.cidr_warnings(value, f"spec.loadBalancerSourceRanges[{index}]")
+    found += each_at(addresses.ip_warnings, new, "spec.loadBalancerIP")
+    found += each_at(addresses.cidr_warnings, new, "spec.loadBalancerSourceRanges[]")
     if kind == "ExternalName" and external:
         found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if kind != "ExternalName" and spec.get("externalName"):
@@ -310,14 +299,4 @@ def _headless_warnings(spec: Tree) -> list[str]:
         found.append("spec.externalIPs is ignored for headless services")
     if spec.get("sessionAffinity") != "None":
         found.append("spec.SessionAffinity is ignored for headless services")
-    return found
-
-
-def service_status_warnings(new: Tree, old: Tree | None) -> list[str]:
-    """Warnings about non-canonical addresses of a load balancer."""
-    items = ((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    found: list[str] = []
-    for index, item in enumerate(items):
-        if item.get("ip"):
-            found += addresses.ip_warnings(item["ip"], f"status.loadBalancer.ingress[{index}]")
     return found

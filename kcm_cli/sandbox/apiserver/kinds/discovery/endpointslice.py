@@ -14,6 +14,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, more, of_field
+from kcm_cli.sandbox.apiserver.trees import each_at, places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
@@ -130,10 +131,7 @@ def of_slice(new: Tree, old: Tree | None) -> list[str]:
         found.append("spec.addressType: FQDN endpoints are deprecated")
     if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
         return found
-    for index, endpoint in enumerate(new.get("endpoints") or ()):
-        for number, address in enumerate(endpoint.get("addresses") or ()):
-            found += ip_warnings(address, f"endpoints[{index}].addresses[{number}]")
-    return found
+    return found + each_at(ip_warnings, new, "endpoints[].addresses[]")
 
 
 def _slice_update(new: Tree, old: Tree) -> None:
@@ -167,8 +165,7 @@ def _ports_cell(doc: Tree, now: datetime) -> str:
 
 
 def _endpoints_cell(doc: Tree, now: datetime) -> str:
-    found = [ip for endpoint in doc.get("endpoints") or () for ip in endpoint.get("addresses") or ()]
-    return more(found) or UNSET
+    return more([ip for ip, _ in places(doc, "endpoints[].addresses[]")]) or UNSET
 
 
 KIND = Kind(

@@ -11,14 +11,20 @@ from kcm_cli.api.well_known import INGRESS_CLASS
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.kinds.networking.common import NOT_IP, balancer_addresses, host_name, validate_reference
+from kcm_cli.sandbox.apiserver.kinds.networking.common import (
+    NOT_IP,
+    balancer_addresses,
+    balancer_warnings,
+    host_name,
+    points,
+    validate_reference,
+)
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports, rules
-from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
@@ -112,17 +118,13 @@ _PATHS = rules.fields(rules.optional("http", rules.fields(rules.required("paths"
 
 def _check_status(new: Tree, old: Tree) -> Errors:
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
-    known = [item["ip"] for item in _points(old) if item.get("ip")]
-    for index, item in enumerate(_points(new)):
+    known = [item["ip"] for item in points(old) if item.get("ip")]
+    for index, item in enumerate(points(new)):
         path = f"status.loadBalancer.ingress[{index}]"
         if address := item.get("ip"):
             yield from addresses.legacy_ip(address, f"{path}.ip", known)
         if host := item.get("hostname"):
             yield from host_name(host, f"{path}.hostname")
-
-
-def _points(doc: Tree) -> list[Tree]:
-    return ((doc.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
 def of_ingress(new: Tree, old: Tree | None) -> list[str]:
@@ -131,16 +133,6 @@ def of_ingress(new: Tree, old: Tree | None) -> list[str]:
     if old is not None or not used or new["spec"].get("ingressClassName") is not None:
         return []
     return [f"annotation {quote(INGRESS_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"]
-
-
-def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:
-    """Warnings about addresses in the status of an Ingress."""
-    points = ((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    found: list[str] = []
-    for index, point in enumerate(points):
-        if address := point.get("ip"):
-            found += ip_warnings(address, f"status.loadBalancer.ingress[{index}]")
-    return found
 
 
 def _hosts(doc: Tree, now: datetime) -> str:
@@ -161,7 +153,7 @@ KIND = Kind(
         update_steps=("metadata", "name", "rules"),
         check_status=_check_status,
         warn=of_ingress,
-        warn_status=of_ingress_status,
+        warn_status=balancer_warnings,
     ),
     table=layout(
         NAME,

@@ -13,6 +13,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.tables.templates import selector_at
+from kcm_cli.sandbox.apiserver.trees import each_at, places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, ports, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
@@ -23,9 +24,8 @@ _TYPES = ("Ingress", "Egress")
 def _check(doc: Tree, old: Tree | None) -> Errors:
     before, known = ((old or {}).get("spec") or {}), list[str]()
     for field, peers in _DIRECTIONS:
-        for rule in before.get(field) or ():
-            for block in (peer["ipBlock"] for peer in rule.get(peers) or () if peer.get("ipBlock") is not None):
-                known += [block.get("cidr", ""), *(block.get("except") or ())]
+        for block, _ in places(before, f"{field}[].{peers}[].ipBlock"):
+            known += [block.get("cidr", ""), *(block.get("except") or ())]
     lenient = any(labels.validate_selector(before.get("podSelector"), ""))
     spec = doc.get("spec") or {}
     yield from labels.validate_selector(spec.get("podSelector"), "spec.podSelector", lenient_values=lenient)
@@ -108,22 +108,16 @@ def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     fill.empty(spec, policyTypes=["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
     for direction in ("ingress", "egress"):
-        for rule in spec.get(direction) or ():
-            for port in rule.get("ports") or ():
-                fill.absent(port, protocol="TCP")
+        for port, _ in places(spec, f"{direction}[].ports[]"):
+            fill.absent(port, protocol="TCP")
 
 
 def of_network_policy(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about CIDR blocks in a NetworkPolicy."""
     found: list[str] = []
-    for field, peers in (("ingress", "from"), ("egress", "to")):
-        for index, rule in enumerate((new.get("spec") or {}).get(field) or ()):
-            for number, peer in enumerate(rule.get(peers) or ()):
-                block = peer.get("ipBlock") or {}
-                path = f"spec.{field}[{index}].{peers}[{number}].ipBlock"
-                found += cidr_warnings(block.get("cidr", ""), f"{path}.cidr")
-                for place, item in enumerate(block.get("except") or ()):
-                    found += cidr_warnings(item, f"{path}.except[{place}]")
+    for field, peers in _DIRECTIONS:
+        for block, path in places(new, f"spec.{field}[].{peers}[].ipBlock"):
+            found += each_at(cidr_warnings, block, "cidr", path) + each_at(cidr_warnings, block, "except[]", path)
     return found
 
 

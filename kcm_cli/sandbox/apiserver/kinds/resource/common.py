@@ -7,6 +7,7 @@ from kcm_cli.machinery.cel.check import Fields
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.types import BOOL, DYN, STRING, map_of
 from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
@@ -50,18 +51,12 @@ def at_most_items(limit: int, *checks: rules.Rule, key: str | None = None) -> ru
 
 
 def claim_spec(spec: Tree) -> None:
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        if (exactly := request.get("exactly")) is not None:
-            _device_request(exactly)
-        for alternative in request.get("firstAvailable") or ():
-            _device_request(alternative)
-
-
-def _device_request(request: Tree) -> None:
-    fill.empty(request, allocationMode="ExactCount")
-    if request["allocationMode"] == "ExactCount":
-        fill.empty(request, count=1)
-    tolerations(request)
+    for way in ("exactly", "firstAvailable[]"):
+        for request, _ in places(spec, f"devices.requests[].{way}"):
+            fill.empty(request, allocationMode="ExactCount")
+            if request["allocationMode"] == "ExactCount":
+                fill.empty(request, count=1)
+            tolerations(request)
 
 
 def tolerations(holder: Tree) -> None:

@@ -22,6 +22,7 @@ from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, of_field
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, quantities, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -212,10 +213,9 @@ def _drop_gated(doc: Tree) -> None:
 
 def _stamp_taints(new: Tree, old: Tree | None, context: Context) -> None:
     now = context.now or new["metadata"].get("creationTimestamp")
-    for device in (new.get("spec") or {}).get("devices") or ():
-        for taint in device.get("taints") or ():
-            if taint.get("timeAdded") is None and now:
-                taint["timeAdded"] = now
+    for taint, _ in places(new, "spec.devices[].taints[]"):
+        if taint.get("timeAdded") is None and now:
+            taint["timeAdded"] = now
 
 
 def _warn_driver(new: Tree, old: Tree | None) -> list[str]:

@@ -14,6 +14,7 @@ from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, vali
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, name_of, of_field
+from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
 
@@ -57,12 +58,8 @@ def _defaults(doc: Tree) -> None:
 
 def of_storage_class(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a StorageClass."""
-    return [
-        f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {nodes.DEPRECATED[item['key']]}"
-        for index, term in enumerate(new.get("allowedTopologies") or ())
-        for number, item in enumerate(term.get("matchLabelExpressions") or ())
-        if item.get("key") in nodes.DEPRECATED
-    ]
+    keys = places(new, "allowedTopologies[].matchLabelExpressions[].key")
+    return [f"{path}: {nodes.DEPRECATED[key]}" for key, path in keys if key in nodes.DEPRECATED]
 
 
 def _name(doc: Tree, now: datetime) -> str:

@@ -4,11 +4,13 @@ upstream: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnC
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from kcm_cli.api.well_known import SECCOMP_POD
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.strategy.warnings import containers, nodes, storage
 from kcm_cli.sandbox.apiserver.strategy.warnings.volume_paths import overlapping
+from kcm_cli.sandbox.apiserver.trees import each_at, places
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 
@@ -78,13 +80,8 @@ def warnings_of_pod(spec: Tree, meta: Tree, path: str) -> list[str]:
 
 
 def _node_affinity(affinity: Tree, path: str) -> list[str]:
-    found: list[str] = []
-    for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        found += nodes.of_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]")
-    for index, term in enumerate(affinity.get(_PREFERRED) or ()):
-        place = f"{path}.{_PREFERRED}[{index}].preference"
-        found += nodes.of_term(term.get("preference") or {}, place, values=True)
-    return found
+    found = each_at(nodes.of_term, affinity, f"{_REQUIRED}.nodeSelectorTerms[]", path)
+    return found + each_at(partial(nodes.of_term, values=True), affinity, f"{_PREFERRED}[].preference", path)
 
 
 def _spreading(item: Tree, path: str) -> list[str]:
@@ -99,13 +96,10 @@ def _spreading(item: Tree, path: str) -> list[str]:
 def _pod_affinity(affinity: Tree, path: str) -> list[str]:
     found: list[str] = []
     for field in ("podAffinity", "podAntiAffinity"):
-        rules = affinity.get(field) or {}
-        for index, term in enumerate(rules.get(_REQUIRED) or ()):
-            if term.get("labelSelector") is None:
-                found.append(f"{path}.{field}.{_REQUIRED}[{index}].labelSelector: {_NULL}")
-        for index, weighted in enumerate(rules.get(_PREFERRED) or ()):
-            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                found.append(f"{path}.{field}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NULL}")
+        for terms in (f"{field}.{_REQUIRED}[]", f"{field}.{_PREFERRED}[].podAffinityTerm"):
+            for term, place in places(affinity, terms, path):
+                if term.get("labelSelector") is None:
+                    found.append(f"{place}.labelSelector: {_NULL}")
     return found
 
 
