@@ -11,6 +11,7 @@ from kcm_cli.machinery.ages import human_duration
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
+from kcm_cli.sandbox.apiserver import trees
 from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -92,6 +93,16 @@ def at(path: str, otherwise: object = "") -> Cell:
         for part in above:
             doc = doc.get(part) or {}
         return doc.get(last) or otherwise
+
+    return cell
+
+
+def shown(path: str, absent: object, show: Callable[[Any], object]) -> Cell:
+    """The value at a dotted path as ``show`` writes it; ``absent`` if it is missing."""
+
+    def cell(doc: Tree, now: datetime) -> object:
+        value = trees.at(doc, path)
+        return absent if value is None else show(value)
 
     return cell
 

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as ad
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, layout, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, layout, number, shown
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -147,15 +147,15 @@ WEBHOOKS = replace(
 )
 
 
-def _param_kind(doc: Tree, now: datetime) -> str:
-    kind = (doc.get("spec") or {}).get("paramKind")
-    return UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
+def _param_kind(kind: Tree) -> str:
+    return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
 
 
 def policy_table(name: str, about: str, counted: str) -> Layout:
     """The columns of policies, with the number of ``counted`` items."""
     kind = "ParamKind specifies the kind of resources used to parameterize this policy"
-    return layout(NAME, number(name, about, count(counted)), Column("ParamKind", kind, _param_kind), AGE)
+    params = Column("ParamKind", kind, shown("spec.paramKind", UNSET, _param_kind))
+    return layout(NAME, number(name, about, count(counted)), params, AGE)
 
 
 def _param_ref(doc: Tree, now: datetime) -> str:

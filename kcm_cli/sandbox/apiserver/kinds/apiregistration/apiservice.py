@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, shown
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules, webhook_clients
@@ -109,9 +109,8 @@ def _service_status(new: Tree, old: Tree) -> None:
         keep(new["metadata"], old["metadata"], field)
 
 
-def _service(doc: Tree, now: datetime) -> str:
-    service = (doc.get("spec") or {}).get("service")
-    return "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+def _service(service: Tree) -> str:
+    return f"{service.get('namespace', '')}/{service.get('name', '')}"
 
 
 def _available(doc: Tree, now: datetime) -> str:
@@ -139,7 +138,11 @@ KIND = Kind(
     ),
     table=layout(
         NAME,
-        Column("Service", "The reference to the service that hosts this API endpoint.", _service),
+        Column(
+            "Service",
+            "The reference to the service that hosts this API endpoint.",
+            shown("spec.service", "Local", _service),
+        ),
         Column("Available", "Whether this service is available.", _available),
         AGE,
     ),

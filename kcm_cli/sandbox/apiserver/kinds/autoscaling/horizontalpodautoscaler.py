@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, of_field, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
@@ -215,14 +215,8 @@ def _scaling_rules(scaling: Tree, window_s: int | None, policies: list[tuple[str
     fill.absent(scaling, selectPolicy="Max", policies=listed)
 
 
-def _reference(doc: Tree, now: datetime) -> str:
-    target = (doc.get("spec") or {}).get("scaleTargetRef") or {}
+def _reference(target: Tree) -> str:
     return f"{target.get('kind', '')}/{target.get('name', '')}"
-
-
-def _least(doc: Tree, now: datetime) -> str:
-    least = (doc.get("spec") or {}).get("minReplicas")
-    return UNSET if least is None else str(least)
 
 
 def _targets(doc: Tree, now: datetime) -> str:
@@ -234,8 +228,8 @@ def _targets(doc: Tree, now: datetime) -> str:
         source = _FIELDS.get(spec["type"])
         state = states[index] if index < len(states) else {}
         texts.append("<unknown type>" if source is None else _metric(spec["type"], spec[source], state.get(source)))
-    shown = ", ".join(texts[:2])
-    return f"{shown} + {len(texts) - 2} more..." if len(texts) > 2 else shown
+    first = ", ".join(texts[:2])
+    return f"{first} + {len(texts) - 2} more..." if len(texts) > 2 else first
 
 
 def _metric(type_: str, spec: Tree, state: Tree | None) -> str:
@@ -250,8 +244,8 @@ def _metric(type_: str, spec: Tree, state: Tree | None) -> str:
     if not named:
         return f"{current.get('value') or unknown}/{target.get('value', '')}"
     now, wanted = current.get("averageUtilization"), target.get("averageUtilization")
-    shown = unknown if now is None else f"{now}%"
-    return f"{named}{shown}/{'<auto>' if wanted is None else f'{wanted}%'}"
+    used = unknown if now is None else f"{now}%"
+    return f"{named}{used}/{'<auto>' if wanted is None else f'{wanted}%'}"
 
 
 KIND = Kind(
@@ -267,9 +261,11 @@ KIND = Kind(
     ),
     table=layout(
         NAME,
-        Column("Reference", "HorizontalPodAutoscalerSpec.scaleTargetRef", _reference),
+        Column(
+            "Reference", "HorizontalPodAutoscalerSpec.scaleTargetRef", shown("spec.scaleTargetRef", "/", _reference)
+        ),
         Column("Targets", "HorizontalPodAutoscalerSpec.metrics", _targets),
-        Column("MinPods", "HorizontalPodAutoscalerSpec.minReplicas", _least),
+        Column("MinPods", "HorizontalPodAutoscalerSpec.minReplicas", shown("spec.minReplicas", UNSET, str)),
         Column("MaxPods", *of_field("HorizontalPodAutoscaler", "spec.maxReplicas", 0)),
         Column("Replicas", *of_field("HorizontalPodAutoscaler", "status.currentReplicas", 0)),
         AGE,

@@ -32,6 +32,7 @@ from kcm_cli.sandbox.apiserver.tables.column import (
     layout,
     number,
     of_field,
+    shown,
     wide,
 )
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_at
@@ -173,11 +174,6 @@ def _drop_gated_of_job(new: Tree, old: Tree | None) -> None:
     drop_gated_of_template(after, before)
 
 
-def _suspend(doc: Tree, now: datetime) -> str:
-    suspend = (doc.get("spec") or {}).get("suspend")
-    return UNSET if suspend is None else str(suspend)
-
-
 def _last(doc: Tree, now: datetime) -> str:
     last = (doc.get("status") or {}).get("lastScheduleTime")
     return age(last, now) if last else NONE
@@ -198,7 +194,7 @@ KIND = Kind(
         NAME,
         Column("Schedule", *of_field("CronJob", "spec.schedule")),
         Column("Timezone", *of_field("CronJob", "spec.timeZone", NONE)),
-        flag("Suspend", "CronJobSpec.suspend", _suspend),
+        flag("Suspend", "CronJobSpec.suspend", shown("spec.suspend", UNSET, str)),
         number("Active", "CronJobStatus.active", count("status.active")),
         Column("Last Schedule", "CronJobStatus.lastScheduleTime", _last),
         AGE,

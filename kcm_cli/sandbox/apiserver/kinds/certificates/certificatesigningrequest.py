@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -257,11 +257,6 @@ def _transition(condition: Tree, known: object) -> str:
     return ""
 
 
-def _lifetime(doc: Tree, now: datetime) -> str:
-    seconds = (doc.get("spec") or {}).get("expirationSeconds")
-    return NONE if seconds is None else human_duration(seconds)
-
-
 def _state(doc: Tree, now: datetime) -> str:
     status = doc.get("status") or {}
     types = {one["type"] for one in status.get("conditions") or ()}
@@ -309,7 +304,11 @@ KIND = Kind(
         AGE,
         Column("SignerName", _SIGNER, at("spec.signerName", NONE)),
         Column("Requestor", "Base64-encoded PKCS#10 CSR data", at("spec.username")),
-        Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds", _lifetime),
+        Column(
+            "RequestedDuration",
+            "CertificateSigningRequestSpec.expirationSeconds",
+            shown("spec.expirationSeconds", NONE, human_duration),
+        ),
         Column("Condition", "Conditions applied to the request, such as approval or denial.", _state),
     ),
     writable={

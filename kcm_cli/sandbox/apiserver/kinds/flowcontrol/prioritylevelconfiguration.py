@@ -5,7 +5,6 @@ pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/printers/in
 """
 
 import math
-from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -19,7 +18,7 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
     validate_status,
 )
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, of_field, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -107,11 +106,6 @@ def _defaults(doc: Tree) -> None:
     fill.absent(spec.get("exempt"), nominalConcurrencyShares=0, lendablePercent=0)
 
 
-def _shares(doc: Tree, now: datetime) -> object:
-    limited = (doc.get("spec") or {}).get("limited")
-    return NONE if limited is None else limited.get("nominalConcurrencyShares")
-
-
 def _queuing(name: str) -> tuple[str, Cell]:
     return f"QueuingConfiguration.{name}", at(f"spec.limited.limitResponse.queuing.{name}", NONE)
 
@@ -124,7 +118,11 @@ KIND = Kind(
     table=layout(
         NAME,
         Column("Type", *of_field("PriorityLevelConfiguration", "spec.type")),
-        Column("NominalConcurrencyShares", "LimitedPriorityLevelConfiguration.nominalConcurrencyShares", _shares),
+        Column(
+            "NominalConcurrencyShares",
+            "LimitedPriorityLevelConfiguration.nominalConcurrencyShares",
+            shown("spec.limited", NONE, lambda limited: limited.get("nominalConcurrencyShares")),
+        ),
         Column("Queues", *_queuing("queues")),
         Column("HandSize", *_queuing("handSize")),
         Column("QueueLengthLimit", *_queuing("queueLengthLimit")),

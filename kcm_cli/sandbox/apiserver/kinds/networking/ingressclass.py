@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, name_of
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, name_of, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, rules
@@ -50,10 +50,7 @@ def _name(doc: Tree, now: datetime) -> str:
     return name_of(doc) + (" (default)" if default else "")
 
 
-def _parameters(doc: Tree, now: datetime) -> str:
-    reference = (doc.get("spec") or {}).get("parameters")
-    if reference is None:
-        return NONE
+def _parameters(reference: Tree) -> str:
     group = f".{reference['apiGroup']}" if reference.get("apiGroup") is not None else ""
     return f"{reference['kind']}{group}/{reference['name']}"
 
@@ -72,7 +69,11 @@ KIND = Kind(
     table=layout(
         replace(NAME, cell=_name),
         Column("Controller", "Controller that is responsible for handling this class", at("spec.controller")),
-        Column("Parameters", "A reference to a resource with additional parameters", _parameters),
+        Column(
+            "Parameters",
+            "A reference to a resource with additional parameters",
+            shown("spec.parameters", NONE, _parameters),
+        ),
         AGE,
     ),
 )

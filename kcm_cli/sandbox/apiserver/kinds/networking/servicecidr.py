@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, shown
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, rules
 from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
@@ -63,9 +63,6 @@ def _range(blocks: list[str]) -> Errors:
         yield errors.invalid(path, blocks, _SAME_FAMILY)
 
 
-_CIDRS = at("spec.cidrs", ())
-
-
 KIND = Kind(
     "networking.k8s.io",
     "servicecidrs",
@@ -76,6 +73,6 @@ KIND = Kind(
         check=_check,
         check_status=status_check(rules.anything),
     ),
-    table=layout(NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs", lambda doc, now: ",".join(_CIDRS(doc, now))), AGE),
+    table=layout(NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs", shown("spec.cidrs", "", ",".join)), AGE),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -4,12 +4,10 @@ upstream: pkg/apis/policy/validation,
 pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number, shown
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers, rules
 
@@ -17,13 +15,13 @@ from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, num
 def _check(doc: Tree, old: Tree | None) -> Errors:
     spec = doc["spec"]
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        shown = {
+        both = {
             "MinAvailable": spec["minAvailable"],
             "Selector": labels.shown(spec.get("selector")),
             "MaxUnavailable": spec["maxUnavailable"],
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }
-        yield errors.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+        yield errors.invalid("spec", both, "minAvailable and maxUnavailable cannot be both set")
     yield from _AMOUNTS(spec, "spec")
     lenient = old is not None and any(labels.validate_selector(old["spec"].get("selector"), ""))
     yield from labels.validate_selector(spec.get("selector"), "spec.selector", lenient_values=lenient)
@@ -47,11 +45,7 @@ _NEW_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy":
 
 
 def _amount(name: str) -> Cell:
-    def cell(doc: Tree, now: datetime) -> str:
-        found = (doc.get("spec") or {}).get(name)
-        return "N/A" if found is None else str(found)
-
-    return cell
+    return shown(f"spec.{name}", "N/A", str)
 
 
 KIND = Kind(

@@ -4,13 +4,11 @@ upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
 pkg/registry/storage/csidriver/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from datetime import datetime
-
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, flag, layout, of_field
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, flag, layout, of_field, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -93,17 +91,8 @@ def _driver_update(new: Tree, old: Tree) -> None:
     parts.bump_if_spec_changed(new, old)
 
 
-def _attached(doc: Tree, now: datetime) -> bool:
-    return bool((doc.get("spec") or {}).get("attachRequired", True))
-
-
-def _audiences(doc: Tree, now: datetime) -> str:
-    requests = (doc.get("spec") or {}).get("tokenRequests")
-    return UNSET if requests is None else ",".join(one.get("audience", "") for one in requests)
-
-
-def _lifecycles(doc: Tree, now: datetime) -> str:
-    return ",".join((doc.get("spec") or {}).get("volumeLifecycleModes") or ()) or NONE
+def _audiences(requests: list[Tree]) -> str:
+    return ",".join(one.get("audience", "") for one in requests)
 
 
 KIND = Kind(
@@ -121,12 +110,12 @@ KIND = Kind(
     ),
     table=layout(
         NAME,
-        flag("AttachRequired", "CSIDriverSpec.attachRequired", _attached),
+        flag("AttachRequired", *of_field("CSIDriver", "spec.attachRequired", False)),
         flag("PodInfoOnMount", *of_field("CSIDriver", "spec.podInfoOnMount", False)),
         flag("StorageCapacity", *of_field("CSIDriver", "spec.storageCapacity", False)),
-        Column("TokenRequests", "CSIDriverSpec.tokenRequests", _audiences),
+        Column("TokenRequests", "CSIDriverSpec.tokenRequests", shown("spec.tokenRequests", UNSET, _audiences)),
         flag("RequiresRepublish", *of_field("CSIDriver", "spec.requiresRepublish", False)),
-        Column("Modes", "CSIDriverSpec.volumeLifecycleModes", _lifecycles),
+        Column("Modes", "CSIDriverSpec.volumeLifecycleModes", shown("spec.volumeLifecycleModes", NONE, ",".join)),
         AGE,
     ),
 )
