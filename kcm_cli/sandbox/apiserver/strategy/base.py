@@ -18,6 +18,8 @@ from typing import Literal
 
 import msgspec
 
+from kcm_cli.sandbox.apiserver import trees
+from kcm_cli.sandbox.apiserver.strategy import pod_fields
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation import rules
@@ -89,6 +91,8 @@ class Strategy(msgspec.Struct, frozen=True):
     names: the rule for names, mostly that of DNS subdomains; None for a kind whose ``check`` validates metadata.
     warn, warn_status: warnings for a change that is accepted; ``old`` is None on creation.
     warn_refused: warnings for an update that is refused for these errors.
+    gated: paths of fields whose feature gates are off. They are dropped, unless the old object has them.
+    template: the path of the pod template, which has such fields, too.
     core_finalizers: whether finalizers without a domain must be standard ones (kinds of the core packages).
     check: the rules for a new object (``old`` is None) and for a changed one.
     check_change: the rules for changes only.
@@ -114,6 +118,8 @@ class Strategy(msgspec.Struct, frozen=True):
     on_status: Carry = nothing
     stamp: Stamp = nothing
     stamp_status: Stamp = nothing
+    gated: tuple[str, ...] = ()
+    template: str = ""
     names: NameRule | None = subdomain
     core_finalizers: bool = True
     check: Check = no_errors
@@ -135,12 +141,14 @@ class Strategy(msgspec.Struct, frozen=True):
 
     def prepare_create(self, doc: Tree, context: Context = NO_CONTEXT) -> None:
         """Prepare a new object, which has a name, ``uid`` and ``creationTimestamp``."""
+        self._drop_gated(doc, None)
         self.on_create(doc)
         self.stamp(doc, None, context)
 
     def prepare_update(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the main resource cannot change."""
         keep(new["metadata"], old["metadata"], "generation")
+        self._drop_gated(new, old)
         self.on_update(new, old)
         self.stamp(new, old, context)
         _keep_system_fields(new, old)
@@ -148,9 +156,16 @@ class Strategy(msgspec.Struct, frozen=True):
     def prepare_status(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the status cannot change."""
         keep(new["metadata"], old["metadata"], "generation")
+        self._drop_gated(new, old)
         self.on_status(new, old)
         self.stamp_status(new, old, context)
         _keep_system_fields(new, old)
+
+    def _drop_gated(self, new: Tree, old: Tree | None) -> None:
+        for path in self.gated:
+            pod_fields.drop_field(new, old, path)
+        if self.template:
+            pod_fields.drop_gated_of_template(trees.at(new, self.template), trees.at(old, self.template))
 
     def validate_create(self, doc: Tree) -> list[FieldError]:
         """The errors of a new object."""

@@ -1,8 +1,9 @@
-"""Fields of pods whose feature gates are off in this version.
+"""Fields whose feature gates are off in this version: those of pods, and of any kind by their paths.
 
 upstream: pkg/api/pod/util.go#dropDisabledFields
 """
 
+from kcm_cli.sandbox.apiserver import trees
 from kcm_cli.sandbox.apiserver.trees import places
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
@@ -41,7 +42,15 @@ def _drop_projections(projected: Tree, known: Tree | None) -> None:
                 del source[kind]
 
 
-def drop_gated_of_template(new: Tree | None, old: Tree | None = None) -> None:
-    """The same in a template."""
+def drop_field(new: Tree, old: Tree | None, path: str) -> None:
+    """Drop the field at a path, unless the old object has it."""
+    above, _, field = path.rpartition(".")
+    holder = trees.at(new, above)
+    if holder is not None and trees.at(old, path) is None:
+        holder.pop(field, None)
+
+
+def drop_gated_of_template(new: Tree | None, old: Tree | None) -> None:
+    """``drop_gated`` in a template."""
     if new is not None and new.get("spec"):
         drop_gated(new["spec"], None if old is None else old.get("spec"))

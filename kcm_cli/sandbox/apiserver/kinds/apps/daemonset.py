@@ -12,7 +12,6 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import shown_strategy, validate
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, number, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at, selector_at
@@ -104,14 +103,12 @@ def _template_generation(doc: Tree) -> int:
 
 
 def _new_daemon_set(doc: Tree) -> None:
-    drop_gated_fields(doc)
     doc["status"] = dict(_COUNTS)
     parts.first_generation(doc)
     _set_template_generation(doc, str(max(1, _template_generation(doc))))
 
 
 def _daemon_set_update(new: Tree, old: Tree) -> None:
-    drop_gated_fields(new, old)
     parts.keep_status(new, old)
     template = _template_generation(old)
     if new["spec"]["template"] != old["spec"]["template"]:
@@ -132,6 +129,7 @@ KIND = Kind(
     "daemonsets",
     defaults=_defaults,
     strategy=Strategy(
+        template="spec.template",
         on_create=_new_daemon_set,
         on_update=_daemon_set_update,
         on_status=_daemon_set_status,

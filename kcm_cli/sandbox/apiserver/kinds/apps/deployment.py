@@ -20,7 +20,6 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import (
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_text
@@ -89,7 +88,6 @@ def _defaults(doc: Tree) -> None:
 
 
 def _deployment_update(new: Tree, old: Tree) -> None:
-    drop_gated_fields(new, old)
     parts.keep_status(new, old)
     changed = new["metadata"].get("annotations") or {}
     if new["spec"] != old["spec"] or changed != (old["metadata"].get("annotations") or {}):
@@ -111,7 +109,8 @@ KIND = Kind(
     "deployments",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=new_with_template,
+        template="spec.template",
+        on_create=parts.new_with_status({}, generation=True),
         on_update=_deployment_update,
         on_status=_deployment_status,
         check=_check,

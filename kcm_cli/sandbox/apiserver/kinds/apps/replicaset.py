@@ -10,7 +10,6 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selec
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import replica_columns, selector_at
@@ -38,8 +37,9 @@ KIND = Kind(
     "replicasets",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=new_with_replicas,
-        on_update=update_with_template,
+        template="spec.template",
+        on_create=parts.new_with_status({"replicas": 0}, generation=True),
+        on_update=parts.spec_update,
         on_status=parts.status_update,
         check=_check,
         check_change=validate_immutable_selector,

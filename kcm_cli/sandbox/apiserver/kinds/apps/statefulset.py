@@ -12,7 +12,6 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import READY
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings import storage as warnings_storage
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
@@ -187,32 +186,15 @@ def of_stateful_set(new: Tree, old: Tree | None) -> list[str]:
     return [*found, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else found
 
 
-def _drop_max_unavailable(new: Tree, old: Tree | None = None) -> None:
-    """Drop ``maxUnavailable`` unless the old object has it: the gate MaxUnavailableStatefulSet is off."""
-    after, before = ((doc or {}).get("spec", {}).get("updateStrategy", {}).get("rollingUpdate") for doc in (new, old))
-    if after and (before or {}).get("maxUnavailable") is None:
-        after.pop("maxUnavailable", None)
-
-
-def _stateful_set_update(new: Tree, old: Tree) -> None:
-    _drop_max_unavailable(new, old)
-    update_with_template(new, old)
-
-
-def _new_stateful_set(doc: Tree) -> None:
-    drop_gated_fields(doc)
-    _drop_max_unavailable(doc)
-    doc["status"] = {"replicas": 0, "availableReplicas": 0}
-    parts.first_generation(doc)
-
-
 KIND = Kind(
     "apps",
     "statefulsets",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=_new_stateful_set,
-        on_update=_stateful_set_update,
+        gated=("spec.updateStrategy.rollingUpdate.maxUnavailable",),  # MaxUnavailableStatefulSet
+        template="spec.template",
+        on_create=parts.new_with_status({"replicas": 0, "availableReplicas": 0}, generation=True),
+        on_update=parts.spec_update,
         on_status=parts.status_update,
         names=metadata.label,
         check=_check,

@@ -18,8 +18,6 @@ from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import validate_spec_o
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
-from kcm_cli.sandbox.apiserver.strategy.templates import new_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
 from kcm_cli.sandbox.apiserver.tables.column import (
     AGE,
@@ -158,22 +156,6 @@ def of_cron_job(new: Tree, old: Tree | None) -> list[str]:
     return [*found, _ZONE] if old is not None and "TZ" in spec.get("schedule", "") else found
 
 
-def _new_cron_job(doc: Tree) -> None:
-    new_with_template(doc)
-    _drop_gated_of_job(doc, None)
-
-
-def _cron_job_update(new: Tree, old: Tree) -> None:
-    _drop_gated_of_job(new, old)
-    parts.spec_update(new, old)
-
-
-def _drop_gated_of_job(new: Tree, old: Tree | None) -> None:
-    templates = (((doc or {}).get("spec") or {}).get("jobTemplate") or {} for doc in (new, old))
-    after, before = ((template.get("spec") or {}).get("template") for template in templates)
-    drop_gated_of_template(after, before)
-
-
 def _last(doc: Tree, now: datetime) -> str:
     last = (doc.get("status") or {}).get("lastScheduleTime")
     return age(last, now) if last else NONE
@@ -184,8 +166,9 @@ KIND = Kind(
     "cronjobs",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=_new_cron_job,
-        on_update=_cron_job_update,
+        template="spec.jobTemplate.spec.template",
+        on_create=parts.new_with_status({}, generation=True),
+        on_update=parts.spec_update,
         on_status=parts.status_update,
         check=_check,
         warn=of_cron_job,

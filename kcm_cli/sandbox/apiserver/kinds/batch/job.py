@@ -14,7 +14,6 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, age, layout, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, selector_at
@@ -56,7 +55,6 @@ def of_job(new: Tree, old: Tree | None) -> list[str]:
 
 
 def _new_job(doc: Tree) -> None:
-    drop_gated_fields(doc)
     if not doc["spec"].get("manualSelector"):
         _generate_selector(doc)
     doc["status"] = {}
@@ -135,8 +133,9 @@ KIND = Kind(
     "jobs",
     defaults=_defaults,
     strategy=Strategy(
+        template="spec.template",
         on_create=_new_job,
-        on_update=update_with_template,
+        on_update=parts.spec_update,
         on_status=parts.status_update,
         check=job_validation.check,
         check_change=job_validation.check_change,

@@ -7,7 +7,6 @@ pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printe
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
-from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 _SPEC = rules.fields(
@@ -16,26 +15,11 @@ _SPEC = rules.fields(
 )
 
 
-_LEASE_GATED = ("strategy", "preferredHolder")
-
-
-def _new_lease(doc: Tree) -> None:
-    for field in _LEASE_GATED:  # gate CoordinatedLeaderElection
-        doc.get("spec", {}).pop(field, None)
-
-
-def _lease_update(new: Tree, old: Tree) -> None:
-    for field in _LEASE_GATED:
-        if (old.get("spec") or {}).get(field) is None:
-            new.get("spec", {}).pop(field, None)
-
-
 KIND = Kind(
     "coordination.k8s.io",
     "leases",
     strategy=Strategy(
-        on_create=_new_lease,
-        on_update=_lease_update,
+        gated=("spec.strategy", "spec.preferredHolder"),  # CoordinatedLeaderElection
         creates_on_update=True,
         needs_version_on_update=True,
         core_finalizers=False,

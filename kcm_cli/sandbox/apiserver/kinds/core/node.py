@@ -241,23 +241,6 @@ def of_node(new: Tree, old: Tree | None) -> list[str]:
     return found + each_at(cidr_warnings, spec, "podCIDRs[]", "spec")
 
 
-def _new_node(doc: Tree) -> None:
-    doc.setdefault("spec", {}).pop("configSource", None)
-    doc.setdefault("status", {}).pop("config", None)
-
-
-def _node_update(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
-    if (old.get("spec") or {}).get("configSource") is None:
-        new.setdefault("spec", {}).pop("configSource", None)
-
-
-def _node_status(new: Tree, old: Tree) -> None:
-    parts.status_update(new, old)
-    if (old.get("status") or {}).get("config") is None:
-        new.setdefault("status", {}).pop("config", None)
-
-
 _UNKNOWN = "<unknown>"
 
 
@@ -294,9 +277,9 @@ KIND = Kind(
     "nodes",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=_new_node,
-        on_update=_node_update,
-        on_status=_node_status,
+        gated=("spec.configSource", "status.config"),  # DynamicKubeletConfig
+        on_update=parts.keep_status,
+        on_status=parts.status_update,
         check=_check,
         check_change=_check_status,
         update_steps=("name", "rules", "change"),

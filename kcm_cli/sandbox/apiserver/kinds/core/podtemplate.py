@@ -8,7 +8,6 @@ from kcm_cli.sandbox.apiserver.defaulting import pod
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, layout
@@ -22,22 +21,12 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     return pod_template.validate_template(doc.get("template") or {}, "template", known)
 
 
-def _defaults(doc: Tree) -> None:
-    pod.template(doc)
-
-
 def of_pod_template(new: Tree, old: Tree | None) -> list[str]:
     """Warnings about a PodTemplate."""
     return pods.of_template(new.get("template"), "template") if changed(new, old) else []
 
 
-def _new_pod_template(doc: Tree) -> None:
-    drop_gated_of_template(doc.get("template"))
-    parts.first_generation(doc)
-
-
 def _pod_template_update(new: Tree, old: Tree) -> None:
-    drop_gated_of_template(new.get("template"), old.get("template"))
     if new["template"] != old["template"]:
         parts.bump_generation(new, old)
 
@@ -45,9 +34,10 @@ def _pod_template_update(new: Tree, old: Tree) -> None:
 KIND = Kind(
     "",
     "podtemplates",
-    defaults=_defaults,
+    defaults=pod.template,
     strategy=Strategy(
-        on_create=_new_pod_template,
+        template="template",
+        on_create=parts.first_generation,
         on_update=_pod_template_update,
         check=_check,
         returns_object_on_delete=True,

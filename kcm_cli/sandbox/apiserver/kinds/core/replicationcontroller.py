@@ -10,7 +10,6 @@ from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
-from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, update_with_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.templates import labels_at, replica_columns
@@ -58,8 +57,9 @@ KIND = Kind(
     "replicationcontrollers",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=new_with_replicas,
-        on_update=update_with_template,
+        template="spec.template",
+        on_create=parts.new_with_status({"replicas": 0}, generation=True),
+        on_update=parts.spec_update,
         on_status=parts.status_update,
         check=_check,
         check_status=status_check(validate_replica_status),

@@ -78,19 +78,6 @@ def of_driver(new: Tree, old: Tree | None) -> list[str]:
     return [_TOKENS] if requests and changed and unset else []
 
 
-_GATED_OF_DRIVER = "preventPodSchedulingIfMissing"  # by VolumeLimitScaling
-
-
-def _drop_gated_of_driver(doc: Tree) -> None:
-    doc["spec"].pop(_GATED_OF_DRIVER, None)
-
-
-def _driver_update(new: Tree, old: Tree) -> None:
-    if old["spec"].get(_GATED_OF_DRIVER) is None:
-        _drop_gated_of_driver(new)
-    parts.bump_if_spec_changed(new, old)
-
-
 def _audiences(requests: list[Tree]) -> str:
     return ",".join(one.get("audience", "") for one in requests)
 
@@ -100,8 +87,8 @@ KIND = Kind(
     "csidrivers",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=_drop_gated_of_driver,
-        on_update=_driver_update,
+        gated=("spec.preventPodSchedulingIfMissing",),  # VolumeLimitScaling
+        on_update=parts.bump_if_spec_changed,
         needs_version_on_update=True,
         returns_object_on_delete=True,
         check=by_spec(_SPEC),
