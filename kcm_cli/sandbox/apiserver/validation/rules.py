@@ -10,7 +10,7 @@ Rules between fields are functions: a ``Rule`` among the others, for the whole o
 enumerations are by default those of the OpenAPI data. Texts are upstream's (see ``errors``).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -286,6 +286,16 @@ def unless(first: Rule, *rest: Rule) -> Rule:
 
     def check(value: object, path: str) -> Errors:
         return [*first(value, path)] or then(value, path)
+
+    return check
+
+
+def by_value(name: str, cases: Mapping[str, Rule], otherwise: Rule | None = None) -> Rule:
+    """The rule for an object by the value of a field; by default an unknown value is an error at the field."""
+    fallback = otherwise or fields(always(name, enum(*cases)))
+
+    def check(holder: Tree, path: str) -> Errors:
+        return cases.get(holder.get(name, ""), fallback)(holder, path)
 
     return check
 

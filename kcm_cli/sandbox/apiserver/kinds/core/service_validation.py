@@ -158,12 +158,12 @@ _AFFINITIES = {
 }
 
 
-def _affinity(spec: Tree, path: str) -> Errors:
-    return _AFFINITIES.get(spec.get("sessionAffinity", ""), _KNOWN_AFFINITY)(spec, path)
-
-
 _KNOWN_AFFINITY = rules.fields_of("core.v1.ServiceSpec", rules.one_of("sessionAffinity"))
-_REST = rules.fields(rules.optional("ports", _ports), rules.optional("selector", labels.validate_labels), _affinity)
+_REST = rules.fields(
+    rules.optional("ports", _ports),
+    rules.optional("selector", labels.validate_labels),
+    rules.by_value("sessionAffinity", _AFFINITIES, _KNOWN_AFFINITY),
+)
 _TYPE = rules.fields_of("core.v1.ServiceSpec", rules.one_of("type"))
 
 

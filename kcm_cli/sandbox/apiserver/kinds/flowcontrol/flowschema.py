@@ -46,15 +46,6 @@ def _method(method: Tree, path: str) -> Errors:
         yield errors.not_supported(f"{path}.type", {"Type": method.get("type", "")}, ("ByNamespace", "ByUser"))
 
 
-def _subject(subject: Tree, path: str) -> Errors:
-    kind = subject.get("kind", "")
-    field = _SUBJECTS.get(kind)
-    if field is None:
-        yield errors.not_supported(f"{path}.kind", kind, tuple(_SUBJECTS))
-    else:
-        yield from _OF_KIND[kind](subject, path)
-
-
 def _account_name(name: str, path: str) -> Errors:
     return () if name == "*" else rules.SUBDOMAIN(name, path)
 
@@ -120,7 +111,7 @@ def _url_problem(url: str) -> list[str]:
     return ["wildcard can only do suffix matching"] if stars > 1 or (stars and not url.endswith("/*")) else []
 
 
-_OF_KIND = {kind: _of_kind(kind, field) for kind, field in _SUBJECTS.items()}
+_SUBJECT = rules.by_value("kind", {kind: _of_kind(kind, field) for kind, field in _SUBJECTS.items()})
 _URLS = rules.items(rules.form(_url_problem))
 _NAMESPACES = rules.items(rules.form(lambda name: [f"{_NAMESPACE}{message}" for message in names.dns1123_label(name)]))
 _NAMED_VERBS = rules.required("verbs", alone("verbs"), _verbs, detail="verbs must contain at least one value")
@@ -135,7 +126,7 @@ _URL_RULE = rules.fields(
     _NAMED_VERBS, rules.required("nonResourceURLs", _urls, detail="nonResourceURLs must contain at least one value")
 )
 _RULE = rules.fields(
-    rules.required("subjects", rules.items(_subject), detail="subjects must contain at least one value"),
+    rules.required("subjects", rules.items(_SUBJECT), detail="subjects must contain at least one value"),
     _some_rule,
     rules.each("resourceRules", _RESOURCE_RULE),
     rules.each("nonResourceRules", _URL_RULE),

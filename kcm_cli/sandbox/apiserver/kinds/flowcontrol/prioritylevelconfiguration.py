@@ -33,7 +33,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     kind = spec.get("type", "")
     if (meta.get("name") == "exempt") != (kind == "Exempt"):
         yield errors.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
-    yield from _TYPES.get(kind, _UNKNOWN)(spec, "spec")
+    yield from _LEVELS(spec, "spec")
     yield from validate_fixed(meta.get("name", ""), "PriorityLevelConfiguration", spec)
     yield from validate_status(doc.get("status") or {}, "status")
 
@@ -65,27 +65,20 @@ _QUEUES = rules.fields(
 _SHARES = rules.optional("nominalConcurrencyShares", rules.at_least(0, "must be a non-negative integer"))
 _LENDABLE = rules.optional("lendablePercent", rules.between(0, 100, "must be between 0 and 100, inclusive"))
 _RESPONSES = {
-    "Reject": rules.fields(
-        rules.forbidden("queuing", "must be nil if limited.limitResponse.type is not Limited", zero=False)
-    ),
     "Queue": rules.fields(
         rules.present("queuing", _QUEUES, detail="must not be empty if limited.limitResponse.type is Limited")
     ),
+    "Reject": rules.fields(
+        rules.forbidden("queuing", "must be nil if limited.limitResponse.type is not Limited", zero=False)
+    ),
 }
-_UNKNOWN_RESPONSE = rules.fields(rules.always("type", rules.enum("Queue", "Reject")))
-
-
-def _response(response: Tree, path: str) -> Errors:
-    return _RESPONSES.get(response.get("type", ""), _UNKNOWN_RESPONSE)(response, path)
-
-
 _LEVEL = rules.fields(
     _SHARES,
-    rules.always("limitResponse", _response, default={}),
+    rules.always("limitResponse", rules.by_value("type", _RESPONSES), default={}),
     _LENDABLE,
     rules.optional("borrowingLimitPercent", rules.at_least(0, "if specified, must be a non-negative integer")),
 )
-_TYPES = {
+_BY_TYPE = {
     "Exempt": rules.fields(
         rules.forbidden("limited", "must be nil if the type is not Limited", zero=False),
         rules.optional("exempt", rules.fields(_SHARES, _LENDABLE)),
@@ -95,7 +88,7 @@ _TYPES = {
         rules.present("limited", _LEVEL, detail="must not be empty when type is Limited"),
     ),
 }
-_UNKNOWN = rules.fields(rules.always("type", rules.enum("Exempt", "Limited")))
+_LEVELS = rules.by_value("type", _BY_TYPE)
 
 
 def _defaults(doc: Tree) -> None:

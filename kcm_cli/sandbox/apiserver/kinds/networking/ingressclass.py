@@ -24,15 +24,13 @@ def _check_change(new: Tree, old: Tree) -> Errors:
     return errors.fixed("spec.controller", after, before)
 
 
-def _namespace(reference: Tree, path: str) -> Errors:
-    if reference["scope"] == "Namespace":
-        return _NAMESPACED(reference, path)
-    return _IN_CLUSTER(reference, path)
-
-
-_NAMESPACED = rules.fields(rules.present("namespace", rules.LABEL, detail="`parameters.scope` is set to 'Namespace'"))
-_IN_CLUSTER = rules.fields(rules.forbidden("namespace", "`parameters.scope` is set to 'Cluster'", zero=False))
-_SCOPE = rules.unless(rules.fields(rules.present("scope", rules.enum("Cluster", "Namespace"))), _namespace)
+_SCOPES = {
+    "Cluster": rules.fields(rules.forbidden("namespace", "`parameters.scope` is set to 'Cluster'", zero=False)),
+    "Namespace": rules.fields(
+        rules.present("namespace", rules.LABEL, detail="`parameters.scope` is set to 'Namespace'")
+    ),
+}
+_SCOPE = rules.unless(rules.fields(rules.present("scope")), rules.by_value("scope", _SCOPES))
 _SPEC = rules.fields(
     rules.optional("controller", rules.max_bytes(250)),
     rules.always("controller", labels.domain_prefixed_path),

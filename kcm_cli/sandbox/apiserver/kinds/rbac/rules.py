@@ -10,6 +10,7 @@ from kcm_cli.sandbox.apiserver.validation.rules import (
     SUBDOMAIN,
     Rule,
     always,
+    by_value,
     each,
     enum,
     fields,
@@ -62,16 +63,8 @@ def _account(namespaced: bool) -> Rule:
 
 
 def _binding(namespaced: bool) -> Rule:
-    account, group = _account(namespaced), always("apiGroup", enum(_GROUP))
-
-    def subject(item: Tree, path: str) -> Errors:
-        kind = item.get("kind", "")
-        if kind == "ServiceAccount":
-            return account(item, path)
-        if kind not in ("User", "Group"):
-            return [errors.not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group"))]
-        return group(item, path)
-
+    group = fields(always("apiGroup", enum(_GROUP)))
+    subject = by_value("kind", {"ServiceAccount": _account(namespaced), "User": group, "Group": group})
     kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
     role = fields(group, always("kind", enum(*kinds)), required("name", SEGMENT))
     return fields(always("roleRef", role, default={}), each("subjects", fields(required("name"), subject)))
