@@ -48,7 +48,7 @@ class CustomResources:
         self._storages: dict[tuple[object, ...], GVR] = {}
         self.replaced: Callable[[Collection[GVR]], None] = lambda storages: None
         """Called with the storages whose definitions were deleted, or have another spec or other accepted names."""
-        schemas.bodies.custom = self._latest
+        schemas.custom = self._latest
 
     def serve(self, definitions: list[Definition]) -> None:
         """Serve exactly the established ones of these definitions."""

@@ -143,7 +143,7 @@ def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
         data = request.body
         if found != target:  # DeleteOptions are the same in all groups
             data, content_type = codec.encode({**body.doc, "apiVersion": "v1"}), "application/json"
-        doc, _ = schemas.bodies.decode(target, data, content_type, "Ignore")
+        doc, _ = schemas.decode(target, data, content_type, "Ignore")
     except ApiError as error:
         raise _decoding(error) from error
     return msgspec.convert(doc, DeleteOptions)

@@ -83,20 +83,24 @@ class Bodies:
     """Decodes bodies of built-in and custom kinds."""
 
     def __init__(self, builtin: BuiltIn, normalizers: Normalizers) -> None:
-        self._builtin = builtin
-        self._normalizers = normalizers
+        self.builtin = builtin
+        self.normalizers = normalizers
         self.custom: Mapping[Target, CustomKind] = {}
+
+    def builtin_node(self, target: Target) -> Node | None:
+        """The type of a built-in kind, or None."""
+        definition = self.builtin.definition(target.group, target.version, target.kind)
+        return None if definition is None else self.builtin.node(definition)
 
     def decode(self, target: Target, data: bytes, content_type: str, mode: str) -> tuple[Doc, list[str]]:
         """The normalised document and the warnings of mode Warn. Raises ApiError (400)."""
         body = parse(target, data, content_type)
         if (kind := self.custom.get(target)) is not None:
             return kind.decode(body, mode)
-        definition = self._builtin.definition(target.group, target.version, target.kind)
         found = kind_in(target, body.doc, lambda text: unrecognized(target, text, data))
         if not target.takes(found):
             raise self._other_kind(target, found, body)
-        node = self._builtin.node(cast("str", definition))
+        node = cast("Node", self.builtin_node(target))
 
         def refuse(text: str) -> ApiError:
             return cannot_handle(found, target, text)
@@ -111,7 +115,7 @@ class Bodies:
         """The normalised document, and the errors of a strict decoder."""
         if body.pairs is None:
             try:
-                return cast("Doc", self._normalizers.run(node, body.doc)), body.problems
+                return cast("Doc", self.normalizers.run(node, body.doc)), body.problems
             except Irregular:
                 pass
         value = body.pairs if body.pairs is not None else _pairs(body)
@@ -120,10 +124,13 @@ class Bodies:
             raise refuse(findings.fatal)
         doc = gojson.decoded(value, node)
         strict.drop_unknown(node, doc)
-        return cast("Doc", self._normalizers.run(node, doc)), body.problems + findings.strict
+        return cast("Doc", self.normalizers.run(node, doc)), body.problems + findings.strict
 
-    def normalize_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for the result of a JSON or merge patch. Raises ``refuse(text)``."""
+    def finish_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """Normalise the result of a JSON or merge patch in place; returns it and the unknown fields that were dropped.
+
+        Raises ``refuse(text)``.
+        """
         if (kind := self.custom.get(target)) is not None:
             return kind.finish(doc, refuse)
         found = _kind_of(target, doc)
@@ -134,17 +141,17 @@ class Bodies:
             unread = [f'unknown field "{name}"' for name in sorted(doc) if name not in ("apiVersion", "kind")]
             doc = {}
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
-        node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
+        node = cast("Node", self.builtin_node(target))
         try:
-            return cast("Doc", self._normalizers.run(node, doc)), unread
+            return cast("Doc", self.normalizers.run(node, doc)), unread
         except Irregular:
             findings = strict.examine(node, codec.decode_doc(codec.encode_sorted(doc)))  # a patch sorts what it changes
         if findings.fatal:
             raise refuse(findings.fatal)
         strict.drop_unknown(node, doc)
-        return cast("Doc", self._normalizers.run(node, doc)), findings.strict
+        return cast("Doc", self.normalizers.run(node, doc)), findings.strict
 
-    def normalize_merged(
+    def finish_merged(
         self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], touched: Collection[str] | None = None
     ) -> tuple[Doc, list[str]]:
         """The same for the result of a strategic merge patch or a server-side apply.
@@ -153,17 +160,17 @@ class Bodies:
         """
         if (kind := self.custom.get(target)) is not None:
             return kind.finish(doc, refuse, applied=True)
-        node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
+        node = cast("Node", self.builtin_node(target))
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
         try:
-            return self._normalizers.run_on(node, doc, touched), []
+            return self.normalizers.run_on(node, doc, touched), []
         except Irregular:
             problem = restore.first_problem(node, doc)
         if problem:
             raise refuse(problem)
         unknown = strict.examine(node, doc).strict
         strict.drop_unknown(node, doc)
-        return cast("Doc", self._normalizers.run(node, restore.settle(node, doc))), unknown
+        return cast("Doc", self.normalizers.run(node, restore.settle(node, doc))), unknown
 
     def _other_kind(self, target: Target, found: Target, body: Body) -> ApiError:
         """The error for a body of another kind or version than the path accepts. Errors in the body come first."""
@@ -179,18 +186,17 @@ class Bodies:
         the old version sets defaults that are invalid in the new one."""
         if found.kind == "CustomResourceDefinition":
             return False
-        registered = scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind)
-        known = self._builtin.definition(found.group, found.version, found.kind)
-        return found.kind == target.kind and registered and known is None
+        registered = scheme.is_registered(self.builtin.registered, found.group, found.version, found.kind)
+        return found.kind == target.kind and registered and self.builtin_node(found) is None
 
     def _kind_problem(self, target: Target, found: Target, value: object) -> str:
         place = scheme.scheme_of(target.group)
-        known = scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind)
+        known = scheme.is_registered(self.builtin.registered, found.group, found.version, found.kind)
         if not known or scheme.scheme_of(found.group) != place:
             return scheme.not_registered(found.group, found.version, found.kind, place)
-        definition = self._builtin.definition(found.group, found.version, found.kind)
-        if definition is not None and not found.kind.endswith("List"):
-            findings = strict.examine(self._builtin.node(definition), value)
+        node = self.builtin_node(found)
+        if node is not None and not found.kind.endswith("List"):
+            findings = strict.examine(node, value)
             if findings.fatal:
                 return findings.fatal
         if found.kind != target.kind:

@@ -1,6 +1,5 @@
 """The types of one server: those of the built-in kinds, and of its custom resources."""
 
-from collections.abc import Callable, Collection
 from functools import cache
 
 from kcm_cli.machinery.codec import Doc
@@ -20,20 +19,20 @@ def _shared() -> tuple[BuiltIn, Normalizers, Transient]:
     return BuiltIn(), Normalizers(), Transient()
 
 
-class Schemas:
+class Schemas(Bodies):
     """The types of kinds, and the decoding of their bodies.
 
     ``changes`` is incremented when a custom kind is added, changed or removed: cached types are then invalid.
     """
 
     def __init__(self) -> None:
-        self.builtin, self.normalizers, self._transient = _shared()
-        self.bodies = Bodies(self.builtin, self.normalizers)
+        builtin, normalizers, self._transient = _shared()
+        super().__init__(builtin, normalizers)
         self.changes = 0
 
     def is_custom(self, target: Target) -> bool:
         """Whether a kind is a custom one."""
-        return target in self.bodies.custom
+        return target in self.custom
 
     def decode_body(
         self,
@@ -50,7 +49,7 @@ class Schemas:
         is not that of its resource (``Target("autoscaling", "v1", "Scale")``). The document's kind and apiVersion are
         set. Raises ApiError (400).
         """
-        return self.bodies.decode(target or target_of(resource), data, content_type, mode or WARN)
+        return self.decode(target or target_of(resource), data, content_type, mode or WARN)
 
     def stated(self, resource: ResourceInfo, data: bytes, content_type: str) -> Tree:
         """The document of a valid body as the client wrote it: with unknown fields, nulls and empty values."""
@@ -58,39 +57,22 @@ class Schemas:
 
     def node(self, target: Target) -> Node | None:
         """The type of a kind, or None."""
-        if (kind := self.bodies.custom.get(target)) is not None:
-            return kind.node
-        definition = self.builtin.definition(target.group, target.version, target.kind)
-        return None if definition is None else self.builtin.node(definition)
+        kind = self.custom.get(target)
+        return self.builtin_node(target) if kind is None else kind.node
 
     def forget_empty(self, resource: ResourceInfo, doc: Doc) -> None:
         """Set the empty lists and maps of a document that storing loses to null, in place (see ``transient``)."""
         if not resource.custom and resource.gvr.group != _STORED_AS_JSON:
-            target = target_of(resource)
-            definition = self.builtin.definition(target.group, target.version, target.kind)
-            if definition is not None:
-                self._transient.forget(self.builtin.node(definition), doc)
-
-    def finish_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """Normalise the result of a JSON or merge patch in place; returns it and the unknown fields that were dropped.
-
-        Raises ``refuse(text)``.
-        """
-        return self.bodies.normalize_patched(target, doc, refuse)
-
-    def finish_merged(
-        self, target: Target, doc: Doc, refuse: Callable[[str], ApiError], touched: Collection[str] | None = None
-    ) -> tuple[Doc, list[str]]:
-        """The same for the result of a strategic merge patch. ``touched``: the fields that may differ from the stored
-        ones; None: all."""
-        return self.bodies.normalize_merged(target, doc, refuse, touched)
+            node = self.builtin_node(target_of(resource))
+            if node is not None:
+                self._transient.forget(node, doc)
 
     def finish_applied(self, target: Target, doc: Doc, described: str) -> Doc:
-        """The same for the result of a server-side apply; ``described`` names the object in errors."""
+        """``finish_merged`` for the result of a server-side apply; ``described`` names the object in errors."""
 
         def refuse(text: str) -> ApiError:
             kind = described.partition("; ")[2]
             why = f"unable to convert unstructured object to {kind}: {text}"
             return ApiError(500, "", f"failed to convert new object ({described}) to proper version: {why}")
 
-        return self.bodies.normalize_merged(target, doc, refuse)[0]
+        return self.finish_merged(target, doc, refuse)[0]

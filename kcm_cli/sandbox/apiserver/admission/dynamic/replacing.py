@@ -35,7 +35,7 @@ class Replacer:
         _replace(view.attrs, to_storage(view.served, changed))
 
     def _default(self, info: ResourceInfo, changed: Tree) -> None:
-        custom = self._schemas.bodies.custom.get(target_of(info))
+        custom = self._schemas.custom.get(target_of(info))
         if custom is not None:
             custom.default(changed)
         else:
