@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from kcm_cli.machinery import fields, labels
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree, User
-from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, required
-from kcm_cli.sandbox.apiserver.validation.labels import validate_key, value_messages
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree, User
+from kcm_cli.sandbox.apiserver.validation import rules
+from kcm_cli.sandbox.apiserver.validation.errors import invalid, required
+from kcm_cli.sandbox.apiserver.validation.labels import VALUES, operator_and_values, validate_key
 
 _RESOURCE, _PATH = "spec.resourceAttributes", "spec.nonResourceAttributes"
 _LABEL_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
@@ -17,6 +18,10 @@ _LABEL_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotEx
 
 def attributes(spec: Tree) -> list[FieldError]:
     """The errors in the attributes of an access review."""
+    return [*_one_request(spec), *_SELECTORS(spec, "spec")]
+
+
+def _one_request(spec: Tree) -> list[FieldError]:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     errors: list[FieldError] = []
     if resource is not None and path is not None:
@@ -24,17 +29,15 @@ def attributes(spec: Tree) -> list[FieldError]:
     if resource is None and path is None:
         why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         errors.append(invalid(_RESOURCE, None, why))
-    return errors + _selectors(resource)
+    return errors
 
 
 def subject(spec: Tree) -> list[FieldError]:
     """The errors of a review of another user."""
-    errors = attributes(spec)
-    if spec.get("user") or spec.get("groups"):
-        return errors
-    no_subject = invalid("spec.user", "", "at least one of user or group must be specified")
-    known = len(_selectors(spec.get("resourceAttributes")))
-    return [*errors[: len(errors) - known], no_subject, *errors[len(errors) - known :]]
+    errors = _one_request(spec)
+    if not (spec.get("user") or spec.get("groups")):
+        errors.append(invalid("spec.user", "", "at least one of user or group must be specified"))
+    return [*errors, *_SELECTORS(spec, "spec")]
 
 
 def local(spec: Tree, namespace: str) -> list[FieldError]:
@@ -84,47 +87,26 @@ def _shown_path(path: Tree) -> Tree:
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 
-def _selectors(resource: Tree | None) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for word in ("fieldSelector", "labelSelector"):
-        selector = (resource or {}).get(word)
-        if selector is not None:
-            errors += _selector(selector, f"{_RESOURCE}.{word}", is_label=word == "labelSelector")
-    return errors
-
-
-def _selector(selector: Tree, path: str, *, is_label: bool) -> list[FieldError]:
-    raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
-    errors: list[FieldError] = []
+def _one_form(selector: Tree, path: str) -> Errors:
+    raw, requirements = selector.get("rawSelector", ""), selector.get("requirements")
     if raw and requirements:
-        errors.append(invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements"))
+        yield invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements")
     if not raw and not requirements:
-        why = f"when {path} is specified, requirements or rawSelector is required"
-        errors.append(required(f"{path}.requirements", why))
-    for index, requirement in enumerate(requirements):
-        errors += _requirement(requirement, f"{path}.requirements[{index}]", is_label=is_label)
-    return errors
+        yield required(f"{path}.requirements", f"when {path} is specified, requirements or rawSelector is required")
 
 
-def _requirement(requirement: Tree, path: str, *, is_label: bool) -> list[FieldError]:
-    errors: list[FieldError] = []
-    key, values = requirement.get("key", ""), requirement.get("values") or ()
-    if not is_label and not key:
-        errors.append(required(f"{path}.key", "must be specified"))
-    match requirement.get("operator", ""):
-        case "In" | "NotIn":
-            if not values:
-                why = "must be specified when `operator` is 'In' or 'NotIn'"
-                errors.append(required(f"{path}.values", why))
-        case "Exists" | "DoesNotExist":
-            if values:
-                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(forbidden(f"{path}.values", why))
-    if is_label:
-        errors += validate_key(key, f"{path}.key")
-        for index, value in enumerate(values):
-            errors += [invalid(f"{path}.values[{index}]", value, why) for why in value_messages(value)]
-    return errors
+def _selector(*requirement: rules.Field | rules.Rule) -> rules.Rule:
+    return rules.fields(_one_form, rules.each("requirements", rules.fields(*requirement)))
+
+
+_BY_FIELDS = _selector(rules.required("key", detail="must be specified"), operator_and_values())
+_BY_LABELS = _selector(operator_and_values(), rules.always("key", validate_key), VALUES)
+_SELECTORS = rules.fields(
+    rules.optional(
+        "resourceAttributes",
+        rules.fields(rules.optional("fieldSelector", _BY_FIELDS), rules.optional("labelSelector", _BY_LABELS)),
+    )
+)
 
 
 def _understood_fields(selector: Tree) -> tuple[int, int]:

@@ -79,17 +79,15 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
     return found
 
 
-def validate_selector(
-    selector: Tree | None, path: str, *, lenient_values: bool = False, lenient_operators: bool = False
-) -> list[FieldError]:
+def validate_selector(selector: Tree | None, path: str, *, lenient_values: bool = False) -> list[FieldError]:
     """Check a LabelSelector. ``lenient_values``: the old object has values that are invalid for labels."""
-    return [*_selector(lenient_values, lenient_operators)(selector, path)] if selector else []
+    return [*_selector(lenient_values)(selector, path)] if selector else []
 
 
 @cache
-def _selector(lenient_values: bool, lenient_operators: bool) -> rules.Rule:
+def _selector(lenient_values: bool) -> rules.Rule:
     requirement = rules.fields(
-        operator_and_values("" if lenient_operators else "not a valid selector operator"),
+        operator_and_values("not a valid selector operator"),
         rules.always("key", validate_key),
         *(() if lenient_values else (VALUES,)),
     )

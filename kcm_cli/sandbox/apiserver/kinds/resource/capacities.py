@@ -4,8 +4,6 @@ upstream: pkg/apis/resource/validation/validation.go#validateCounterSet, #valida
 #validateRequestPolicy
 """
 
-from collections.abc import Sequence
-
 from kcm_cli.machinery.quantity import Quantity, from_json
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
@@ -26,20 +24,12 @@ def _counters(field: str) -> rules.Rule:
     )
 
 
-_SHARED = rules.unless(rules.max_items(_SETS_MAX), rules.items(_counters("name"), key="name", at_key=False))
-_CONSUMED = rules.unless(
+SHARED = rules.unless(rules.max_items(_SETS_MAX), rules.items(_counters("name"), key="name", at_key=False))
+"""The rule for the counter sets of a slice."""
+CONSUMED = rules.unless(
     rules.max_items(_CONSUMED_MAX), rules.items(_counters("counterSet"), key="counterSet", at_key=False)
 )
-
-
-def validate_shared(sets: Sequence[Tree], path: str) -> Errors:
-    """Check the counter sets of a slice."""
-    return _SHARED(sets, path)
-
-
-def validate_consumed(consumed: Sequence[Tree], path: str) -> Errors:
-    """Check what a device consumes of counter sets."""
-    return _CONSUMED(consumed, path)
+"""The rule for what a device consumes of counter sets."""
 
 
 def validate_request_policy(policy: Tree, capacity: object, path: str) -> Errors:

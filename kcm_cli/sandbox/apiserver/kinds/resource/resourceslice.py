@@ -49,7 +49,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     yield from rules.unless(rules.max_items(64 if advanced else 128), rules.items(device, key="name", at_key=False))(
         devices, "spec.devices"
     )
-    yield from capacities.validate_shared(spec.get("sharedCounters") or (), "spec.sharedCounters")
+    yield from capacities.SHARED(spec.get("sharedCounters") or (), "spec.sharedCounters")
 
 
 _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
@@ -113,7 +113,7 @@ def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
         elif policy is not None:
             yield errors.forbidden(where, "allowMultipleAllocations must be true")
     yield from _TAINTS(device, path)
-    yield from capacities.validate_consumed(device.get("consumesCounters") or (), f"{path}.consumesCounters")
+    yield from capacities.CONSUMED(device.get("consumesCounters") or (), f"{path}.consumesCounters")
     yield from _nodes(device, path, selects_nodes=selects_nodes)
     yield from validate_bindings(device, path)
 
