@@ -180,17 +180,23 @@ def check_with_nominated(
     info: PodInfo, state: ClusterState, volumes: Volumes, made: Filters, node: NodeInfo
 ) -> Refusal | None:
     """The first refusal of a node, with its nominated pods and without them."""
-    promised = state.nominated.get(node.name)
-    if promised:
-        others = [other for other in promised.values() if other.priority >= info.priority and other.key != info.key]
-        if others:
-            fuller = node.copy()
-            for other in others:
-                fuller.add(other)
-            refusal = filters_for(info, state.with_node(fuller), volumes).check(fuller)
-            if refusal is not None:
-                return refusal
+    if state.nominated.get(node.name) and (fuller := with_nominated(info, state, node)) is not node:
+        refusal = filters_for(info, state.with_node(fuller), volumes).check(fuller)
+        if refusal is not None:
+            return refusal
     return made.check(node)
+
+
+def with_nominated(info: PodInfo, state: ClusterState, node: NodeInfo) -> NodeInfo:
+    """The node with those nominated pods that have at least the priority of this one; itself if there are none."""
+    promised = state.nominated.get(node.name, {}).values()
+    others = [other for other in promised if other.priority >= info.priority and other.key != info.key]
+    if not others:
+        return node
+    fuller = node.copy()
+    for other in others:
+        fuller.add(other)
+    return fuller
 
 
 def _enough(total: int) -> int:

@@ -10,7 +10,7 @@ import msgspec
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, View
-from kcm_cli.sandbox.scheduler.decide import filters_for
+from kcm_cli.sandbox.scheduler.decide import filters_for, with_nominated
 from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
@@ -146,13 +146,7 @@ def importance(info: PodInfo) -> tuple[int, str, str]:
 
 def _check(info: PodInfo, state: ClusterState, volumes: Volumes, node: NodeInfo) -> Refusal | None:
     """The refusal of a changed node, including its nominated pods with at least this priority."""
-    changed = node
-    promised = [p for p in state.nominated.get(node.name, {}).values() if p.key != info.key]
-    if any(other.priority >= info.priority for other in promised):
-        changed = node.copy()
-        for other in promised:
-            if other.priority >= info.priority:
-                changed.add(other)
+    changed = with_nominated(info, state, node)
     return filters_for(info, state.with_node(changed), volumes).check(changed)
 
 
