@@ -23,7 +23,8 @@ def _reason_problems(reason: str) -> list[str]:
 
 
 validate_conditions = rules.items(
-    rules.fields(
+    key="type",
+    then=rules.fields(
         rules.always("type", labels.validate_key),
         rules.always("status", rules.enum(*STATUSES)),
         rules.optional("observedGeneration", rules.at_least(0, "must be greater than or equal to zero")),
@@ -31,7 +32,5 @@ validate_conditions = rules.items(
         rules.required("reason", rules.form(_reason_problems), rules.max_bytes(1024)),
         rules.optional("message", rules.max_bytes(32 * 1024)),
     ),
-    key="type",
-    first=True,
 )
 """Conditions with required fields and unique types."""

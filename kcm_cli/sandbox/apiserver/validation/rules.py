@@ -157,18 +157,18 @@ def always(name: str, *rules: Rule, default: object = "", at: str = "") -> Rule:
     return check
 
 
-def each(name: str, *rules: Rule, key: str | None = None, first: bool = False) -> Field:
+def each(name: str, *rules: Rule, key: str | None = None, then: Rule | None = None) -> Field:
     """The items of a list, one by one (see ``items``)."""
-    return Field(name, items(*rules, key=key, first=first))
+    return Field(name, items(*rules, key=key, then=then))
 
 
-def items(*rules: Rule, key: str | None = None, at_key: bool = True, first: bool = False) -> Rule:
+def items(*rules: Rule, key: str | None = None, at_key: bool = True, then: Rule | None = None) -> Rule:
     """The items of a list.
 
     key: the field that must be unique; ``""`` is the item itself. A duplicate is an error at that field, or without
-    ``at_key`` at the item, after the item's other errors, or ``first``.
+    ``at_key`` at the item, after the errors of the rules and before those of ``then``.
     """
-    rule, at = every(*rules), f".{key}" if key and at_key else ""
+    rule, rest, at = every(*rules), then or anything, f".{key}" if key and at_key else ""
 
     def check(values: Iterable[Any], path: str) -> Errors:
         found: list[FieldError] = []
@@ -181,8 +181,9 @@ def items(*rules: Rule, key: str | None = None, at_key: bool = True, first: bool
         seen = Unique()
         for index, item in enumerate(values):
             place = f"{path}[{index}]"
-            wrong, repeated = rule(item, place), seen(item.get(key, "") if key else item, f"{place}{at}")
-            found += [*repeated, *wrong] if first else [*wrong, *repeated]
+            found += rule(item, place)
+            found += seen(item.get(key, "") if key else item, f"{place}{at}")
+            found += rest(item, place)
         return found
 
     return check if key is None else check_keyed

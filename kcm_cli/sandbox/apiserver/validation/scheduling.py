@@ -200,10 +200,7 @@ _OPTIONS = rules.fields_of(
 )
 
 
-def validate_gates(gates: list[Tree], path: str) -> Errors:
-    """Check scheduling gates."""
-    unique = rules.Unique()
-    for index, gate in enumerate(gates):
-        name = gate.get("name", "")
-        yield from labels.validate_key(name, f"{path}[{index}]")
-        yield from unique(name, f"{path}[{index}]")
+validate_gates = rules.items(
+    lambda gate, path: labels.validate_key(gate.get("name", ""), path), key="name", at_key=False
+)
+"""Checks scheduling gates."""

@@ -9,22 +9,13 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import Quantity, from_json, make
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _MAX_MILLI = (2**63 - 1) // 1000
-
-
-def _check(doc: Tree, old: Tree | None) -> Errors:
-    unique = rules.Unique()
-    for index, limit in enumerate((doc.get("spec") or {}).get("limits") or ()):
-        kind, path = limit.get("type", ""), f"spec.limits[{index}]"
-        yield from _type(kind, f"{path}.type")
-        yield from unique(kind, f"{path}.type")
-        yield from _limit(limit, kind, path)
 
 
 def _type(kind: str, path: str) -> Errors:
@@ -35,7 +26,8 @@ def _type(kind: str, path: str) -> Errors:
     return [errors.invalid(path, kind, "must be a standard limit type or fully qualified")]
 
 
-def _limit(limit: Tree, kind: str, path: str) -> Errors:
+def _limit(limit: Tree, path: str) -> Errors:
+    kind = limit.get("type", "")
     rule = quantities.container_name if kind in ("Pod", "Container") else quantities.any_name
     values: dict[str, dict[str, Quantity]] = {}
     for field in _FIELDS:
@@ -51,6 +43,10 @@ def _limit(limit: Tree, kind: str, path: str) -> Errors:
             values.setdefault(name, {})[field] = from_json(amount)
     for name in sorted(values):
         yield from _order(name, values[name], path)
+
+
+_LIMITS = rules.items(rules.fields(rules.always("type", _type)), key="type", then=_limit)
+_SPEC = rules.fields(rules.optional("limits", _LIMITS))
 
 
 def _storage(limit: Tree, path: str) -> Errors:
@@ -133,7 +129,7 @@ KIND = Kind(
     strategy=Strategy(
         on_create=_new_limit_range,
         creates_on_update=True,
-        check=_check,
+        check=by_spec(_SPEC),
         update_steps=("name", "rules"),
     ),
 )

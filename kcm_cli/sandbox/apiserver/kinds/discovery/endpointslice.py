@@ -37,14 +37,6 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
         yield from _ENDPOINT(endpoint, path)
 
 
-def _ports(items: list[Tree], path: str) -> Errors:
-    unique = rules.Unique()
-    for index, port in enumerate(items):
-        yield from _NAMED(port, f"{path}[{index}]")
-        yield from unique(port.get("name") or "", f"{path}[{index}].name")
-        yield from endpoint_protocols(port, f"{path}[{index}]")
-
-
 def _addresses(values: Sequence[str], kind: str, path: str) -> Errors:
     if not values:
         yield errors.required(path, "must contain at least 1 address")
@@ -99,13 +91,13 @@ def _hints(hints: Tree, path: str) -> Errors:
         yield from names_(values, f"{path}.{field}")
 
 
-_ZONES = rules.items(rules.fields(rules.always("name", rules.form(labels.value_messages))), key="name", first=True)
-_NODES = rules.items(rules.fields(rules.always("name", rules.SUBDOMAIN)), key="name", first=True)
-_NAMED = rules.fields(rules.nonempty("name", rules.LABEL))
+_ZONES = rules.items(key="name", then=rules.fields(rules.always("name", rules.form(labels.value_messages))))
+_NODES = rules.items(key="name", then=rules.fields(rules.always("name", rules.SUBDOMAIN)))
+_PORTS = rules.items(rules.fields(rules.nonempty("name", rules.LABEL)), key="name", then=endpoint_protocols)
 _SLICE = rules.fields_of(
     "discovery.v1.EndpointSlice",
     rules.one_of("addressType"),
-    rules.optional("ports", rules.unless(rules.max_items(20000), _ports)),
+    rules.optional("ports", rules.unless(rules.max_items(20000), _PORTS)),
 )
 _ENDPOINT = rules.fields(
     rules.optional("nodeName", rules.SUBDOMAIN),

@@ -34,7 +34,7 @@ def _mandatory() -> Mapping[tuple[str, str], Tree]:
     return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
 
 
-validate_status = rules.fields(rules.each("conditions", rules.fields(rules.required("type")), key="type", first=True))
+validate_status = rules.fields(rules.each("conditions", key="type", then=rules.fields(rules.required("type"))))
 
 
 def _whole_metadata_status(new: Tree, old: Tree) -> None:

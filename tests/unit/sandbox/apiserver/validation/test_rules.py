@@ -64,10 +64,20 @@ def test_later_rules_are_skipped_after_an_error() -> None:
     assert said(["a"], "list", rule) == []  # type: ignore[arg-type]
 
 
-def test_a_duplicate_is_reported_first_if_requested() -> None:
-    rule = rules.items(rules.fields(rules.always("name", rules.LABEL)), key="name", first=True)
-    kinds = [error.type for error in rule([{"name": "A"}, {"name": "A"}], "list")]
-    assert kinds == ["FieldValueInvalid", "FieldValueDuplicate", "FieldValueInvalid"]
+def test_a_duplicate_is_reported_between_the_rules() -> None:
+    rule = rules.items(
+        rules.fields(rules.always("name", rules.LABEL)), key="name", then=rules.fields(rules.required("value"))
+    )
+    kinds = [error.type for error in rule([{"name": "A", "value": 1}, {"name": "A"}], "list")]
+    assert kinds == ["FieldValueInvalid", "FieldValueInvalid", "FieldValueDuplicate", "FieldValueRequired"]
+
+
+def test_a_rule_is_chosen_by_a_value() -> None:
+    rule = rules.by_value("type", {"A": rules.fields(rules.required("a")), "B": rules.fields(rules.required("b"))})
+    assert [error.field for error in rule({"type": "A"}, "spec")] == ["spec.a"]
+    assert [error.field for error in rule({"type": "B", "b": 1}, "spec")] == []
+    (unknown,) = rule({}, "spec")
+    assert (unknown.field, unknown.message) == ("spec.type", 'Unsupported value: "": supported values: "A", "B"')
 
 
 def test_duplicate_and_not_found_have_details() -> None:
