@@ -101,7 +101,7 @@ class _Builder(msgspec.Struct):
     repeated: list[str] = msgspec.field(default_factory=list)
     _open: list[_Open] = msgspec.field(default_factory=list)
     _anchors: dict[str, _Part] = msgspec.field(default_factory=dict)
-    _nodes: int = 0
+    _nodes: int = 1  # the document itself
     _aliased: int = 0
 
     def take(self, event: yaml.Event) -> None:
