@@ -15,6 +15,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
+from kcm_cli.api.core import ObjectReference
 from kcm_cli.controllers.cronjob.local_zone import local_zone
 from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
 from kcm_cli.controllers.cronjob.plan import REPLACE, plan, status
@@ -32,7 +33,7 @@ from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
+from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 
 BACKGROUND = "Background"
@@ -100,10 +101,14 @@ class CronJobController:
     ) -> tuple[CronJobStatus, Exception | None]:
         """Create the Job of this time. Returns the status as far as that worked, and the error."""
         if cron_job.spec.concurrency_policy == REPLACE:
-            outcome = await self._delete(cron_job, [(entry.name, entry.uid) for entry in current.active])
+            active = [(entry.name, self._uid_of(cron_job, entry)) for entry in current.active]
+            outcome = await self._delete(cron_job, active)
             current = _without_deleted(current, outcome)
-            if outcome.error is not None:
-                return current, outcome.error
+            for failed in outcome.failed:
+                if not isinstance(failed.error, Conflict):
+                    return current, failed.error
+                if isinstance(failed.action, Delete):  # another client's Job has the name: it is kept
+                    current = without(current, failed.action.uid)
         ref = ref_to(CRON_JOBS, cron_job)
         try:
             job = await self._client.create(JOBS, cron_job.namespace, job_for(cron_job, time))
@@ -118,6 +123,12 @@ class CronJobController:
             self._metrics.created((parse_time(created) - time).total_seconds())
         self._recorder.emit(Notice(ref, "Normal", "SuccessfulCreate", f"Created job {job.name}"))
         return started(current, job, time), None
+
+    def _uid_of(self, cron_job: CronJob, entry: ObjectReference) -> str:
+        """The uid of an active Job, also where it was recreated under its name."""
+        job = self._jobs.store.get(f"{cron_job.namespace}/{entry.name}")
+        ref = controller_of(job) if job is not None else None
+        return job.uid if job is not None and ref is not None and ref.uid == cron_job.uid else entry.uid
 
     async def _found(self, cron_job: CronJob, current: CronJobStatus, time: datetime) -> CronJobStatus:
         """The status after AlreadyExists. A Job of this CronJob was created by a sync that could not write its

@@ -15,6 +15,7 @@ from tests.unit.sandbox.nodes.world import World, resource
 CRON_JOBS = resource("cronjobs", "batch")
 JOBS = resource("jobs", "batch")
 MINUTE = 60.0
+PODS = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +35,7 @@ class Story:
 
     async def make(self, run_time: str = "60s", exit_code: int = 0, **spec: Any) -> None:
         annotations = {"sandbox.kcm.dev/run-time": run_time, "sandbox.kcm.dev/exit-code": str(exit_code)}
-        pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
-        template = {"spec": {"backoffLimit": 0, "template": {"metadata": {"annotations": annotations}, "spec": pod}}}
+        template = {"spec": {"backoffLimit": 0, "template": {"metadata": {"annotations": annotations}, "spec": PODS}}}
         full = {"schedule": "*/10 * * * *", "jobTemplate": template} | spec
         await self.world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": full})
 
@@ -313,3 +313,33 @@ def test_the_local_time_zone_without_the_variable(monkeypatch, tmp_path):
     monkeypatch.delenv("TZ")
     monkeypatch.setattr(local_zone, "_LOCALTIME", tmp_path / "none")
     assert str(local_zone.local_zone()) == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        pytest.param(("annotations", "ownerReferences"), {"00:20": "running"}, id="the CronJob's"),
+        pytest.param(("annotations",), {"00:10": "running", "00:20": "running"}, id="another client's"),
+    ],
+)
+def test_an_active_job_that_was_recreated_does_not_stop_a_replacing_cronjob(play, kept, expected):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make("5000s", concurrencyPolicy="Replace")
+            await world.wait(11 * MINUTE)
+            (job,) = await world.items(JOBS)
+            (entry,) = (await story.status())["active"]
+        await world.delete(JOBS, entry["name"], propagation="Background")
+        metadata = {key: job["metadata"][key] for key in ("name", *kept)}
+        template = {"metadata": job["spec"]["template"]["metadata"] | {"labels": {}}, "spec": PODS}
+        await world.create(JOBS, {"metadata": metadata, "spec": {"template": template}})
+        async with story.running():
+            await world.wait(MINUTE)
+            assert (await story.status())["active"] == [entry]
+            await world.wait(10 * MINUTE)
+            assert await story.jobs() == expected
+            (started,) = (await story.status())["active"]
+            assert started["name"] != entry["name"]
+
+    play(life)
