@@ -20,6 +20,24 @@ def binding(**meta: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p", **meta}, "target": {"kind": "Node", "name": "n"}}
 
 
+@pytest.mark.parametrize(
+    ("spec", "code", "warns"),
+    [
+        ({}, 201, False),
+        ({"nodeSelector": {"beta.kubernetes.io/arch": "x"}}, 201, True),
+        ({"restartPolicy": "Sometimes"}, 422, False),
+    ],
+    ids=["valid", "warning", "invalid"],
+)
+def test_pods_of_one_template_get_the_same_answers(served: Any, spec: dict[str, Any], code: int, warns: bool) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"generateName": "p-"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+        answers = [await api.call("POST", PODS, body) for _ in range(3)]
+        assert [(each.status, "warning" in each.headers) for each in answers] == [(code, warns)] * 3
+
+    served(test)
+
+
 def test_a_bound_pod_is_on_its_node(served: Any) -> None:
     async def test(api: Api) -> None:
         pod = await new_pod(api)
