@@ -283,8 +283,11 @@ def unsigned(text: str) -> int:
 
 def stated_version(meta: Mapping[str, object]) -> int:
     """The resourceVersion in an update's metadata, or 0. Raises ApiError 500."""
+    stated = meta.get("resourceVersion")
+    if not stated:
+        return 0
     try:
-        return unsigned(str(meta.get("resourceVersion") or "0"))
+        return unsigned(str(stated))
     except FormatError as error:
         raise plain(str(error)) from None
 

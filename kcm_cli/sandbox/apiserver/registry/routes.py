@@ -16,6 +16,7 @@ _PROXIED = frozenset(["HEAD", "OPTIONS"])
 """Further methods of proxy subresources."""
 _WITHOUT_NAMESPACE = frozenset(["list", "watch", "create"])
 _OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
+_BY_PATH = frozenset(["create", "update", "patch"])
 
 
 UNAVAILABLE = "service unavailable\n"
@@ -105,6 +106,8 @@ def _route_custom(served: Served, info: RequestInfo) -> None:
 
 def _has_name(info: RequestInfo, path: str) -> bool:
     """Whether the path names an object (``info.name`` may also be from a field selector)."""
+    if info.verb in _BY_PATH:
+        return bool(info.name)
     rest = path.replace("/namespaces//", "/").rstrip("/").partition(f"/{info.version}/")[2]
     words = rest.removeprefix("watch/").split("/")
     return len(words) > (3 if words[0] == "namespaces" != info.plural else 1)

@@ -34,7 +34,8 @@ STATUS, SCALE = "status", "scale"
 
 _PATCH_TYPES = (JSON_PATCH, MERGE)
 
-_EMPTY = re.compile(rb'\[\s*\]|Labels"\s*:\s*\{\s*\}')
+_EMPTY_LIST, _EMPTY_LABELS = re.compile(rb"\[\s*\]"), re.compile(rb'Labels"\s*:\s*\{\s*\}')
+"""Two expressions, each with a first character to look for, are faster than one with alternatives."""
 
 Produce = Callable[[Stored | None], Tree]
 
@@ -146,7 +147,8 @@ class Updater:
 
     def _empties(self, call: Call) -> bool:
         """Whether the body of an update or patch has empty lists or maps that decoding may drop."""
-        return not call.resource.custom and bool(_EMPTY.search(call.request.body))
+        body = call.request.body
+        return not call.resource.custom and bool(_EMPTY_LIST.search(body) or _EMPTY_LABELS.search(body))
 
     def _creates(self, call: Call) -> bool:
         """Whether an update of the object or of its status creates it if it does not exist."""
