@@ -24,9 +24,8 @@ def ordered(info: ResourceInfo, doc: Tree) -> Tree:
     """The document with kind, apiVersion and metadata first, as it is stored (see ``answers``)."""
     if "metadata" not in doc:
         doc["metadata"] = {}
-    return {"kind": info.kind, "apiVersion": info.api_version, "metadata": doc["metadata"]} | {
-        key: value for key, value in doc.items() if key not in ("kind", "apiVersion", "metadata")
-    }
+    first: Tree = {"kind": info.kind, "apiVersion": info.api_version, "metadata": doc["metadata"]}
+    return first | doc | first
 
 
 def wipe_system_fields(meta: Tree) -> None:
