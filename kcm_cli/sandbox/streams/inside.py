@@ -60,6 +60,7 @@ _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
+_END_OF_ARCHIVE = bytes(1024)
 _NOTHING = ("true",)
 _WHOLE = re.compile(rb"\btrap\b|&\s")
 """What depends on the end of a script."""
@@ -455,9 +456,13 @@ class Inside:
         return _ended(known.code)
 
     async def _fed(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
-        """Run a command with all that the client sends as its standard input."""
-        sent = (await console.stdin.all()).decode("utf-8", "surrogateescape")
-        known = self._commanded(pod, container, command, sent)
+        """Run a command with all that the client sends as its standard input, ``tar`` with the archive."""
+        sent, end = b"", _END_OF_ARCHIVE if _bare(command)[0].endswith("tar") else b""
+        while len(sent) < _MOST_OF_POD and (data := await console.stdin.read()):
+            sent += data
+            if end and sent.endswith(end):
+                break
+        known = self._commanded(pod, container, command, sent.decode("utf-8", "surrogateescape"))
         if known is None:
             await console.write(f"{_no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
             return _ended(127)

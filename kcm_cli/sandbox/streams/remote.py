@@ -177,7 +177,8 @@ async def _played(console: Console, program: Program) -> None:
             console.stdin.end()
             if pump.exception() is not None:  # the client violates the protocol
                 return
-        if work.done():
+            await asyncio.wait((work,), timeout=_GOODBYE_S)  # a command may do more at the end of its input
+        elif work.done():
             console.finish(work.result())
             async with asyncio.timeout(_GOODBYE_S):
                 await pump  # the client closes when it has read everything

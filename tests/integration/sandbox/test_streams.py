@@ -1,9 +1,11 @@
 """Logs, commands and ports with several kinds of clients."""
 
 import gc
+import io
 import json
 import socket
 import ssl
+import tarfile
 import threading
 import zlib
 from urllib.parse import urlsplit
@@ -465,6 +467,28 @@ def test_input_of_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, outp
     status = json.loads(found[1])
     causes = status.get("details", {}).get("causes", [{"message": "0"}])
     assert [cause["message"] for cause in causes] == [str(code)]
+
+
+def test_a_client_that_closes_the_connection_after_its_input(kcm_sandbox, kcm_namespace, core, pod):
+    name, packed = pod("a"), io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        info = tarfile.TarInfo("g")
+        info.size = 3
+        archive.addfile(info, io.BytesIO(b"def"))
+
+    def send(data: bytes, *command: str):
+        client = stream(
+            core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=list(command), stdin=True, stdout=True,
+            stderr=True, tty=False, _preload_content=False,
+        )  # fmt: skip
+        client.write_stdin(data)
+        return client
+
+    send(b"abc", "sh", "-c", "cat > /tmp/f").close()
+    unpacked = send(packed.getvalue(), "tar", "xmf", "-", "-C", "/tmp")
+    unpacked.run_forever(timeout=60)
+    assert unpacked.returncode == 0
+    kcm_sandbox.wait(lambda: executed(core, kcm_namespace, name, "cat", "/tmp/f", "/tmp/g") == (b"abcdef", b"", 0))
 
 
 @pytest.fixture
