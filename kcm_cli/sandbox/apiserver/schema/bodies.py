@@ -90,7 +90,7 @@ class Bodies:
     def builtin_node(self, target: Target) -> Node | None:
         """The type of a built-in kind, or None."""
         definition = self.builtin.definition(target.group, target.version, target.kind)
-        return None if definition is None else self.builtin.node(definition)
+        return None if definition is None else self.builtin.nodes.get(definition) or self.builtin.node(definition)
 
     def decode(self, target: Target, data: bytes, content_type: str, mode: str) -> tuple[Doc, list[str]]:
         """The normalised document and the warnings of mode Warn. Raises ApiError (400)."""

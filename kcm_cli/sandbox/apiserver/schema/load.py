@@ -92,7 +92,8 @@ class BuiltIn:
     def __init__(self) -> None:
         self._file = msgspec.json.decode(read_data("types"), type=_File)
         self.registered = frozenset(self._file.registered)
-        self._nodes: dict[str, Node] = {}
+        self.nodes: dict[str, Node] = {}
+        """Those that have been made, by definition."""
         self._unfinished: dict[str, Node] = {}
         self._lock = threading.Lock()
         self._go_names = _go_names()
@@ -105,17 +106,17 @@ class BuiltIn:
 
     def node(self, definition: str) -> Node:
         """The struct of a definition."""
-        node = self._nodes.get(definition)
+        node = self.nodes.get(definition)
         if node is None:
             with self._lock:
                 node = self._make(definition)
-                self._nodes |= self._unfinished
+                self.nodes |= self._unfinished
                 self._unfinished.clear()
         return node
 
     def _make(self, definition: str) -> Node:
         """Types may be recursive, so unfinished nodes can be found."""
-        node = self._nodes.get(definition) or self._unfinished.get(definition)
+        node = self.nodes.get(definition) or self._unfinished.get(definition)
         if node is None:
             type_ = self._file.types[definition]
             short = short_name(definition)

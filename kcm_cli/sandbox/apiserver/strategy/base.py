@@ -141,14 +141,16 @@ class Strategy(msgspec.Struct, frozen=True):
 
     def prepare_create(self, doc: Tree, context: Context = NO_CONTEXT) -> None:
         """Prepare a new object, which has a name, ``uid`` and ``creationTimestamp``."""
-        self._drop_gated(doc, None)
+        if self.gated or self.template:
+            self._drop_gated(doc, None)
         self.on_create(doc)
         self.stamp(doc, None, context)
 
     def prepare_update(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the main resource cannot change."""
         keep(new["metadata"], old["metadata"], "generation")
-        self._drop_gated(new, old)
+        if self.gated or self.template:
+            self._drop_gated(new, old)
         self.on_update(new, old)
         self.stamp(new, old, context)
         _keep_system_fields(new, old)
@@ -156,7 +158,8 @@ class Strategy(msgspec.Struct, frozen=True):
     def prepare_status(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the status cannot change."""
         keep(new["metadata"], old["metadata"], "generation")
-        self._drop_gated(new, old)
+        if self.gated or self.template:
+            self._drop_gated(new, old)
         self.on_status(new, old)
         self.stamp_status(new, old, context)
         _keep_system_fields(new, old)
