@@ -141,7 +141,7 @@ CidrValue.cel_methods = {
 def _cidr(text: str) -> CidrValue:
     try:
         address, slash, prefix = text.partition("/")
-        if not slash:
+        if not slash or "%" in address:
             raise ValueError
         interface = ipaddress.ip_interface(text)
         return CidrValue(ipaddress.ip_address(address), interface.network.prefixlen)

@@ -105,6 +105,7 @@ GIVES = {
     "url('https://u@example.com:80/a?b=c').getHostname()": "example.com",
     "url('https://example.com:80/a?b=c&b=d').getQuery()": {"b": ["c", "d"]},
     "isURL('x') || isURL('/p')": True,
+    "isCIDR('fe80::%eth0/64')": False,
     "isURL('https://!&^(!*&07s6da..s)')": False,
     "url('https://x.y/a b?c d=e f').getEscapedPath()": "/a%20b",
     "ip('127.0.0.1').isLoopback() && ip('::1').family() == 6": True,
