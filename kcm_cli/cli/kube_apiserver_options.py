@@ -28,8 +28,7 @@ OwnerReferencesPermissionEnforcement PodNodeSelector PodTolerationRestriction
 """
 _OFF_BY_DEFAULT = frozenset(_OFF_BY_DEFAULT_WORDS.split())
 _ALWAYS_ON_WORDS = """
-ClusterTrustBundleAttest JobValidation MutatingAdmissionPolicy MutatingAdmissionWebhook NodeDeclaredFeatureValidator
-PodGroupProtection PodGroupWorkloadExists ValidatingAdmissionPolicy ValidatingAdmissionWebhook
+ClusterTrustBundleAttest JobValidation NodeDeclaredFeatureValidator PodGroupProtection PodGroupWorkloadExists
 """
 _ALWAYS_ON = frozenset(_ALWAYS_ON_WORDS.split())
 _HARMLESS = frozenset({"AlwaysAdmit", "NamespaceExists", "NodeRestriction"})

@@ -31,7 +31,7 @@ def assemble(
     security = Security.assemble(store, clock, rng, certificates, settings, address)
     catalog, schemas = Catalog(), Schemas()
     calls = WebhookCalls(store)
-    users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas)
+    users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas, settings.disabled_plugins)
     status = OwnStatus(store, catalog, Patching(schemas), clock)
     admission = Admission(store, clock, rng, status, users, settings.disabled_plugins)
     deps = Dependencies(

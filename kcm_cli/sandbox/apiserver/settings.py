@@ -15,7 +15,7 @@ _PLUGINS_WORDS = """
 NamespaceLifecycle LimitRanger ServiceAccount TaintNodesByCondition Priority DefaultTolerationSeconds
 DefaultStorageClass StorageObjectInUseProtection RuntimeClass DefaultIngressClass PodTopologyLabels PodSecurity
 PersistentVolumeClaimResize CertificateApproval CertificateSigning CertificateSubjectRestriction PodResizeValidator
-ResourceQuota
+ResourceQuota MutatingAdmissionPolicy MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook
 """
 PLUGINS = frozenset(_PLUGINS_WORDS.split())
 """Admission plugins that can be disabled, by upstream's names."""

@@ -70,8 +70,8 @@ def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
             "--authorization-mode: Node has no effect, nodes have the rights that RBAC gives them",
         ),
         (
-            "--disable-admission-plugins=ValidatingAdmissionWebhook",
-            "--disable-admission-plugins: ValidatingAdmissionWebhook cannot be turned off",
+            "--disable-admission-plugins=JobValidation",
+            "--disable-admission-plugins: JobValidation cannot be turned off",
         ),
         ("--runtime-config=api/alpha=true", "--runtime-config: api/alpha=true has no effect"),
         (

@@ -126,3 +126,23 @@ def test_ranges_of_services(certificates: Certificates) -> None:
     assert first.startswith("10.7.0.")
     assert second.startswith("fd00::")
     assert ranges["spec"]["cidrs"] == ["10.7.0.0/24", "fd00::/112"]
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+def test_webhooks_can_be_turned_off(certificates: Certificates, kind: str) -> None:
+    webhook = {
+        "name": "a.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+    }
+    hooks = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations"
+    writes = (
+        ("POST", hooks, "root", {"metadata": {"name": "a"}, "webhooks": [webhook]}),
+        ("POST", "/api/v1/namespaces/default/configmaps", "root", {"metadata": {"name": "a"}}),
+    )
+    off = frozenset({f"{kind}AdmissionWebhook"})
+    assert [status for status, _ in World(certificates, Settings(tokens=TOKENS)).ask(*writes)] == [201, 500]
+    world = World(certificates, Settings(tokens=TOKENS, disabled_plugins=off))
+    assert [status for status, _ in world.ask(*writes)] == [201, 201]

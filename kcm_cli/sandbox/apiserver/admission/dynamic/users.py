@@ -15,12 +15,18 @@ from kcm_cli.sandbox.apiserver.types import Attributes
 
 
 class UserDefined:
-    """See the module. Writes that nothing matches take very little time."""
+    """See the module. Writes that nothing matches take very little time. disabled: admission plugins that are off."""
 
     def __init__(
-        self, store: Store, reviewer: Reviewer, authorizer: Authorizer, catalog: Catalog, schemas: Schemas
+        self,
+        store: Store,
+        reviewer: Reviewer,
+        authorizer: Authorizer,
+        catalog: Catalog,
+        schemas: Schemas,
+        disabled: frozenset[str] = frozenset(),
     ) -> None:
-        self.authorizer = authorizer
+        self.authorizer, self._disabled = authorizer, disabled
         versions = Versions(catalog)
         self._mutating_policies = MutatingPolicies(store, authorizer, catalog, versions, schemas)
         self._mutating_webhooks = MutatingWebhooks(Webhooks(store, versions, authorizer, MUTATING), reviewer, schemas)
@@ -29,17 +35,24 @@ class UserDefined:
 
     def mutates(self, attrs: Attributes) -> bool:
         """Whether a mutating policy or webhook may match writes of this kind."""
-        return self._mutating_policies.concern(attrs) or self._mutating_webhooks.concern(attrs)
+        return self._policies_mutate(attrs) or self._webhooks_mutate(attrs)
 
     async def mutate(self, attrs: Attributes, rounds: Rounds) -> None:
         """Run mutating policies and webhooks. Raises ApiError."""
-        if self._mutating_policies.concern(attrs):
+        if self._policies_mutate(attrs):
             self._mutating_policies.admit(attrs, rounds)
-        if self._mutating_webhooks.concern(attrs):
+        if self._webhooks_mutate(attrs):
             await self._mutating_webhooks.admit(attrs, rounds)
 
     async def validate(self, attrs: Attributes) -> None:
         """Run validating policies and webhooks. Raises ApiError."""
-        self._policies.validate(attrs)
-        if self._webhooks.concern(attrs):
+        if "ValidatingAdmissionPolicy" not in self._disabled:
+            self._policies.validate(attrs)
+        if "ValidatingAdmissionWebhook" not in self._disabled and self._webhooks.concern(attrs):
             await self._webhooks.validate(attrs)
+
+    def _policies_mutate(self, attrs: Attributes) -> bool:
+        return "MutatingAdmissionPolicy" not in self._disabled and self._mutating_policies.concern(attrs)
+
+    def _webhooks_mutate(self, attrs: Attributes) -> bool:
+        return "MutatingAdmissionWebhook" not in self._disabled and self._mutating_webhooks.concern(attrs)
