@@ -43,7 +43,7 @@ from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, Program, is_pause, made_at_start, number_of, own_folders, program_of
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
-from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
+from kcm_cli.sandbox.streams.log_lines import LogOptions, is_true, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.streams.upgrade import Upgraded
@@ -195,7 +195,7 @@ class Inside:
     def _log(self, call: Call, stored: Stored) -> Response | Stream:
         query, pod = call.query, _Pod(stored, self.annotations)
         name = query.get("container", "") or pod.default
-        previous, follow = query.get("previous") in TRUE, query.get("follow") in TRUE
+        previous, follow = is_true(query, "previous"), is_true(query, "follow")
         run = pod.run(name, previous=previous)
         if run is None:
             if previous:
@@ -367,7 +367,7 @@ class Inside:
         run = pod.run(name, previous=False)
         if run is None or run.finished is not None:
             raise bad_request(f'container not found ("{name}")')
-        wanted = Wanted(*(query.get(each) in TRUE for each in ("stdin", "stdout", "stderr", "tty")))
+        wanted = Wanted(*(is_true(query, each) for each in ("stdin", "stdout", "stderr", "tty")))
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
             raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
         command = tuple(value for key, value in call.request.query if key == "command")

@@ -10,7 +10,10 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer
 from kcm_cli.sandbox.nodes.programs import Written
 
-TRUE = frozenset(("true", "1"))
+
+def is_true(query: Mapping[str, str], name: str) -> bool:
+    """A boolean parameter: true unless it is absent, 0, or false in any case."""
+    return query.get(name, "0").lower() not in ("0", "false")
 
 
 class LogOptions:
@@ -22,7 +25,7 @@ class LogOptions:
         since_s = integer(query, "sinceSeconds")
         since = parse_time(query["sinceTime"]) if query.get("sinceTime") else None
         self._since = now - timedelta(seconds=since_s) if since_s is not None else since
-        self._stamped = query.get("timestamps") in TRUE
+        self._stamped = is_true(query, "timestamps")
 
     @property
     def full(self) -> bool:

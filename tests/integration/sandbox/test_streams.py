@@ -428,7 +428,7 @@ def test_a_client_that_speaks_spdy(kcm_sandbox, kcm_namespace, pod):
 
 def test_a_shell_ends_with_exit(kcm_sandbox, kcm_namespace, pod):
     pod("a")
-    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=true&stdout=true"
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=True&stdout="
     with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
         for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout")):
             client.open(stream_, streamType=name)
