@@ -101,7 +101,7 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         stem = "" if meta.get("name") else meta.get("generateName") or ""
         pristine = codec.encode(doc) if stem else b""
-        alike = _TOKEN_VOLUME.sub(b"", pristine) if call.hub.storage == _PODS else b""
+        alike = _without_token_name(pristine) if call.hub.storage == _PODS else b""
         for _ in range(_NAME_ATTEMPTS):
             objects.fill_system_fields(doc["metadata"], core.random, core.clock.now())
             if stem:
@@ -136,7 +136,8 @@ class Creator:
     ) -> "Stored | Tree":
         """Prepare, validate and store an object.
 
-        alike: for a pod without a name, all but what is random in it. Those of one ReplicaSet are validated once.
+        alike: for a pod without a name, what decides whether it is valid; otherwise empty. It is the same for all pods
+        that a ReplicaSet creates in a second, so that only the first is validated.
         """
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
         rules = self._core.rules(call.ruled)
@@ -175,6 +176,17 @@ class Creator:
         if gvr.plural == "namespaces" and not gvr.group:
             return meta.get("name") or ""
         return call.namespace
+
+
+def _without_token_name(pod: bytes) -> bytes:
+    """An encoded pod with NUL, which JSON does not contain, for the random name of its token volume wherever it is.
+
+    Empty for a pod with several such names: whether it is valid depends on where each of them is.
+    """
+    names = set(_TOKEN_VOLUME.findall(pod))
+    if len(names) > 1:
+        return b""
+    return pod.replace(names.pop(), b"\0") if names else pod
 
 
 def _is_version(text: str) -> bool:

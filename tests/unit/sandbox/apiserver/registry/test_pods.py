@@ -38,6 +38,33 @@ def test_pods_of_one_template_get_the_same_answers(served: Any, spec: dict[str, 
     served(test)
 
 
+@pytest.mark.parametrize(
+    ("container", "volumes"),
+    [
+        ({"volumeMounts": [{"name": "kube-api-access-bbbbb", "mountPath": "/x"}]}, ["kube-api-access-aaaaa"]),
+        ({"volumeMounts": [{"name": "kube-api-access-aaaaa", "mountPath": "/x"}]}, ["kube-api-access-aaaaa"] * 2),
+        ({"name": ""}, ["kube-api-access-aaaaa"]),
+    ],
+    ids=["unknown volume", "duplicate volume", "no name"],
+)
+def test_a_pod_is_invalid_though_a_similar_one_is_valid(
+    served: Any, container: dict[str, Any], volumes: list[str]
+) -> None:
+    def pod(container: dict[str, Any], volumes: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {"name": "kube-api-access-ccccc", "image": "i"}
+        spec = {"containers": [found | container], "volumes": [{"name": name, "emptyDir": {}} for name in volumes]}
+        return {"metadata": {"generateName": "p-"}, "spec": spec}
+
+    async def test(api: Api) -> None:
+        mounts = [{"name": volumes[0], "mountPath": "/x"}]
+        for valid in (["kube-api-access-aaaaa"], ["kube-api-access-aaaaa", "kube-api-access-bbbbb"]):
+            assert (await api.call("POST", PODS, pod({"volumeMounts": mounts}, valid))).status == 201
+            assert (await api.call("POST", PODS, pod({}, valid))).status == 201
+        assert (await api.call("POST", PODS, pod(container, volumes))).status == 422
+
+    served(test)
+
+
 def test_a_bound_pod_is_on_its_node(served: Any) -> None:
     async def test(api: Api) -> None:
         pod = await new_pod(api)
