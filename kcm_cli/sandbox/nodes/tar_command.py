@@ -13,6 +13,21 @@ from kcm_cli.sandbox.nodes.shell import Unknown
 _PER_MEMBER = 64
 """Their cost (see ``filesystem.Work``)."""
 _IGNORED = frozenset(("--no-same-permissions", "--no-same-owner"))
+_END = bytes(1024)
+_INVALID = (TarError, ValueError, OverflowError)
+"""What ``tarfile`` raises for invalid archives."""
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether an archive has its end: two blocks of zeros after the last member, not in its content."""
+    if not data.endswith(_END):
+        return False
+    try:
+        with open_archive(fileobj=BytesIO(data), mode="r:") as archive:
+            archive.getmembers()
+            return len(data) - archive.offset >= len(_END)
+    except _INVALID:
+        return False
 
 
 def tar(shell: Shell, words: Sequence[str]) -> int:
@@ -28,8 +43,8 @@ def tar(shell: Shell, words: Sequence[str]) -> int:
         else:
             names.append(word)
     folder = shell.place(folder)
-    needed = folder if not names or any(name[0] != "/" for name in names) else "/"
-    if "-" not in words or "f" not in options or not needed.startswith("/"):
+    needed = folder if not names or any(name[:1] != "/" for name in names) else "/"
+    if "-" not in words or "f" not in options or "" in names or not needed.startswith("/"):
         raise Unknown
     if "c" in options and not set(options) - set("cfzh") and names:
         return _written(shell, folder, names, "w:gz" if "z" in options else "w:")
@@ -81,14 +96,14 @@ def _read(shell: Shell, folder: str) -> int:
                 shell.fs.work.spend(_PER_MEMBER)
                 name = normpath(member.name).lstrip("/")
                 path = shell.place(f"{folder}/{name}")
-                if name.startswith("..") or not (member.isfile() or member.isdir()):
-                    raise Unknown
+                if name.startswith("..") or not (member.isfile() or member.isdir()) or member.issparse():
+                    raise Unknown  # a sparse file may be much larger than its archive
                 if member.isdir():
                     shell.fs.texts.setdefault(f"{shell.fs.writable(path, name, parents=True)}/", "")
                 elif (content := archive.extractfile(member)) is not None:
                     text = content.read().decode("utf-8", "surrogateescape")
                     shell.fs.make(shell.fs.writable(path, name, parents=True), text)
-    except TarError:
+    except _INVALID:
         shell.say("tar: invalid tar magic\n", error=True)
         return 1
     return 0

@@ -42,6 +42,7 @@ from kcm_cli.sandbox.nodes.filesystem import There
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, Program, is_pause, made_at_start, number_of, own_folders, program_of
+from kcm_cli.sandbox.nodes.tar_command import is_whole
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.log_lines import LogOptions, is_true, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
@@ -60,7 +61,6 @@ _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
-_END_OF_ARCHIVE = bytes(1024)
 _NOTHING = ("true",)
 _WHOLE = re.compile(rb"\btrap\b|&\s")
 """What depends on the end of a script."""
@@ -457,12 +457,13 @@ class Inside:
 
     async def _fed(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
         """Run a command with all that the client sends as its standard input, ``tar`` with the archive."""
-        sent, end = b"", _END_OF_ARCHIVE if _bare(command)[0].endswith("tar") else b""
+        sent, unpacks = b"", _bare(command)[0].endswith("tar")
         while len(sent) < _MOST_OF_POD and (data := await console.stdin.read()):
             sent += data
-            if end and sent.endswith(end):
+            if unpacks and is_whole(sent):
                 break
-        known = self._commanded(pod, container, command, sent.decode("utf-8", "surrogateescape"))
+        text = sent.decode("utf-8", "surrogateescape")
+        known = self._commanded(pod, container, command, text) if len(sent) < _MOST_OF_POD else None
         if known is None:
             await console.write(f"{_no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
             return _ended(127)

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer
+from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.nodes.programs import Written
 
 
 def is_true(query: Mapping[str, str], name: str) -> bool:
-    """A boolean parameter: true unless it is absent, 0, or false in any case."""
-    return query.get(name, "0").lower() not in ("0", "false")
+    """A boolean parameter, which is false if it is absent."""
+    return truthy(query.get(name, "0"))
 
 
 class LogOptions:

@@ -2,8 +2,11 @@
 
 import gzip
 import math
+import tarfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from io import BytesIO
+from tarfile import TarInfo
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes.filesystem import There
 from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, outcome, outcome_among, signals_among
+from kcm_cli.sandbox.nodes.tar_command import is_whole
 from tests.growth import grows_linearly
 
 SCRIPTS = {
@@ -483,8 +487,39 @@ def test_archives_are_written_and_read() -> None:
     assert b"d/a" in gzip.decompress(zipped)
     assert gzip.decompress(run(There(input="x"), "gzip").output[0].text.encode("utf-8", "surrogateescape")) == b"x"
     assert run(There(input="no"), "tar", "xf", "-", "-C", "/e").code == 1
+    create = ["tar", "cf", "-", "-C", "/d"]
     for words in (["tar"], ["tar", "xf", "-"], ["tar", "cf", "/d/x", "-C", "/d", "a"], ["tar", "cjf", "-", "/d/a"]):
         assert outcome_among(there, words, {}) is None
+    assert outcome_among(there, [*create, ""], {}) is None
+
+
+def packed(content: bytes, **pax: str) -> bytes:
+    found, info = BytesIO(), TarInfo("f")
+    info.size, info.pax_headers = len(content), pax
+    with tarfile.open(fileobj=found, mode="w") as archive:
+        archive.addfile(info, BytesIO(content))
+    return found.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pax", "code"),
+    [
+        ({"GNU.sparse.size": "9999", "GNU.sparse.map": "0,3"}, None),
+        ({"GNU.sparse.map": "0,x"}, 1),
+        ({"size": "9" * 40}, 1),
+    ],
+    ids=["sparse", "no number", "too large"],
+)
+def test_an_archive_cannot_make_more_than_it_has(pax: dict[str, str], code: int | None) -> None:
+    there = There(scratch=("/d",), input=packed(b"abc", **pax).decode("utf-8", "surrogateescape"))
+    known = outcome_among(there, ["tar", "xf", "-", "-C", "/d"], {})
+    assert (None if known is None else known.code) == code
+
+
+def test_an_archive_ends_after_its_content() -> None:
+    archive = packed(bytes(5000))
+    assert not any(is_whole(archive[:size]) for size in (0, 512, 2048, 512 + 5000, 512 + 5120, 512 + 5120 + 512))
+    assert is_whole(archive) and is_whole(bytes(1024)) and not is_whole(b"x" * 512 + bytes(1024))
 
 
 PIPELINES = {
