@@ -105,14 +105,15 @@ class ScaleSpec(View, frozen=True, gc=False):
 
 
 class ScaleStatus(View, frozen=True, gc=False):
-    """``selector``: the text form."""
+    """``selector``: text in autoscaling/v1, labels in extensions/v1beta1, which has the text as ``target_selector``."""
 
     replicas: int = 0
-    selector: str = ""
+    selector: str | dict[str, str] = ""
+    target_selector: str = ""
 
 
 class Scale(Object, frozen=True, gc=False, kw_only=True):
-    """autoscaling/v1 Scale, the scale subresource of any kind."""
+    """The scale subresource of any kind: autoscaling/v1 Scale, or extensions/v1beta1 Scale (DeploymentConfigs)."""
 
     spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
     status: ScaleStatus = msgspec.field(default_factory=ScaleStatus)

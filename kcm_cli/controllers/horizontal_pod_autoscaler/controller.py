@@ -106,10 +106,10 @@ class AutoscalerController:
             return replace(snapshot, unreadable=str(error), by_spec=error.by_spec), None
         scale = target.scale
         snapshot = replace(snapshot, scale=scale)
-        if not scale.status.selector or not needs_metrics(hpa, scale, self._features):
+        if not scale.status.target_selector or not needs_metrics(hpa, scale, self._features):
             return snapshot, target
         try:
-            selector = parse(scale.status.selector)
+            selector = parse(scale.status.target_selector)
         except FormatError:
             return snapshot, target
         selected = await self._select(hpa, selector)

@@ -15,7 +15,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.labels import from_label_selector, to_label_selector
+from kcm_cli.machinery.labels import LabelSelector, from_label_selector, to_label_selector
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
@@ -99,16 +99,17 @@ class Targets:
 
 
 def _readable(scale: Scale) -> Scale:
-    """The scale, with its selector as the API's form of it prints. Raises ScaleFailed.
+    """The scale, with ``target_selector`` as the API's form of its selector prints. Raises ScaleFailed.
 
     upstream: client-go/scale/client.go#convertToScale
     """
     status = scale.status
-    if not status.selector:
+    found = status.target_selector or status.selector
+    if not found:
         return scale
     try:
-        selector = from_label_selector(to_label_selector(status.selector))
+        selector = from_label_selector(to_label_selector(found) if isinstance(found, str) else LabelSelector(found))
     except FormatError as error:
         text = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
         raise ScaleFailed(f"{text}: failed to parse target selector: {error}") from None
-    return replace(scale, status=replace(status, selector=str(selector)))
+    return replace(scale, status=replace(status, target_selector=str(selector)))

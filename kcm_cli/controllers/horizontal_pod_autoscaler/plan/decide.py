@@ -158,7 +158,7 @@ def _unreadable(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
 
 def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
     """The highest proposal, limited by stabilization, policies and the spec."""
-    refused = _unselectable(start, scale.status.selector, now)
+    refused = _unselectable(start, scale.status.target_selector, now)
     if refused is not None:
         return refused
     looked = _proposals(start, scale, now)

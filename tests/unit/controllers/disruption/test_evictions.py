@@ -1,6 +1,7 @@
 """Budgets in a whole sandbox, on virtual time: concurrent evictions by any client keep the budget."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -143,10 +144,22 @@ async def owned_pods(world: World, owner: dict[str, Any] | None, count: int = 3)
         await world.create(PODS, {"metadata": metadata, "spec": TEMPLATE["spec"]})
 
 
-def test_any_owner_with_a_scale_counts(play):
+def legacy(request: Request, answer: Response) -> Response:
+    """A scale as an aggregated API server shows it in extensions/v1beta1."""
+    if not request.path.endswith("/scale"):
+        return answer
+    doc = json.loads(answer.body) | {"apiVersion": "extensions/v1beta1"}
+    doc["status"] |= {"selector": {"app": "web"}, "targetSelector": "app=web"}
+    return Response(answer.status, answer.headers, json.dumps(doc).encode())
+
+
+@pytest.mark.parametrize(
+    "shown", [pytest.param(lambda request, answer: answer, id="v1"), pytest.param(legacy, id="extensions/v1beta1")]
+)
+def test_any_owner_with_a_scale_counts(play, shown):
     async def life(world: World) -> None:
         story = Story(world)
-        async with story.running():
+        async with story.running(transport=Rewriting(world.server.transport(), shown)):
             await serve_widgets(world, **SCALE)
             await owned_pods(world, await widget(world))
             await story.budget(maxUnavailable="40%")

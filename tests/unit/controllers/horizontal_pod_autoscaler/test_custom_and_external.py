@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
+from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, TargetReference
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.horizontal_pod_autoscaler.targets import Targets
+from kcm_cli.engine.door import Door
 from kcm_cli.planning.actions import MERGE
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response
+from tests.unit.controllers.faults import Rewriting
 from tests.unit.controllers.horizontal_pod_autoscaler.adapter import Adapter
 from tests.unit.controllers.horizontal_pod_autoscaler.story import CPU, Story
 from tests.unit.sandbox.nodes.world import PODS, World, resource
@@ -451,5 +457,35 @@ def test_cluster_scoped_targets_are_not_found(play):
             assert (await world.get(widgets, "w"))["spec"]["size"] == 1
             text = "the server could not find the requested resource (get widgets w)"
             assert await story.messages("FailedGetScale") == {text}
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"selector": {"app": "w", "a": "b"}}, "a=b,app=w", id="labels"),
+        pytest.param({"selector": {"app": "w"}, "targetSelector": "app in (w,v)"}, "app in (v,w)", id="text first"),
+        pytest.param({"selector": {}}, "", id="none"),
+    ],
+)
+def test_a_scale_of_an_older_form(play, status, expected):
+    def shown(request: Request, answer: Response) -> Response:
+        if not request.path.endswith("/scale"):
+            return answer
+        doc = json.loads(answer.body) | {"apiVersion": "extensions/v1beta1"}
+        return Response(answer.status, answer.headers, json.dumps(doc | {"status": {"replicas": 1} | status}).encode())
+
+    async def life(world: World) -> None:
+        await world.create(CRD, definition("Namespaced"))
+        await world.wait(5)
+        await make_widget(world, WIDGETS)
+        client = Client(
+            Rewriting(world.server.transport(), shown), limiter=Unlimited(), user_agent="t", clock=world.clock
+        )
+        targets = Targets(Door(client, "horizontal-pod-autoscaler-controller"), world.clock)
+        ref = TargetReference(kind="Widget", name="w", api_version="example.com/v1")
+        found = await targets.read("default", ref)
+        assert (found.scale.spec.replicas, found.scale.status.target_selector) == (1, expected)
 
     play(life)

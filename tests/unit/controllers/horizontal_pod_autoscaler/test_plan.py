@@ -36,7 +36,9 @@ def autoscaler(*metrics: dict[str, Any], **spec: Any) -> HorizontalPodAutoscaler
 def planned(hpa: HorizontalPodAutoscaler, replicas: int, *values: int | Uncomputable, **extra: Any) -> AutoscalerPlan:
     """``values``: what the APIs return for the metrics, in thousandths."""
     readings = tuple(Reading(None, one) if isinstance(one, Uncomputable) else Reading((one,)) for one in values)
-    scale = Scale(spec=ScaleSpec(replicas), status=ScaleStatus(replicas, extra.pop("selector", "app=web")))
+    scale = Scale(
+        spec=ScaleSpec(replicas), status=ScaleStatus(replicas, target_selector=extra.pop("selector", "app=web"))
+    )
     selected = Selected((), extra.pop("autoscalers", ("hpa",)))
     shown: dict[str, Any] = {"scale": scale, "selected": selected, "readings": readings} | extra
     config, features = HorizontalPodAutoscalerConfig(), Features(tolerance=True, to_zero=False, pod_level=True)
