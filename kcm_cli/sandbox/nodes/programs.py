@@ -567,6 +567,7 @@ class _Shell(msgspec.Struct):
 
     def _loop(self, loop: shell.Loop, *, tested: bool) -> None:
         self.code = done = last = 0
+        texts: list[str] = []
         while loop.condition is not None or done < len(loop.values):
             self.fs.work.spend(len(self.fs.texts))
             if loop.condition is None:
@@ -581,6 +582,9 @@ class _Shell(msgspec.Struct):
             self.run_list(loop.body, tested=tested)
             done, last = done + 1, self.code
             same = times == self.times and before.keys() == self.fs.texts.keys() and variables == self.variables.values
+            earlier, texts = texts, [each.text for each in self.output[shown:]]
+            if same and self.until_s < math.inf and before != self.fs.texts:
+                same = earlier == texts  # otherwise the output depends on files that change
             if loop.condition is not None and same and self.asked_s == math.inf:
                 for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
                     self.fs.texts[path] = None  # it grows

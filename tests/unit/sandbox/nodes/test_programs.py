@@ -454,6 +454,8 @@ def test_commands_with_a_time_and_input(script: str, text: str | None) -> None:
         ("echo a; while true; do echo x; sleep 2; done", [(0, "a"), (0, "x"), (2, "x"), (4, "x")]),
         ("i=0; while true; do echo $i; i=$((i+1)); sleep 2; done", [(0, "0"), (2, "1"), (4, "2")]),
         ("while true; do date +%S; sleep 2; done", [(0, "00"), (2, "02"), (4, "04")]),
+        ("while true; do echo x >> /tmp/f; cat /tmp/f | wc -l; sleep 2; done", [(0, "1"), (2, "2"), (4, "3")]),
+        ("while true; do echo x | tee -a /tmp/f; sleep 2; done", [(0, "x"), (2, "x"), (4, "x")]),
         ("sleep 4; echo x; sleep 4; echo y", [(4, "x")]),
     ],
 )
