@@ -81,8 +81,8 @@ class LoopClock:
 
 
 class RealClock(LoopClock):
-    """Real time: that of processes (reading it from the loop takes ten times as long), and, where the loop's time is
-    virtual, that of work outside of the loop."""
+    """Real time, for processes (the loop's takes ten times as long to read), and for work outside of a loop whose time
+    is virtual."""
 
     def monotonic(self) -> float:
         return time.monotonic()

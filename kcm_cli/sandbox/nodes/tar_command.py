@@ -1,6 +1,7 @@
 """``tar``, from known files to the standard output and from the standard input to files, as ``kubectl cp`` uses it."""
 
 from collections.abc import Iterator, Sequence
+from gzip import compress
 from io import BytesIO
 from posixpath import normpath
 from tarfile import DIRTYPE, TarError, TarInfo
@@ -47,15 +48,15 @@ def tar(shell: Shell, words: Sequence[str]) -> int:
     if "-" not in words or "f" not in options or "" in names or not needed.startswith("/"):
         raise Unknown
     if "c" in options and not set(options) - set("cfzh") and names:
-        return _written(shell, folder, names, "w:gz" if "z" in options else "w:")
+        return _written(shell, folder, names, zipped="z" in options)
     if "x" in options and not set(options) - set("xfmop") and not names:
         return _read(shell, folder)
     raise Unknown
 
 
-def _written(shell: Shell, folder: str, names: Sequence[str], mode: str) -> int:
+def _written(shell: Shell, folder: str, names: Sequence[str], *, zipped: bool) -> int:
     now, code, found = shell.now(), 0, BytesIO()
-    with open_archive(fileobj=found, mode=mode) as archive:  # type: ignore[call-overload]
+    with open_archive(fileobj=found, mode="w:") as archive:
         for name in names:
             try:
                 for member, data in _members(shell, name, shell.place(name if name[0] == "/" else f"{folder}/{name}")):
@@ -67,7 +68,8 @@ def _written(shell: Shell, folder: str, names: Sequence[str], mode: str) -> int:
             except FileNotFoundError:
                 shell.say(f"tar: {name}: No such file or directory\n", error=True)
                 code = 1
-    shell.say(found.getvalue().decode("utf-8", "surrogateescape"))
+    data = compress(found.getvalue(), mtime=0) if zipped else found.getvalue()
+    shell.say(data.decode("utf-8", "surrogateescape"))
     return code
 
 

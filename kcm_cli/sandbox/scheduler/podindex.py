@@ -134,7 +134,8 @@ class PodIndex:
 
     def _change(self, node: str, info: PodInfo, sign: int) -> None:
         meta = info.pod.metadata
-        for group in ((_ANYWHERE, None), *((meta.namespace, label) for label in (None, *(meta.labels or {}).items()))):
+        labels = (None, *(meta.labels or {}).items())
+        for group in ((_ANYWHERE, None), *((meta.namespace, label) for label in labels)):
             for kind, counts in self._groups.get(group, _NO_KINDS).items():
                 if kind.has(info, self.namespaces):
                     _count(counts, node, sign)

@@ -17,6 +17,7 @@ _PROXIED = frozenset(["HEAD", "OPTIONS"])
 _WITHOUT_NAMESPACE = frozenset(["list", "watch", "create"])
 _OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
 _BY_PATH = frozenset(["create", "update", "patch"])
+"""Verbs of requests whose name is from the path."""
 
 
 UNAVAILABLE = "service unavailable\n"
