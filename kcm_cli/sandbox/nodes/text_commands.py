@@ -35,7 +35,7 @@ def echo(shell: Shell, words: Sequence[str]) -> int:
 
 def printf(shell: Shell, words: Sequence[str]) -> int:
     """``printf`` with ``%s``, ``%d`` and ``%%``. The format is used again while there are arguments."""
-    if not words[1:]:
+    if not words[1:] or words[1].startswith("-") or "\\" in _ESCAPED.sub("", words[1]):
         raise Unknown
     form, arguments = _ESCAPED.sub(lambda match: _ESCAPES[match[1]], words[1]), list(words[2:])
     if "%" in _DIRECTIVE.sub("", form):

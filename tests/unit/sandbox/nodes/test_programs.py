@@ -435,6 +435,8 @@ def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
         ("cat & wait; head -n 1", "a\n"),
         ("cd /d; touch f; ls", "f\n"),
         ("printf", None),
+        ("printf -v x y", None),
+        ("printf '\\x41\\101'", None),
         ("printf %f 1", None),
         ("printf %d x", None),
         ("seq 99999", None),
