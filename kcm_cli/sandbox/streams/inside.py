@@ -62,8 +62,8 @@ _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
 _NOTHING = ("true",)
-_WHOLE = re.compile(rb"\btrap\b|&\s")
-"""What depends on the end of a script."""
+_WHOLE = re.compile(rb"\btrap\b|&\s|\\\n\Z")
+"""What depends on the end of a script, or of a line that goes on."""
 _WHY = "nothing runs in the containers of a sandbox"
 T = TypeVar("T")
 K = TypeVar("K")

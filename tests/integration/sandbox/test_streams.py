@@ -450,6 +450,7 @@ def test_a_shell_ends_with_exit(kcm_sandbox, kcm_namespace, pod):
         ("tee&command=/tmp/f", b"abc", b"abc", b"", 0),
         ("sh&command=-c&command=cat+>+/tmp/f%3B+wc+-l+/tmp/f", b"a\nb\n", b"2 /tmp/f\n", b"", 0),
         ("sh", b"if true; then\necho a\nfi\nX=1\n\necho $X\n", b"a\n1\n", b"", 0),
+        ("sh", b"echo a \\\nb\n", b"a b\n", b"", 0),
         ("sh", b"curl x\n", b"", b"sh -c curl x\n: nothing runs in the containers of a sandbox", 127),
     ],
 )
@@ -459,8 +460,9 @@ def test_input_of_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, outp
     with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
         for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
             client.open(stream_, streamType=name)
-        client.send(3, sent[:4])
-        client.send(3, sent[4:], end=True)
+        first = sent.find(b"\n") + 1 or 4
+        client.send(3, sent[:first])
+        client.send(3, sent[first:], end=True)
         found = client.until_ended(1, 5, 7)
     assert found[5] == output
     assert found[7].startswith(errors) and bool(found[7]) == bool(errors)
