@@ -90,7 +90,7 @@ class Volumes:
         self._env = env
         self._objects = objects
         self._known: dict[str, tuple[Contents, list[str]]] = {}
-        mounts = ((normpath(each.mount_path), each) for each in container.volume_mounts)
+        mounts = ((normpath("/" + each.mount_path.lstrip("/")), each) for each in container.volume_mounts)
         self._mounts = sorted(mounts, key=lambda each: len(each[0]), reverse=True)
 
     def read(self, path: str) -> bytes:

@@ -131,6 +131,13 @@ def test_the_innermost_mount_applies() -> None:
     assert (found.read("/etc/color"), found.read("/etc/app/user")) == (b"blue", b"me")
 
 
+@pytest.mark.parametrize("path", ["v", "/v", "//v"])
+def test_a_path_of_a_mount_is_absolute(path: str) -> None:
+    pod = pod_of([{"name": "v", "configMap": {"name": "settings"}}], [{"name": "v", "mountPath": path}])
+    found = Volumes(pod, pod.spec.containers[0], {}, Objects())
+    assert "v" in found.names("/") and "" not in found.names("/") and "color" in found.names("/v")
+
+
 def test_variables() -> None:
     env = [
         {"name": "USER", "valueFrom": {"secretKeyRef": {"name": "login", "key": "user"}}},
