@@ -103,11 +103,10 @@ class Door(Client):
 
     async def _with_stored_bytes(self, resource: Resource[Any], namespace: str, name: str, sent: bytes) -> bytes:
         request = Request("GET", object_path(resource, namespace, name, ""), (), {"accept": MEDIA_TYPE})
-        stored = await self.call(request)
         try:
-            return codec.encode(restored(codec.decode_doc(sent), stored, resource.raw_fields))
-        except FormatError:
-            return sent
+            return codec.encode(restored(codec.decode_doc(sent), await self.call(request), resource.raw_fields))
+        except (FormatError, RequestError):
+            return sent  # the refusal is what is reported
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
         """Send a write, and record its result for the key that is being synced.

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -121,16 +121,21 @@ def refused(reason: str = "Invalid", code: int = 422) -> Response:
     [
         pytest.param([refused(), Response(200, {}, STORED)], [REVISION, b"", EXACT], id="stored with spaces"),
         pytest.param([refused(), Response(200, {}, REVISION)], [REVISION, b""], id="no protobuf"),
+        pytest.param([refused(), refused("Forbidden", 403)], [REVISION, b""], id="may not be read"),
         pytest.param([refused("Conflict", 409)], [REVISION], id="another error"),
     ],
 )
 def test_a_refused_update_is_repeated_with_the_stored_bytes(answers: list[Response], sent: list[bytes]) -> None:
     server = Server(*answers)
+    errors = []
 
     async def work() -> None:
         own = door(server, Registry())
-        with suppress(ApiError):
+        try:
             await own.update(CONTROLLER_REVISIONS, "n", "a", codec.decode_doc(REVISION))
+        except ApiError as error:
+            errors.append(error.status)
 
     asyncio.run(work())
     assert [request.body or b"" for request in server.requests] == sent
+    assert errors == ([] if EXACT in sent else [answers[0].status])
