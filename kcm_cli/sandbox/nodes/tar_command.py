@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from gzip import compress
 from io import BytesIO
 from posixpath import normpath
-from tarfile import DIRTYPE, TarError, TarInfo
+from tarfile import DIRTYPE, ReadError, TarError, TarFile, TarInfo
 from tarfile import open as open_archive
 
 from kcm_cli.sandbox.nodes.file_commands import Shell
@@ -13,9 +13,11 @@ from kcm_cli.sandbox.nodes.shell import Unknown
 
 _PER_MEMBER = 64
 """Their cost (see ``filesystem.Work``)."""
+_MOST_READ = 1 << 20
+"""The content of larger files is unknown, as that of symbolic links."""
 _IGNORED = frozenset(("--no-same-permissions", "--no-same-owner"))
 _END = bytes(1024)
-_INVALID = (TarError, ValueError, OverflowError)
+_INVALID = (TarError, ValueError, OverflowError, RecursionError)
 """What ``tarfile`` raises for invalid archives."""
 
 
@@ -25,10 +27,21 @@ def is_whole(data: bytes) -> bool:
         return False
     try:
         with open_archive(fileobj=BytesIO(data), mode="r:") as archive:
-            archive.getmembers()
+            for _ in _members_of(archive):
+                pass
             return len(data) - archive.offset >= len(_END)
     except _INVALID:
         return False
+
+
+def _members_of(archive: TarFile) -> Iterator[TarInfo]:
+    """The members of an archive. Raises ReadError for negative sizes, with which ``tarfile`` repeats members."""
+    end = -1
+    for member in archive:
+        if archive.offset <= end:
+            raise ReadError
+        end = archive.offset
+        yield member
 
 
 def tar(shell: Shell, words: Sequence[str]) -> int:
@@ -94,13 +107,16 @@ def _read(shell: Shell, folder: str) -> int:
     shell.fs.work.spend(len(sent) * PER_CHARACTER)
     try:
         with open_archive(fileobj=BytesIO(sent), mode="r:") as archive:
-            for member in archive:
+            for member in _members_of(archive):
                 shell.fs.work.spend(_PER_MEMBER)
                 name = normpath(member.name).lstrip("/")
                 path = shell.place(f"{folder}/{name}")
-                if name.startswith("..") or not (member.isfile() or member.isdir()) or member.issparse():
+                is_known = member.isfile() or member.isdir() or member.issym()
+                if name.startswith("..") or not is_known or member.issparse() or (name == "." and not member.isdir()):
                     raise Unknown  # a sparse file may be much larger than its archive
-                if member.isdir():
+                if member.issym() or member.size > _MOST_READ:
+                    shell.fs.make(shell.fs.writable(path, name, parents=True), None)
+                elif member.isdir():
                     shell.fs.texts.setdefault(f"{shell.fs.writable(path, name, parents=True)}/", "")
                 elif (content := archive.extractfile(member)) is not None:
                     text = content.read().decode("utf-8", "surrogateescape")

@@ -57,8 +57,12 @@ _MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
 _MOST_OF_POD = 1 << 20
 """The limit for names and content of files that commands have written in a pod, in characters. Beyond it only names are
 kept, and the result of a command that writes still more names is unknown."""
+_MOST_INPUT = 8 << 20
+"""The limit for the input of a command, in bytes. The result of a command that gets more is unknown."""
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
+_MOST_SHOWN = 1000
+"""The characters of a command that a message has."""
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
 _NOTHING = ("true",)
@@ -458,12 +462,12 @@ class Inside:
     async def _fed(self, pod: "_Pod", container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
         """Run a command with all that the client sends as its standard input, ``tar`` with the archive."""
         sent, unpacks = b"", _bare(command)[0].endswith("tar")
-        while len(sent) < _MOST_OF_POD and (data := await console.stdin.read()):
+        while len(sent) < _MOST_INPUT and (data := await console.stdin.read()):
             sent += data
             if unpacks and is_whole(sent):
                 break
         text = sent.decode("utf-8", "surrogateescape")
-        known = self._commanded(pod, container, command, text) if len(sent) < _MOST_OF_POD else None
+        known = self._commanded(pod, container, command, text) if len(sent) < _MOST_INPUT else None
         if known is None:
             await console.write(f"{_no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
             return _ended(127)
@@ -615,7 +619,7 @@ def _bare(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _no_response(command: tuple[str, ...], container: str) -> str:
-    what = " ".join(command) or "attach"
+    what = " ".join(command)[:_MOST_SHOWN] or "attach"
     return f"{what}: {_WHY}; set a response with the annotation {PREFIX}{EXEC}.{container}"
 
 

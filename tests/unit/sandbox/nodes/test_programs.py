@@ -520,6 +520,41 @@ def test_an_archive_cannot_make_more_than_it_has(pax: dict[str, str], code: int 
     assert (None if known is None else known.code) == code
 
 
+def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> bytes:
+    info = TarInfo(name)
+    info.size, info.type = size, kind
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [header("a") + header("b", -512), header("l", 0, tarfile.GNUTYPE_LONGNAME) * 3000, header("a", 1 << 40)],
+    ids=["a negative size", "nested headers", "a huge size"],
+)
+def test_an_invalid_archive_is_refused(archive: bytes) -> None:
+    archive += bytes(1024)
+    there = There(scratch=("/d",), input=archive.decode("utf-8", "surrogateescape"))
+    known = outcome_among(there, ["tar", "xf", "-", "-C", "/d"], {})
+    assert known is not None and known.code == 1 and not is_whole(archive)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "files"),
+    [
+        ("../f", tarfile.REGTYPE, None),
+        ("a/../../f", tarfile.REGTYPE, None),
+        (".", tarfile.REGTYPE, None),
+        ("f", tarfile.LNKTYPE, None),
+        ("/f", tarfile.REGTYPE, {"/d/f": ""}),
+        ("f", tarfile.SYMTYPE, {"/d/f": None}),
+    ],
+)
+def test_an_archive_is_read_into_its_folder(name: str, kind: bytes, files: dict[str, str | None] | None) -> None:
+    archive = (header(name, 0, kind) + bytes(1024)).decode("utf-8", "surrogateescape")
+    known = outcome_among(There(scratch=("/d",), input=archive), ["tar", "xf", "-", "-C", "/d"], {})
+    assert (None if known is None else known.files) == files
+
+
 def test_an_archive_ends_after_its_content() -> None:
     archive = packed(bytes(5000))
     assert not any(is_whole(archive[:size]) for size in (0, 512, 2048, 512 + 5000, 512 + 5120, 512 + 5120 + 512))
