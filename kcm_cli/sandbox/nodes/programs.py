@@ -59,6 +59,7 @@ _MOST_RESTS, _MOST_NESTED = 16, 64
 """The limits for intervals in which a program waits, and for nested commands, also in functions and shells."""
 
 
+_NO_MORE = "[no more of this log is known: its script takes too many steps]\n"
 _NONE: Mapping[str, str | None] = MappingProxyType({})
 
 
@@ -132,15 +133,20 @@ def outcome_among(
     """As ``outcome``, with these files. most_work: programs that cost more are unknown, too."""
     machine = _shell(there, env, volumes, Work(most_work))
     machine.until_s = until_s
-    if not machine.runs(words):
+    return machine.outcome() if machine.runs(words) else None
+
+
+def log_among(
+    there: There, words: Sequence[str], env: Mapping[str, str], volumes: Volumes | None, until_s: float
+) -> Outcome | None:
+    """As ``outcome_among``. Of a program that takes too many steps only the output up to the limit is known."""
+    machine = _shell(there, env, volumes, Work(MOST_WORK))
+    machine.until_s = until_s
+    if machine.runs(words):
+        return machine.outcome()
+    if machine.steps <= MOST_STEPS and machine.fs.work.done <= MOST_WORK:
         return None
-    machine.stage()
-    stages = tuple(machine.stages) if machine.staged else ()
-    fs = machine.fs
-    output, gone = tuple(machine.output), frozenset(fs.gone)
-    return Outcome(
-        machine.elapsed_s, machine.code, fs.texts, output, gone, stages, machine.repeated, is_cut=machine.is_cut
-    )
+    return Outcome(math.inf, 0, output=(*machine.output, Written(machine.elapsed_s, _NO_MORE)))
 
 
 def signals_among(
@@ -251,6 +257,15 @@ class _Shell(msgspec.Struct):
         if self.has_jobs:  # background jobs end with it
             self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
         return True
+
+    def outcome(self) -> Outcome:
+        """The outcome after a run."""
+        self.stage()
+        stages = tuple(self.stages) if self.staged else ()
+        output, gone = tuple(self.output), frozenset(self.fs.gone)
+        return Outcome(
+            self.elapsed_s, self.code, self.fs.texts, output, gone, stages, self.repeated, is_cut=self.is_cut
+        )
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; returns its exit code."""

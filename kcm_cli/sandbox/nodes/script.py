@@ -480,6 +480,10 @@ class Program(msgspec.Struct, frozen=True):
         """As ``programs.outcome_among``."""
         return programs.outcome_among(there, self.words, self.env, self.volumes, until_s)
 
+    def log(self, there: There, until_s: float) -> Outcome | None:
+        """As ``programs.log_among``."""
+        return programs.log_among(there, self.words, self.env, self.volumes, until_s)
+
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The path in most images."""

@@ -261,6 +261,8 @@ class Inside:
         passed_s = (until - run.started).total_seconds()
         started = There(there, made.known(program.own), began=run.started)
         known = program.among(started, passed_s) or program.among(replace(started, began=None), passed_s)
+        if known is None or not known.output:
+            known = program.log(started, passed_s) or known
         if known is None:
             return None
         timed = ((run.started + timedelta(seconds=at_s), text) for at_s, text in whole_lines(known.written(passed_s)))

@@ -114,6 +114,14 @@ def test_logs_of_endless_loops(kcm_sandbox, kcm_namespace, core, pod, script, se
     core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
 
 
+def test_the_log_of_a_long_loop_says_where_it_ends(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", ("sh", "-c", "i=1; while :; do echo $i; i=$((i+1)); sleep 1; done"))
+    kcm_sandbox.advance(600)
+    found = core.read_namespaced_pod_log(name, kcm_namespace).splitlines()
+    assert found[:2] == ["1", "2"] and len(found) == 501 and found[-1].startswith("[no more of this log")
+    core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
+
+
 def test_a_followed_log_ends_after_limit_bytes(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", ("sh", "-c", "echo now; sleep 20; echo then; sleep 3600"))
     found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, limit_bytes=6, _preload_content=False)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes.filesystem import There
-from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, outcome, outcome_among, signals_among
+from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, log_among, outcome, outcome_among, signals_among
 from kcm_cli.sandbox.nodes.tar_command import is_whole
 from tests.growth import grows_linearly
 
@@ -518,6 +518,15 @@ def test_an_archive_cannot_make_more_than_it_has(pax: dict[str, str], code: int 
     there = There(scratch=("/d",), input=packed(b"abc", **pax).decode("utf-8", "surrogateescape"))
     known = outcome_among(there, ["tar", "xf", "-", "-C", "/d"], {})
     assert (None if known is None else known.code) == code
+
+
+@pytest.mark.parametrize(
+    ("script", "lines"),
+    [("echo a; sleep 5; echo b", 2), ("while :; do i=$((i+1)); sleep 1; done", 1), ("echo a; ./server", None)],
+)
+def test_the_log_of_a_program(script: str, lines: int | None) -> None:
+    known = log_among(There(), ("sh", "-c", script), {"i": "0"}, None, 9999)
+    assert (None if known is None else len(known.output)) == lines
 
 
 def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> bytes:
