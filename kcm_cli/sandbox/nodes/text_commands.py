@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from gzip import compress
 
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.nodes.file_commands import Shell
 from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Refused
 from kcm_cli.sandbox.nodes.shell import Unknown
@@ -97,11 +98,14 @@ def date(shell: Shell, words: Sequence[str]) -> int:
 
 
 def uptime(shell: Shell, _: Sequence[str]) -> int:
-    """``uptime`` of a machine without load that has just started."""
-    now = shell.now()
-    if now is None:
+    """``uptime`` of an idle machine that has started with the pod."""
+    now, since = shell.now(), shell.fs.volumes and shell.fs.volumes.created
+    if now is None or not since:
         return shell.output_unknown()
-    shell.say(f" {now:%H:%M:%S} up 0 min,  0 users,  load average: 0.00, 0.00, 0.00\n")
+    days, minutes = divmod(int((now - parse_time(since)).total_seconds() / 60), 24 * 60)
+    up = f"{minutes // 60:2}:{minutes % 60:02}" if minutes >= 60 else f"{minutes} min"
+    up = f"{days} day{'s' if days > 1 else ''}, {up}" if days else up
+    shell.say(f" {now:%H:%M:%S} up {up},  0 users,  load average: 0.00, 0.00, 0.00\n")
     return 0
 
 

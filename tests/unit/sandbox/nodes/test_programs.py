@@ -428,7 +428,7 @@ def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
             "Mon Jul  1 10:00:00 UTC 2030\n2030-07-01-1909130461\n10:01 %\n",
         ),
         ("date foo || date > /d/now; cat /d/now", "date: invalid date 'foo'\nMon Jul  1 10:00:00 UTC 2030\n"),
-        ("uptime", " 10:00:00 up 0 min,  0 users,  load average: 0.00, 0.00, 0.00\n"),
+        ("uptime", ""),
         ("cat; cat; echo x | cat", "a\nb\nx\n"),
         ("echo first; sort -r; wc -l", "first\nb\na\n0\n"),
         ("cat < /dev/null; sh -c 'cat > /d/f'; cat /d/f", "a\nb\n"),
