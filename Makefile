@@ -20,7 +20,7 @@ lint: $(READY)
 	+$(MAKE) --no-print-directory -j 2 -O types style
 
 types: $(READY)
-	$(BIN)/mypy -n 2
+	$(BIN)/mypy
 
 style: $(READY)
 	$(BIN)/ruff check kcm_cli tests
