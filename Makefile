@@ -48,7 +48,7 @@ simulate: $(READY) ## random work under random faults on virtual time, FIRST to 
 
 perturb: $(READY) ## every write of every controller, each time with one thing gone wrong; then operators with known bugs
 	$(BIN)/python -m tests.simulation.perturb $(ARGS)
-	$(BIN)/python -m tests.perturb.run --runs 100
+	$(BIN)/python -m tests.perturb.run --runs 100 --jobs 6
 
 KILLS ?= 200
 

@@ -2,6 +2,7 @@
 
 python -m tests.perturb.run                   each operator once
 python -m tests.perturb.run --runs 100        the correct ones so often, in another order each time
+python -m tests.perturb.run --jobs 6          so many of these passes at once, for they mostly wait
 python -m tests.perturb.run --correct         no bugs
 python -m tests.perturb.run --seed 7          of the first of these passes; each further one has the next
 python -m tests.perturb.run --only NAME -v    one, with its stories
@@ -9,11 +10,14 @@ python -m tests.perturb.run --only NAME -v    one, with its stories
 
 import argparse
 import logging
+import multiprocessing
 import random
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb.campaign import each, perturb
@@ -51,18 +55,20 @@ class Pass:
     reports: int
 
 
-def correct(sandbox: Sandbox, chosen: Sequence[str], seed: int, *, stories: bool) -> Pass:
+def correct(chosen: Sequence[str], seed: int, *, stories: bool) -> Pass:
     """Perturb the correct operators, in an order that follows from the seed."""
+    logging.disable(logging.CRITICAL)
     began = time.monotonic()
     points = reports = 0
-    for name in random.Random(seed).sample(list(chosen), len(chosen)):
-        outcomes = list(each(sandbox, CASES[name].scenario(False), seed=seed))
-        wrong = [one for one in outcomes if one.story]
-        points, reports = points + len(outcomes), reports + len(wrong)
-        if wrong or stories:
-            print(f"{name:22} {CASES[name].client:18} {len(outcomes):5} points  {len(wrong)} reports", flush=True)
-        for finding in wrong:
-            print(finding.story)
+    with Sandbox(OPTIONS) as sandbox:
+        for name in random.Random(seed).sample(list(chosen), len(chosen)):
+            outcomes = list(each(sandbox, CASES[name].scenario(False), seed=seed))
+            wrong = [one for one in outcomes if one.story]
+            points, reports = points + len(outcomes), reports + len(wrong)
+            if wrong or stories:
+                print(f"{name:22} {CASES[name].client:18} {len(outcomes):5} points  {len(wrong)} reports, seed {seed}")
+            for finding in wrong:
+                print(finding.story)
     took = time.monotonic() - began
     print(f"seed {seed}: {len(chosen)} operators, {points} points, {reports} reports, {took:.0f} s", flush=True)
     return Pass(points, reports)
@@ -71,6 +77,7 @@ def correct(sandbox: Sandbox, chosen: Sequence[str], seed: int, *, stories: bool
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=1, help="passes of the correct operators, at all their points")
+    parser.add_argument("--jobs", type=int, default=1, help="passes at a time")
     parser.add_argument("--seed", type=int, default=0, help="of the first pass")
     parser.add_argument("--only", choices=CASES, action="append")
     parser.add_argument("--correct", action="store_true", help="leave those with bugs out")
@@ -78,10 +85,13 @@ def main() -> int:
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
     chosen = args.only or list(CASES)
-    with Sandbox(OPTIONS) as sandbox:
-        enough = args.correct or bugs(sandbox, chosen, stories=args.stories) >= 0.75 * len(chosen)
-        seeds = range(args.seed, args.seed + args.runs)
-        passes = [correct(sandbox, chosen, seed, stories=args.stories) for seed in seeds]
+    enough = args.correct
+    if not enough:
+        with Sandbox(OPTIONS) as sandbox:
+            enough = bugs(sandbox, chosen, stories=args.stories) >= 0.75 * len(chosen)
+    seeds = range(args.seed, args.seed + args.runs)
+    with ProcessPoolExecutor(args.jobs, multiprocessing.get_context("spawn")) as pool:
+        passes = list(pool.map(partial(correct, chosen, stories=args.stories), seeds))
     reports, clean = sum(one.reports for one in passes), sum(not one.reports for one in passes)
     points = sum(one.points for one in passes)
     print(f"{len(passes)} passes, {clean} clean: {reports} reports at {points} points")
