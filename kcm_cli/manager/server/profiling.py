@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterator
 from html import escape
 from types import FrameType
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-
 from kcm_cli.manager.server import responses
+from kcm_cli.manager.server.messages import Request, Response
 from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.profile_proto import Frame, Stack, as_text, encode_profile
 
@@ -56,10 +54,10 @@ class Profiling:
         mux.handle_prefix("/debug/pprof/", self._profile)
 
     async def _redirect(self, request: Request) -> Response:
-        return RedirectResponse("/debug/pprof/", 302, {"content-type": "text/html; charset=utf-8"})
+        return Response("", 302, {"location": "/debug/pprof/", "content-type": "text/html; charset=utf-8"})
 
     async def _profile(self, request: Request) -> Response:
-        name = request.url.path.removeprefix("/debug/pprof/")
+        name = request.path.removeprefix("/debug/pprof/")
         match name:
             case "":
                 return _index()
@@ -107,7 +105,7 @@ class Profiling:
         while loop.time() < end:
             samples.update(thread_stacks(but=own))
             await asyncio.sleep(_PERIOD_S)
-        if request.query_params.get("debug"):
+        if request.first("debug"):
             return responses.text(as_text(samples, name))
         body = encode_profile(
             samples, ("samples", "count"), period_ns=int(_PERIOD_S * 1e9), duration_ns=int(seconds * 1e9)
@@ -143,7 +141,7 @@ def task_stack(task: asyncio.Task[object]) -> Stack:
 
 
 def _answer(request: Request, name: str, samples: Counter[Stack], unit: tuple[str, str]) -> Response:
-    if request.query_params.get("debug", "0") != "0":
+    if request.first("debug") not in ("", "0"):
         return responses.text(f"{as_text(samples, name)}\n# {ABOUT[name]}\n")
     return _download(encode_profile(samples, unit), name)
 
@@ -167,7 +165,7 @@ def _index() -> Response:
 
 
 def _seconds(request: Request, default_s: float) -> float | None:
-    text = request.query_params.get("seconds", "")
+    text = request.first("seconds")
     try:
         seconds = float(text) if text else default_s
     except ValueError:
