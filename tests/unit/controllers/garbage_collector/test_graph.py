@@ -453,6 +453,14 @@ def test_a_child_can_reference_both_coordinates(scene: Scene) -> None:
     assert [n.identity.uid for n in matching] == [n.identity.uid for n in others] == ["child"]
 
 
+def test_a_dependent_with_a_second_owner_still_names_the_first(scene: Scene) -> None:
+    scene.add("child", ref("owner"), ref("second"))
+    node = scene.graph.get("owner")
+    assert node is not None
+    matching, others = partition(node.dependents.values(), identity("owner"))
+    assert ([n.identity.uid for n in matching], others) == (["child"], [])
+
+
 # -- properties
 
 UIDS = "abcdef"

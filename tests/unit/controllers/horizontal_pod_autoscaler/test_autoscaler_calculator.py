@@ -57,6 +57,7 @@ THREE = (pod("p0"), pod("p1"), pod("p2"))
     [
         pytest.param(THREE, (300, 500, 700), 30, 5, id="up"),
         pytest.param(THREE, (100, 300, 500), 50, 2, id="down"),
+        pytest.param(THREE, (300, 500, 700, 9000), 30, 5, id="a sample of no pod"),
         pytest.param(THREE, (510, 520, 530), 50, 3, id="within tolerance"),
         pytest.param(THREE, (300, 500, None), 30, 3, id="missing counts as idle when up"),
         pytest.param(THREE, (100, 100, None), 50, 3, id="missing counts as full when down"),

@@ -102,6 +102,10 @@ def test_recorded_claims_keep_the_order_of_the_spec() -> None:
     assert found["status"] == {"resourceClaimStatuses": expected}
 
 
+def test_a_pod_is_found_by_its_templates() -> None:
+    assert plan.template_keys(pod([*TEMPLATE, {"name": "f", "resourceClaimName": "c"}])) == ("ns/t",)
+
+
 def test_the_claims_of_a_pod_include_the_one_for_extended_resources() -> None:
     status = {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}
     assert [*plan.claims_of(pod(NAMED, status=status))] == ["ns/c", "ns/x"]

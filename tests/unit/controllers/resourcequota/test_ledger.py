@@ -228,3 +228,18 @@ def test_deleted_pods_with_long_grace_periods_are_dropped():
         ledgers.ledger.put(("", "pods"), pod, ledgers.now)
         ledgers.ledger.drop(("", "pods"), pod, ledgers.now)
     assert len(ledgers.ledger._due["a"]) <= 200
+
+
+def test_a_pod_that_remains_is_measured_when_its_deletion_is_overdue():
+    """Also after the entries of other pods were removed."""
+    ledgers, pods = Ledgers(), ("", "pods")
+    ledgers.ledger.keep(pods, "a")
+    ledgers.written("a", "stays", (pods, {"spec": {"containers": []}, "grace": 30}))
+    for number in range(1000):
+        pod = ledgers.decode(pods, "a", f"p{number}", {"spec": {"containers": []}, "grace": 10**9})
+        ledgers.ledger.put(pods, pod, ledgers.now)
+        ledgers.ledger.drop(pods, pod, ledgers.now)
+    assert ledgers.ledger.used(pods, "a", (), ledgers.now)["pods"].value() == 1
+    ledgers.time_passes(31)
+    ledgers.equal_to_a_recount()
+    assert "pods" not in ledgers.ledger.used(pods, "a", (), ledgers.now)
