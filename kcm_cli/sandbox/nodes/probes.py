@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.filesystem import Files, There
+from kcm_cli.sandbox.nodes.outcomes import Outcome
 from kcm_cli.sandbox.views import ExecAction, Probe, SimulatedContainer
 
 Stages = Sequence[tuple[float, Files, frozenset[str]]]
-"""Seconds, and the files and deleted files from then on (``programs.Outcome``)."""
+"""Seconds, and the files and deleted files from then on (``outcomes.Outcome``)."""
 _Answers = Sequence[tuple[float, bool]]
 """Seconds, and whether a probe succeeds from then on."""
 
@@ -111,7 +112,7 @@ def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: floa
     return None if known is None else known.code == 0 and known.lasts_s <= max(probe.timeout_seconds, 1)
 
 
-def _outcome(action: ExecAction, env: Mapping[str, str], there: There, most_work: float) -> programs.Outcome | None:
+def _outcome(action: ExecAction, env: Mapping[str, str], there: There, most_work: float) -> Outcome | None:
     words = [expand(word, env) or "" for word in action.command]
     return programs.outcome_among(there, words, env, most_work=most_work)
 

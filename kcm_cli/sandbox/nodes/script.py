@@ -26,8 +26,8 @@ from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
+from kcm_cli.sandbox.nodes.outcomes import Outcome
 from kcm_cli.sandbox.nodes.probes import Failure, Probed, Stages, probed
-from kcm_cli.sandbox.nodes.programs import Outcome
 from kcm_cli.sandbox.nodes.signals import Signals
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod

@@ -39,8 +39,8 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.filesystem import There
+from kcm_cli.sandbox.nodes.outcomes import Outcome, Written
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
-from kcm_cli.sandbox.nodes.programs import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, Program, is_pause, made_at_start, number_of, own_folders, program_of
 from kcm_cli.sandbox.nodes.tar_command import is_whole
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.nodes.filesystem import There
-from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, log_among, outcome, outcome_among, signals_among
+from kcm_cli.sandbox.nodes.outcomes import Outcome
+from kcm_cli.sandbox.nodes.programs import log_among, outcome, outcome_among, signals_among
+from kcm_cli.sandbox.nodes.shell import MOST_CHARACTERS
 from kcm_cli.sandbox.nodes.tar_command import is_whole
 from tests.growth import grows_linearly
 

@@ -1,0 +1,45 @@
+"""The outcome of a simulated command: its end, exit code, output and files."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from kcm_cli.sandbox.nodes.filesystem import Files
+
+_MOST_ITERATIONS = 1000
+
+
+class Written(NamedTuple):
+    """Output, and seconds from the start of the command. Bytes that are not UTF-8 are surrogates."""
+
+    at_s: float
+    text: str
+    error: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Seconds until the command ends (infinite: not by itself), its exit code, and the files at its end."""
+
+    lasts_s: float
+    code: int
+    files: Files = msgspec.field(default_factory=dict)
+    output: tuple[Written, ...] = ()
+    gone: frozenset[str] = frozenset()
+    """The files that it has removed."""
+    stages: tuple[tuple[float, Files, frozenset[str]], ...] = ()
+    """Seconds from the start, and the files and removed files from then on; empty if that is unknown."""
+    repeated: tuple[int, float] = (0, 0.0)
+    """The end of the output that an endless loop repeats: its first index, and the period; 0: there is none."""
+    is_cut: bool = False
+    """Whether it would do more after the time until which it was simulated."""
+
+    def written(self, until_s: float) -> Iterator[Written]:
+        """The output until a time, of an endless loop the last thousand iterations. The others go on."""
+        first, period_s = self.repeated
+        yield from self.output
+        if period_s and self.output[first:]:
+            count = int((until_s - self.output[first].at_s) / period_s)
+            for number in range(max(1, count - _MOST_ITERATIONS), count + 1):
+                for each in self.output[first:]:
+                    yield each._replace(at_s=each.at_s + number * period_s)
