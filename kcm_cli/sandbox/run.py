@@ -176,7 +176,7 @@ class Sandbox:
         cluster = Cluster(transport, self.clock, self._random, options)
         annotations = cluster.nodes.rules.annotations
         self.api.inside.annotations = annotations
-        self.api.inside.changed = cluster.nodes.set_probe_results
+        self.api.inside.commands.changed = cluster.nodes.set_probe_results
         self.api.aggregate(MetricsApi(self.store, self.clock, annotations))
         return cluster
 

@@ -14,7 +14,7 @@ import kubernetes
 import pytest
 from kubernetes.stream import stream
 
-from kcm_cli.sandbox.streams import inside, spdy
+from kcm_cli.sandbox.streams import commands, spdy
 from kcm_cli.testing import Asked, Output
 from tests.streams import masked, syn_stream
 
@@ -336,8 +336,8 @@ def test_files_that_commands_wrote_are_reset(kcm_sandbox, kcm_namespace, core, p
 
 
 def test_files_of_deleted_pods_are_dropped_first(kcm_sandbox, kcm_namespace, core, pod, monkeypatch):
-    monkeypatch.setattr(inside, "_MOST_PODS", 2)
-    monkeypatch.setattr(inside, "_MOST_OF_POD", 100)
+    monkeypatch.setattr(commands, "_MOST_PODS", 2)
+    monkeypatch.setattr(commands, "_MOST_OF_POD", 100)
     volumes = {"volumes": [{"name": "v", "emptyDir": {}}]}
 
     def ran(name: str, script: str) -> int:

@@ -1,0 +1,182 @@
+"""Commands in containers: the files that they find, and those that they write."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from itertools import chain, takewhile
+from math import inf
+from typing import cast
+
+import msgspec
+from msgspec.structs import replace
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
+from kcm_cli.sandbox.nodes.filesystem import There
+from kcm_cli.sandbox.nodes.outcomes import Outcome
+from kcm_cli.sandbox.nodes.probes import Verdicts, after
+from kcm_cli.sandbox.nodes.script import Program, made_at_start, own_folders, program_of
+from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
+from kcm_cli.sandbox.streams.pods import PODS, Pod, Run
+from kcm_cli.sandbox.views import SimulatedContainer, containers_of
+
+_MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
+_MOST_OF_POD = 1 << 20
+"""The limit for names and content of files that commands have written in a pod, in characters. Beyond it only names are
+kept, and the result of a command that writes still more names is unknown."""
+_NOTHING = ("true",)
+
+
+class Started(msgspec.Struct, frozen=True):
+    """What a command finds in a container."""
+
+    pod: Pod
+    container: SimulatedContainer
+    program: Program
+    folders: Mounted
+    there: There
+
+    def outcome(self, command: tuple[str, ...]) -> Outcome | None:
+        """The outcome of a command; None if it is unknown."""
+        return replace(self.program, words=command).among(self.there)
+
+    def reads(self, command: tuple[str, ...]) -> bool:
+        """Whether a command needs its standard input: its outcome is known with input only."""
+        unread = replace(self.there, input=None)
+        return self.outcome(command) is not None and replace(self, there=unread).outcome(command) is None
+
+
+class Commands:
+    """See the module."""
+
+    def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
+        """``issue``: issues the tokens in volumes."""
+        self.changed: Callable[[str, str, Verdicts], None] = _ignore
+        """Called after a command that changes files, with pod, container and the new results of its probes."""
+        self.objects = StoredObjects(store, clock, issue)
+        self._store = store
+        self._clock = clock
+        self._written: OrderedDict[str, Left] = OrderedDict()
+        """The files that commands have written and removed, by uid of the pod, the last one at the end."""
+
+    @property
+    def written(self) -> Mapping[str, Left]:
+        """The files that commands have written and removed, by uid of the pod."""
+        return dict(self._written)
+
+    @written.setter
+    def written(self, written: Mapping[str, Left]) -> None:
+        self._written = OrderedDict(written)
+
+    def program_of_run(
+        self, pod: Pod, container: SimulatedContainer, run: Run | None, made: EmptyDirs
+    ) -> tuple[Program, EmptyDirs]:
+        """A container's program, and the emptyDirs when it starts. After a restart they have the files of the first
+        run."""
+        program = program_of(container, pod.view, self.objects, made=made)
+        if run is None or run.number == 1 or not program.own:
+            return program, made
+        known = program.outcome(made.known(program.own), self.at_start(pod, container, program, made))
+        if known is None:
+            return program, made
+        made = made.after(program.own, known.files, known.gone)
+        return program_of(container, pod.view, self.objects, made=made), made
+
+    def at_start(
+        self, pod: Pod, container: SimulatedContainer, program: Program, made: EmptyDirs
+    ) -> dict[str, str | None]:
+        """The files when a container starts, with those of its hook."""
+        return {**made.seen_by(program.own), **made_at_start(container, pod.view, self.objects, made)}
+
+    def made_before(self, pod: Pod, name: str) -> EmptyDirs:
+        """The emptyDirs when a container starts."""
+        before = takewhile(lambda each: each.name != name, pod.view.spec.init_containers)
+        run = pod.run(name, previous=False)
+        made, _ = self._made(pod, before, until=None if run is None else run.started)
+        return made
+
+    def _made(
+        self, pod: Pod, containers: Iterable[SimulatedContainer], asked: str = "", until: datetime | None = None
+    ) -> tuple[EmptyDirs, bool]:
+        """What these containers have written in emptyDirs until a time (default: now), and the container ``asked`` in
+        all of its folders; and whether the result of that one's program is known."""
+        found, known_all = EmptyDirs(), False
+        until = until or self._clock.now()
+        for container in containers:
+            run = pod.run(container.name, previous=False)
+            mine = container.name == asked
+            if run is None or not (container.volume_mounts or mine):
+                continue
+            program, found = self.program_of_run(pod, container, run, found)
+            passed_s = inf if run.finished is not None else (until - run.started).total_seconds()
+            known = program.outcome(found.known(program.own), self.at_start(pod, container, program, found), passed_s)
+            if known is not None:
+                found.put(_folders(program, container, run) if mine else program.own, known.files, known.gone)
+                known_all = known_all or mine
+            elif program.words or container in pod.view.spec.init_containers:
+                found.doubt(program.own)
+        return found, known_all
+
+    def run(
+        self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], sent: str | None = None
+    ) -> Outcome | None:
+        """Run a command in a container; None if its result is unknown. The files that it writes and removes are
+        kept. ``sent``: its standard input."""
+        started = self.started(pod, container, sent)
+        known = started.outcome(command)
+        return known if known is not None and self.keep(started, known) else None
+
+    def started(self, pod: Pod, container: SimulatedContainer, sent: str | None = None) -> Started:
+        """What a command finds that starts now in a container."""
+        made, whole = self._made(pod, containers_of(pod.view), container.name)
+        for mounted, files, gone in self._written.get(pod.view.uid, ()):
+            made.put(mounted, files, gone)
+        program = program_of(container, pod.view, self.objects, _NOTHING, self.made_before(pod, container.name))
+        run = pod.run(container.name, previous=False)
+        folders = _folders(program, container, run)
+        scratch = (*made.known(program.own), *(own_folders(container) if whole else ()))
+        there = There(made.seen_by(folders), scratch, made.gone_by(folders), self._clock.now(), sent)
+        return Started(pod, container, program, folders, there)
+
+    def keep(self, started: Started, known: Outcome) -> bool:
+        """Keep the files that a command has written and removed; returns whether there is room for them."""
+        pod, there, folders = started.pod, started.there, started.folders
+        written = self._written.get(pod.view.uid, ())
+        if known.files != there.files or known.gone != there.gone:
+            new = {
+                path: text if text is not None and len(text) <= _MOST_CHARACTERS else None
+                for path, text in known.files.items()
+                if path not in there.files or there.files[path] != text
+            }
+            gone = known.gone - there.gone
+            if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
+                new = dict.fromkeys(new)
+                if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
+                    return False
+            self._written[pod.view.uid] = (*written, (folders, new, gone))[-_MOST_COMMANDS:]
+            self._written.move_to_end(pod.view.uid)
+            if len(self._written) > _MOST_PODS:
+                alive = {cast(Tree, each.doc)["metadata"].get("uid") for each in self._store.list(PODS)}
+                lost = [uid for uid in self._written if uid not in alive] or [next(iter(self._written))]
+                for uid in lost:
+                    del self._written[uid]
+            container, now = started.container, There(known.files, there.scratch, known.gone)
+            self.changed(pod.key, container.name, after(container, started.program.env, there, now))
+        return True
+
+
+def _ignore(pod: str, container: str, verdicts: Verdicts) -> None:
+    """Used without simulated nodes."""
+
+
+def _folders(program: Program, container: SimulatedContainer, run: Run | None) -> Mounted:
+    """The folders of a container, in which commands write. All but mounted ones are new in each run."""
+    began = "" if run is None else run.started.isoformat()
+    return {**program.own, "": (f"/{container.name}/{began}", "")}
+
+
+def _characters(left: Left) -> int:
+    made = sum(len(path) + len(text or "") for _, files, _ in left for path, text in files.items())
+    return made + sum(map(len, chain.from_iterable(gone for _, _, gone in left)))

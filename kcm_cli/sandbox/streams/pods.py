@@ -1,0 +1,93 @@
+"""Stored pods, and the runs of their containers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.views import SimulatedPod
+
+PODS = GVR("", "v1", "pods")
+_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_UNSEEN = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run of a container, from the pod's status."""
+
+    started: datetime
+    finished: datetime | None
+    number: int = 1
+
+
+class Pod:
+    """A stored pod."""
+
+    def __init__(self, stored: Stored, annotated: Callable[[SimulatedPod], Mapping[str, str]]) -> None:
+        doc: Tree = stored.doc
+        self.doc = doc
+        self.namespace, self.name = stored.namespace, stored.name
+        self.key = f"{stored.namespace}/{stored.name}"
+        self.view = codec.decode(stored.data, SimulatedPod)
+        self._annotations = annotated(self.view)
+        self.default = str(self.doc["spec"]["containers"][0]["name"])
+
+    def annotation(self, name: str, container: str) -> str | None:
+        """The annotation for a container, or for all."""
+        annotations = self._annotations
+        own = annotations.get(f"{PREFIX}{name}.{container}")
+        return annotations.get(f"{PREFIX}{name}") if own is None else own
+
+    def run(self, name: str, *, previous: bool) -> Run | None:
+        """The current run of a container, or the previous one."""
+        return _run(self.doc, name, previous=previous)
+
+    def reason_of(self, name: str) -> str:
+        """The reason why a container is waiting."""
+        waiting: Tree = ((_status(self.doc, name) or {}).get("state") or {}).get("waiting") or {}
+        return str(waiting.get("reason") or "ContainerCreating")
+
+
+def _status(doc: Tree, name: str) -> Tree | None:
+    status: Tree = doc.get("status") or {}
+    found: Iterator[Tree] = (one for each in _STATUSES for one in status.get(each) or () if one.get("name") == name)
+    return next(found, None)
+
+
+def _run(doc: Tree, name: str, *, previous: bool) -> Run | None:
+    status = _status(doc, name) or {}
+    number = int(status.get("restartCount") or 0) + 1
+    if previous:
+        states: list[Tree] = [status.get("lastState") or {}]
+        number -= 1
+    else:
+        states = [status.get("state") or {}, status.get("lastState") or {}]
+    for state in states:
+        running, ended = state.get("running"), state.get("terminated")
+        if running and running.get("startedAt"):
+            return Run(parse_time(running["startedAt"]), None, number)
+        if ended:
+            started = parse_time(ended["startedAt"]) if ended.get("startedAt") else _UNSEEN
+            return Run(started, parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started, number)
+    return None
+
+
+def end_of(store: Store, pod: Pod, name: str) -> datetime | None:
+    """When the run that ``pod`` shows ended; None if it has not."""
+    stored = store.get(PODS, pod.namespace, pod.name)
+    if stored is None:
+        return _UNSEEN
+    doc: Tree = stored.doc
+    if doc["metadata"].get("uid") != pod.view.uid:
+        return _UNSEEN
+    before, now = _status(pod.doc, name) or {}, _status(doc, name) or {}
+    if before.get("containerID") != now.get("containerID"):
+        return _UNSEEN
+    found = _run(doc, name, previous=False)
+    return _UNSEEN if found is None else found.finished
