@@ -112,14 +112,15 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         reason = getattr(error, "reason", None)
         unexpected = reason is None and not isinstance(error, OSError | TransportError)
         text = "Giving the key up until it changes" if dropped else "Sync failed, will retry"
-        if unexpected or dropped:
-            level = logging.ERROR
-        elif isinstance(error, Pending):
+        level = logging.ERROR
+        if isinstance(error, Pending) and not dropped:
             level = V5
-        elif reason in _ORDINARY:
+        elif reason in _ORDINARY and not dropped:
             level = V2  # the object moved on while we looked: the next sync sees it as it is
-        else:
-            level = logging.INFO
+        elif not (unexpected or dropped) and self.retries is not None:
+            level = logging.INFO  # as upstream's controllers that give keys up
+        if level == logging.ERROR:
+            fields["logger"] = "UnhandledError"
         log.log(level, text, extra={"fields": fields}, exc_info=error if unexpected else None)
         if dropped:
             self.queue.forget(key)

@@ -81,13 +81,13 @@ def test_requeues_of_a_key(outcomes: list[object], retries: int | None, expected
     [
         pytest.param(Conflict(409, "Conflict", ""), V2, False, id="the object moved on"),
         pytest.param(NotFound(404, "NotFound", ""), V2, False, id="gone"),
-        pytest.param(ApiError(500, "InternalError", ""), logging.INFO, False, id="the server's"),
-        pytest.param(Known("x"), logging.INFO, False, id="one that is known"),
-        pytest.param(NoMatch("kind X"), logging.INFO, False, id="a kind that is not served"),
+        pytest.param(ApiError(500, "InternalError", ""), logging.ERROR, False, id="the server's"),
+        pytest.param(Known("x"), logging.ERROR, False, id="one that is known"),
+        pytest.param(NoMatch("kind X"), logging.ERROR, False, id="a kind that is not served"),
         pytest.param(Pending("x"), V5, False, id="one that only waits"),
-        pytest.param(LOST, logging.INFO, False, id="no connection"),
-        pytest.param(FormatError("x"), logging.INFO, False, id="an object that cannot be used"),
-        pytest.param(OSError("x"), logging.INFO, False, id="the system's"),
+        pytest.param(LOST, logging.ERROR, False, id="no connection"),
+        pytest.param(FormatError("x"), logging.ERROR, False, id="an object that cannot be used"),
+        pytest.param(OSError("x"), logging.ERROR, False, id="the system's"),
         pytest.param(WRONG, logging.ERROR, True, id="one of ours"),
     ],
 )
@@ -96,6 +96,13 @@ def test_logs_of_a_sync(caplog: pytest.LogCaptureFixture, error: Exception, leve
     times(iter([error, None]), 1)
     (record,) = [record for record in caplog.records if "Sync failed" in record.message]
     assert (record.levelno, record.exc_info is not None) == (level, traced)
+    assert record.fields.get("logger") == ("UnhandledError" if level == logging.ERROR else None)  # type: ignore[attr-defined]
+
+
+def test_only_the_last_failure_of_a_key_with_limited_retries_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(1, "kcm_cli.engine.worker")
+    times(iter([LOST] * 3), 2, 2)
+    assert [record.levelno for record in caplog.records] == [logging.INFO, logging.INFO, logging.ERROR]
 
 
 def test_giving_up_is_always_logged(caplog: pytest.LogCaptureFixture) -> None:
