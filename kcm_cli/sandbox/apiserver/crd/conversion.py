@@ -1,16 +1,20 @@
 """Conversion webhooks, which convert objects of a custom kind between its versions.
 
-Reads do not wait for webhooks. So objects are converted before they are read, and the results are cached by object
-version. Lists and watches use them, as they use upstream's watch cache; all else calls the webhook.
+Reads do not wait for webhooks. So stored objects are converted before they are read, and the results are cached by
+object version. Lists and watches use them, as they use upstream's watch cache; all else calls the webhook. Objects that
+are not stored are converted for one request (``one_request``).
 
 upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go (v1.36)
 """
 
+import asyncio
+import contextlib
 import hashlib
 import random
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from typing import cast
 
 import msgspec
@@ -29,11 +33,14 @@ from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
 TIMEOUT_S = 30.0
 _GROUP = "apiextensions.k8s.io"
 _VERSIONS = ("v1", "v1beta1")
-_KEPT = 2000
+_KEPT, _KEPT_BYTES = 2000, 16 << 20
+"""The limits for the cache of a definition, in objects and in bytes of their JSON."""
 _SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 _CHANGEABLE = ("labels", "annotations")
 
 _Key = tuple[str, str, str]
+_MADE: ContextVar[dict[_Key, Doc | ApiError] | None] = ContextVar("made", default=None)
+"""The conversions of the current request, by digest and version."""
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -66,55 +73,61 @@ class Webhook:
         self._review = next((one for one in config.get("conversionReviewVersions") or () if one in _VERSIONS), "")
         self._calls = calls
         self._rng = rng
-        self._kept: OrderedDict[_Key, Doc | ApiError] = OrderedDict()
+        self._kept: OrderedDict[_Key, bytes] = OrderedDict()
+        self._bytes = 0
 
     async def prepare(self, docs: Sequence[Tree], version: str, *, cached: bool) -> None:
         """Convert stored objects to another apiVersion for ``prepared``. All of them are available until the next await
         of the caller, however many they are. ``cached``: not those that are known. Raises ApiError 500.
         """
         wanted = {_key(doc, version): doc for doc in docs if doc.get("apiVersion") != version}
-        made: dict[_Key, Doc] = {}  # other requests may remove these from the cache meanwhile
+        made: dict[_Key, bytes] = {}  # other requests may remove these from the cache meanwhile
         for key, doc in wanted.items():
             known = self._kept.get(key) if cached else None
-            made[key] = known if isinstance(known, dict) else await self.convert(doc, version)
-            self._keep(key, made[key], _KEPT)
+            made[key] = codec.encode(await self.convert(doc, version)) if known is None else known
+            self._keep(key, made[key])
+            self._limit()
         for key, found in made.items():
-            self._keep(key, found, max(_KEPT, len(made)))
+            self._keep(key, found)
+        asyncio.get_running_loop().call_soon(self._limit)
 
-    def _keep(self, key: _Key, found: Doc | ApiError, limit: int) -> None:
+    def _keep(self, key: _Key, found: bytes) -> None:
+        self._bytes += len(found) - len(self._kept.get(key, b""))
         self._kept[key] = found
         self._kept.move_to_end(key)
-        while len(self._kept) > limit:
-            self._kept.popitem(last=False)
+
+    def _limit(self) -> None:
+        while len(self._kept) > _KEPT or self._bytes > _KEPT_BYTES:
+            _, found = self._kept.popitem(last=False)
+            self._bytes -= len(found)
 
     def known(self, doc: Tree, version: str) -> Doc:
-        """A copy of any object, converted to another apiVersion. Raises Unconverted before, and ApiError 500 once after
-        a conversion that failed.
+        """A copy of any object, converted to another apiVersion. Raises Unconverted before it was converted for this
+        request, and ApiError 500 if that failed.
         """
+        made = _MADE.get()
         key = hashlib.sha256(codec.encode_sorted(doc)).hexdigest(), "", version
 
         async def convert() -> None:
-            made: Doc | ApiError
+            assert made is not None
             try:
-                made = await self.convert(doc, version)
+                made[key] = await self.convert(doc, version)
             except ApiError as error:
-                made = error
-            self._keep(key, made, _KEPT)
+                made[key] = error
 
-        found = self._kept.get(key)
+        found = None if made is None else made.get(key)
         if found is None:
             raise Unconverted(convert)
         if isinstance(found, ApiError):
-            del self._kept[key]
             raise found
         return cast("Doc", copy(found))
 
     def prepared(self, doc: Tree, version: str) -> Doc | None:
         """A copy of the object that ``prepare`` converted, or None."""
         found = self._kept.get(_key(doc, version))
-        if not isinstance(found, dict):
+        if found is None:
             return None
-        fresh = cast("Tree", copy(found))
+        fresh: Tree = codec.decode_doc(found)
         theirs = {field: fresh["metadata"][field] for field in _CHANGEABLE if field in fresh["metadata"]}
         ours = {field: value for field, value in doc["metadata"].items() if field not in _CHANGEABLE}
         return {**fresh, "metadata": {**ours, **theirs}}
@@ -144,6 +157,16 @@ class Webhook:
             raise _Failed(f"failed: {why}")
         assert review.response is not None
         return review.response.converted_objects or []
+
+
+@contextlib.contextmanager
+def one_request() -> Iterator[None]:
+    """What ``known`` needs is converted once inside, and forgotten at the end."""
+    token = _MADE.set({})
+    try:
+        yield
+    finally:
+        _MADE.reset(token)
 
 
 def _key(doc: Tree, version: str) -> _Key:

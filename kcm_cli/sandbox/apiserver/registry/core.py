@@ -9,6 +9,7 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.crd.conversion import one_request
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, kind_of
 from kcm_cli.sandbox.apiserver.errors import Unconverted, UnknownVersion
 from kcm_cli.sandbox.apiserver.registry import conversion
@@ -82,12 +83,13 @@ class Core(msgspec.Struct, frozen=True):
         """What ``make`` returns for a prepared object, called again after each conversion that it needs. Raises
         ApiError.
         """
-        while True:
-            try:
-                return make(current)
-            except Unconverted as needed:
-                await needed.convert()
-                await self.prepare(served, current, cached=True)
+        with one_request():
+            while True:
+                try:
+                    return make(current)
+                except Unconverted as needed:
+                    await needed.convert()
+                    await self.prepare(served, current, cached=True)
 
     def check_versions(self, served: Served) -> None:
         """Raises ApiError 429 if an object is stored in a version that its definition no longer has."""

@@ -13,7 +13,9 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.crd import conversion
+from kcm_cli.sandbox.apiserver.errors import Unconverted
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.embedded import ADMIN
 from tests.unit.sandbox.asking import Api
@@ -124,9 +126,66 @@ def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(mo
 
     webhook = Busy({}, None, random.Random(1))  # type: ignore[arg-type]  # nothing is sent
     docs = [stored(uid) for uid in "abc"]
-    asyncio.run(webhook.prepare(docs, "x.test/v2", cached=True))
-    assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
+
+    async def main() -> None:
+        await webhook.prepare(docs, "x.test/v2", cached=True)
+        assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
+
+    asyncio.run(main())
     assert sorted(uid for uid in calls if uid in "abc") == ["a", "b", "c"]
+
+
+class Copies(conversion.Webhook):
+    """Only changes the version, or fails."""
+
+    failure: ApiError | None = None
+
+    def __init__(self) -> None:
+        super().__init__({}, None, random.Random(1))  # type: ignore[arg-type]  # nothing is sent
+
+    async def convert(self, doc: Tree, version: str) -> Tree:
+        if self.failure is not None:
+            raise self.failure
+        return {**doc, "apiVersion": version}
+
+
+def large(uid: str) -> Tree:
+    return {**thing("v1", a="x" * 1000), "metadata": {"uid": uid, "resourceVersion": "1"}}
+
+
+def test_what_is_cached_is_limited_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "_KEPT_BYTES", 2500)
+    webhook, docs = Copies(), [large(uid) for uid in "abcd"]
+
+    def known() -> list[str]:
+        return [doc["metadata"]["uid"] for doc in docs if webhook.prepared(doc, "x.test/v2")]
+
+    async def main() -> None:
+        await webhook.prepare(docs, "x.test/v2", cached=True)
+        assert known() == [*"abcd"], "until the next await"
+        await asyncio.sleep(0)
+        assert known() == [*"cd"]
+
+    asyncio.run(main())
+
+
+def test_a_failure_is_raised_in_its_own_request_only() -> None:
+    webhook, doc = Copies(), large("a")
+    webhook.failure = ApiError(500, "", "down")
+
+    async def request(*, left: bool) -> object:
+        with conversion.one_request():
+            try:
+                return webhook.known(doc, "x.test/v2")
+            except Unconverted as needed:
+                await needed.convert()
+            return None if left else webhook.known(doc, "x.test/v2")
+
+    assert asyncio.run(request(left=True)) is None, "the client is gone"
+    with pytest.raises(ApiError, match="down"):
+        asyncio.run(request(left=False))
+    webhook.failure = None
+    assert asyncio.run(request(left=False)) == {**doc, "apiVersion": "x.test/v2"}
 
 
 def test_requests_for_one_object_call_the_webhook_and_lists_use_what_is_known(hook: Hook) -> None:
