@@ -13,7 +13,7 @@ from kcm_cli.sandbox.nodes.shell import Unknown
 
 _PER_MEMBER = 64
 """Their cost (see ``filesystem.Work``)."""
-_MOST_READ = 1 << 20
+_MOST_READ = 4 << 20
 """The content of larger files is unknown, as that of symbolic links."""
 _IGNORED = frozenset(("--no-same-permissions", "--no-same-owner"))
 _END = bytes(1024)

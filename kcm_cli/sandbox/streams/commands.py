@@ -14,7 +14,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
-from kcm_cli.sandbox.nodes.filesystem import There
+from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.nodes.outcomes import Outcome
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.script import Program, made_at_start, own_folders, program_of
@@ -22,10 +22,11 @@ from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
 from kcm_cli.sandbox.streams.pods import PODS, Pod, Run
 from kcm_cli.sandbox.views import SimulatedContainer, containers_of
 
-_MOST_PODS, _MOST_COMMANDS, _MOST_CHARACTERS = 64, 64, 1 << 14
-_MOST_OF_POD = 1 << 20
-"""The limit for names and content of files that commands have written in a pod, in characters. Beyond it only names are
-kept, and the result of a command that writes still more names is unknown."""
+_MOST_PODS, _MOST_COMMANDS = 64, 64
+_MOST_OF_POD, _MOST = 4 << 20, 32 << 20
+"""The limits for names and content of files that commands have written, in a pod and in all, in characters. Of a pod
+with more only the names are kept, and the result of a command that writes still more names is unknown. In all, the pods
+in which no command has written for the longest time lose theirs."""
 _NOTHING = ("true",)
 
 
@@ -60,6 +61,8 @@ class Commands:
         self._clock = clock
         self._written: OrderedDict[str, Left] = OrderedDict()
         """The files that commands have written and removed, by uid of the pod, the last one at the end."""
+        self._sizes: dict[str, int] = {}
+        """Their characters."""
 
     @property
     def written(self) -> Mapping[str, Left]:
@@ -69,6 +72,7 @@ class Commands:
     @written.setter
     def written(self, written: Mapping[str, Left]) -> None:
         self._written = OrderedDict(written)
+        self._sizes = {uid: _characters(left) for uid, left in written.items()}
 
     def program_of_run(
         self, pod: Pod, container: SimulatedContainer, run: Run | None, made: EmptyDirs
@@ -142,29 +146,38 @@ class Commands:
 
     def keep(self, started: Started, known: Outcome) -> bool:
         """Keep the files that a command has written and removed; returns whether there is room for them."""
-        pod, there, folders = started.pod, started.there, started.folders
-        written = self._written.get(pod.view.uid, ())
-        if known.files != there.files or known.gone != there.gone:
-            new = {
-                path: text if text is not None and len(text) <= _MOST_CHARACTERS else None
-                for path, text in known.files.items()
-                if path not in there.files or there.files[path] != text
-            }
-            gone = known.gone - there.gone
-            if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
-                new = dict.fromkeys(new)
-                if _characters((*written, (folders, new, gone))) > _MOST_OF_POD:
-                    return False
-            self._written[pod.view.uid] = (*written, (folders, new, gone))[-_MOST_COMMANDS:]
-            self._written.move_to_end(pod.view.uid)
-            if len(self._written) > _MOST_PODS:
-                alive = {cast(Tree, each.doc)["metadata"].get("uid") for each in self._store.list(PODS)}
-                lost = [uid for uid in self._written if uid not in alive] or [next(iter(self._written))]
-                for uid in lost:
-                    del self._written[uid]
-            container, now = started.container, There(known.files, there.scratch, known.gone)
-            self.changed(pod.key, container.name, after(container, started.program.env, there, now))
+        pod, there = started.pod, started.there
+        if known.files == there.files and known.gone == there.gone:
+            return True
+        new = {path: text for path, text in known.files.items() if path not in there.files or there.files[path] != text}
+        gone, written = known.gone - there.gone, self._written.get(pod.view.uid, ())
+        left = _added(written, started.folders, new, gone)
+        if _characters(left) > _MOST_OF_POD:
+            left = _added(written, started.folders, dict.fromkeys(new), gone)
+            if _characters(left) > _MOST_OF_POD:
+                return False
+        self._written[pod.view.uid], self._sizes[pod.view.uid] = left, _characters(left)
+        self._written.move_to_end(pod.view.uid)
+        self._limit()
+        container, now = started.container, There(known.files, there.scratch, known.gone)
+        self.changed(pod.key, container.name, after(container, started.program.env, there, now))
         return True
+
+    def _limit(self) -> None:
+        """Drop the files of deleted pods, then those of others, while there are too many."""
+        if not self._is_full():
+            return
+        alive = {cast(Tree, each.doc)["metadata"].get("uid") for each in self._store.list(PODS)}
+        for uid in [uid for uid in self._written if uid not in alive]:
+            self._drop(uid)
+        while self._is_full():
+            self._drop(next(iter(self._written)))
+
+    def _is_full(self) -> bool:
+        return len(self._written) > _MOST_PODS or sum(self._sizes.values()) > _MOST
+
+    def _drop(self, uid: str) -> None:
+        del self._written[uid], self._sizes[uid]
 
 
 def _ignore(pod: str, container: str, verdicts: Verdicts) -> None:
@@ -175,6 +188,16 @@ def _folders(program: Program, container: SimulatedContainer, run: Run | None) -
     """The folders of a container, in which commands write. All but mounted ones are new in each run."""
     began = "" if run is None else run.started.isoformat()
     return {**program.own, "": (f"/{container.name}/{began}", "")}
+
+
+def _added(written: Left, folders: Mounted, files: Files, gone: frozenset[str]) -> Left:
+    """What is left after one more command. It is one with the command before it in the same container, so that no
+    content is kept that has been replaced."""
+    if written and written[-1][0] == folders:
+        _, earlier, lost = written[-1]
+        kept = {path: text for path, text in earlier.items() if path not in gone}
+        return (*written[:-1], (folders, {**kept, **files}, lost | gone))
+    return (*written, (folders, files, gone))[-_MOST_COMMANDS:]
 
 
 def _characters(left: Left) -> int:

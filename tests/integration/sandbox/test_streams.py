@@ -357,6 +357,23 @@ def test_files_of_deleted_pods_are_dropped_first(kcm_sandbox, kcm_namespace, cor
         ran("a", "cat /v/g")
 
 
+def test_content_of_files_is_limited_of_a_pod_and_in_all(kcm_namespace, core, pod, monkeypatch):
+    monkeypatch.setattr(commands, "_MOST_OF_POD", 60_000)
+    monkeypatch.setattr(commands, "_MOST", 100_000)
+    volumes = {"volumes": [{"name": "v", "emptyDir": {}}]}
+    lines = b"".join(b"%d\n" % number for number in range(1, 10_001))
+
+    def ran(name: str, script: str) -> tuple[bytes, bytes, int]:
+        return executed(core, kcm_namespace, name, "sh", "-c", script)
+
+    for name in ("a", "b", "c"):
+        assert ran(pod(name, more=volumes), "seq 10000 > /v/f") == (b"", b"", 0)
+        assert ran(name, "cat /v/f") == (lines, b"", 0)
+    assert [ran(name, "[ -f /v/f ]")[2] for name in ("a", "b", "c")] == [1, 0, 0]
+    assert ran("c", "seq 2 10000 > /v/f; cat /v/f") == (lines[2:], b"", 0), "what was replaced does not count"
+    assert ran("c", "cat /v/f") == (lines[2:], b"", 0)
+
+
 class Upgraded:
     """An upgraded connection."""
 
