@@ -154,7 +154,7 @@ _CURVES: Mapping[str, hashes.SHA384 | hashes.SHA512] = {"secp384r1": hashes.SHA3
 
 
 class Authority:
-    """Signs with the CA in its files. upstream: caProvider.
+    """Signs with the CA in its files. upstream: caProvider, DynamicCertKeyPairContent.
 
     Raises FormatError, OSError if the files have no valid CA at the start.
     """
@@ -164,46 +164,54 @@ class Authority:
         self._loads = loads
         since = loads.now()
         self._content = self._read()
-        self._pair = _pair(*self._content)
+        self._certificates, self._key = _loaded(*self._content)
+        self._current()
         loads.loaded(QUEUE, since)
 
     def sign(
         self, request: x509.CertificateSigningRequest, usages: Collection[str], lifetime: timedelta, now: datetime
     ) -> bytes:
         """The certificate as PEM. Raises FormatError."""
+        self._reload()
         certificate, key = self._current()
         builder = certificate_for(request, certificate, usages, lifetime, now)
         return builder.sign(key, _hash(key)).public_bytes(serialization.Encoding.PEM)
 
-    def _current(self) -> tuple[x509.Certificate, Key]:
+    def _reload(self) -> None:
+        """Read the files again. Those without a certificate and its key are not used."""
         since = self._loads.now()
         try:
             content = self._read()
             if content != self._content:
-                self._pair, self._content = _pair(*content), content
+                self._certificates, self._key = _loaded(*content)
+                self._content = content
                 self._loads.loaded(QUEUE, since)
         except (OSError, FormatError) as error:
-            log.error("The signing CA cannot be read anew: the last one signs", extra={"fields": {"err": str(error)}})
-        return self._pair
+            log.error("The signing CA cannot be read anew: the last one stays", extra={"fields": {"err": str(error)}})
+
+    def _current(self) -> tuple[x509.Certificate, Key]:
+        """Raises FormatError if there are several certificates."""
+        if len(self._certificates) != 1:
+            raise FormatError(f"expected 1 certificate, found {len(self._certificates)}")
+        return self._certificates[0], self._key
 
     def _read(self) -> tuple[bytes, bytes]:
         certificate, key = self._files
         return certificate.read_bytes(), key.read_bytes()
 
 
-def _pair(certificate: bytes, key: bytes) -> tuple[x509.Certificate, Key]:
+def _loaded(certificate: bytes, key: bytes) -> tuple[list[x509.Certificate], Key]:
+    """The certificates of a file, and the key of the first one. Raises FormatError."""
     try:
         certificates = x509.load_pem_x509_certificates(certificate)
         private = serialization.load_pem_private_key(key, None)
     except (ValueError, TypeError) as error:
         raise FormatError(f"not a PEM certificate and an unencrypted PEM key: {error}") from error
-    if len(certificates) != 1:
-        raise FormatError(f"expected 1 certificate, found {len(certificates)}")
     if not isinstance(private, Key):
         raise FormatError("the key is of an unsupported kind: use RSA, ECDSA or Ed25519")
     if private.public_key() != certificates[0].public_key():
         raise FormatError("the key is not the certificate's")
-    return certificates[0], private
+    return certificates, private
 
 
 def _hash(key: Key) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:

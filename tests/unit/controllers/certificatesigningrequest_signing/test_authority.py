@@ -113,6 +113,17 @@ def test_changed_files_are_reloaded_and_invalid_ones_are_not_used(ca, tmp_path):
     assert first != second == issuer_key()
 
 
+def test_nothing_is_signed_while_the_file_has_several_certificates(ca, tmp_path):
+    authority, file = Authority(*ca, LOADS), tmp_path / "ca.crt"
+    certificate = file.read_bytes()
+    for content in (certificate * 2, b"not read, the last one stays"):
+        file.write_bytes(content)
+        with pytest.raises(FormatError, match="expected 1 certificate, found 2"):
+            authority.sign(request(), USAGES, DAY, NOW)
+    file.write_bytes(certificate)
+    assert authority.sign(request(), USAGES, DAY, NOW)
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -130,11 +141,10 @@ def test_files_without_a_ca(ca, tmp_path, content, text):
 def test_certificate_and_key_that_do_not_match(ca, tmp_path):
     certificate = (tmp_path / "ca.crt").read_bytes()
     write_ca(tmp_path)
-    key = (tmp_path / "ca.key").read_bytes()
+    own = (tmp_path / "ca.crt").read_bytes()
     (tmp_path / "ca.crt").write_bytes(certificate)
     with pytest.raises(FormatError, match="not the certificate's"):
         Authority(*ca, LOADS)
-    (tmp_path / "ca.crt").write_bytes(certificate * 2)
-    (tmp_path / "ca.key").write_bytes(key)
+    (tmp_path / "ca.crt").write_bytes(own * 2)
     with pytest.raises(FormatError, match="expected 1 certificate, found 2"):
         Authority(*ca, LOADS)
