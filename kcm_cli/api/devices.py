@@ -4,7 +4,7 @@ import msgspec
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, View
 from kcm_cli.machinery.raw_fields import RawField
 
@@ -101,14 +101,27 @@ class DeviceClass(Object, frozen=True, gc=False, kw_only=True):
 
 
 class ResourceClaimTemplateSpec(View, frozen=True, gc=False):
-    """``spec`` is copied whole."""
-
     metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
-    spec: Doc = msgspec.field(default_factory=dict)
+    spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
 class ResourceClaimTemplate(Object, frozen=True, gc=False, kw_only=True):
     spec: ResourceClaimTemplateSpec = msgspec.field(default_factory=ResourceClaimTemplateSpec)
+
+
+class _Copied(View, frozen=True, gc=False):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _WithSpec(View, frozen=True, gc=False):
+    spec: _Copied = _Copied()
+
+
+def spec_of(template: ResourceClaimTemplate) -> msgspec.Raw:
+    """The spec for claims, in the bytes of the template. Raises ValueError for a view without its raw document."""
+    if template.raw is None:
+        raise ValueError(f"ResourceClaimTemplate {template.key} keeps no raw document: it has no spec to copy")
+    return codec.decode(template.raw, _WithSpec).spec.spec
 
 
 class DeviceTaint(View, frozen=True, gc=False):
@@ -189,7 +202,7 @@ RESOURCE_CLAIMS = Resource(
     GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True, raw_fields=_RAW_FIELDS
 )
 RESOURCE_CLAIM_TEMPLATES = Resource(
-    GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate
+    GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate, keeps_raw=True
 )
 DEVICE_CLASSES = Resource(GVR(GROUP, "v1", "deviceclasses"), "DeviceClass", DeviceClass, namespaced=False)
 RESOURCE_SLICES = Resource(GVR(GROUP, "v1", "resourceslices"), "ResourceSlice", ResourceSlice, namespaced=False)

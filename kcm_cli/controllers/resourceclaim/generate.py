@@ -6,7 +6,7 @@ upstream: pkg/controller/resourceclaim/controller.go#handleClaim, #handlePodGrou
 from typing import Any
 
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim
-from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, ResourceClaimSpec, ResourceClaimTemplate
+from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, ResourceClaimTemplate
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.controllers.resourceclaim import plan
@@ -14,7 +14,6 @@ from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.plan import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.resource_claims import Unsupported
@@ -62,7 +61,7 @@ class Generator:
 
     async def _create(self, user: Pod | PodGroup, entry: PodResourceClaim) -> str:
         template = self._template(user.namespace, entry.resource_claim_template_name or "")
-        requests = codec.convert(template.spec.spec, ResourceClaimSpec).devices.requests
+        requests = template.spec.spec.devices.requests
         admin_access = plan.has_admin_access(requests)
         if admin_access and not self._admin_access:
             raise NoClaim("admin access is requested, but the feature is disabled")

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from kcm_cli.api.core import Pod, PodResourceClaim
-from kcm_cli.api.devices import DeviceRequest, ResourceClaim, ResourceClaimTemplate
+from kcm_cli.api.devices import DeviceRequest, ResourceClaim, ResourceClaimTemplate, spec_of
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import PodGroup
-from kcm_cli.machinery import go_json
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import OwnerReference
 from kcm_cli.planning.actions import ABSENT, Patch, Path, Value
@@ -198,7 +198,7 @@ def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -
 def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> bytes:
     """The body of the claim for an entry of its owner. The API server generates its name.
 
-    Opaque parameters get the form in which an API server writes JSON, so that an update sends the bytes that it stores.
+    The spec has the template's bytes, since opaque parameters are kept and compared as bytes.
     """
     meta = template.spec.metadata
     ref = {"apiVersion": resource.api_version, "kind": resource.kind, "name": owner.name, "uid": owner.uid}
@@ -209,7 +209,7 @@ def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: 
     }
     if meta.labels:
         metadata["labels"] = meta.labels
-    return go_json.encode({"metadata": metadata, "spec": template.spec.spec})
+    return codec.encode({"metadata": metadata, "spec": spec_of(template)})
 
 
 def generated_name(owner: str, entry: str) -> str:
