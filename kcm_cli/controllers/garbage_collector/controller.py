@@ -75,6 +75,9 @@ class GarbageCollector:
         self.changes = GraphChanges(context.clock, context.common.queue_metrics(CHANGES), self._change)
         self._monitors = Monitors(context, ignored, self.changes.put)
         self._asking: dict[str, tuple[Identity, asyncio.Task[PartialObject]]] = {}
+        self._found: dict[str, tuple[Identity, float]] = {}
+        """When virtual nodes were found on the API server, by uid. Those of kinds that are not watched yet are not
+        looked for again for a while."""
         self.to_delete, self.to_orphan = context.queues
         self.discovery = Loop(
             name=context.name, clock=context.clock, step=self.refresh, pause_s=lambda: monitors.PERIOD_S
@@ -122,9 +125,10 @@ class GarbageCollector:
                 return self._list(kind, objs)
             case Deleted(kind, obj):
                 identity = kind.identity(obj.metadata)
-                self._asking.pop(identity.uid, None)
+                self._forget(identity.uid)
                 return self._look(identity, partial(self.graph.remove, identity))
             case Absent(identity):
+                self._found.pop(identity.uid, None)
                 return self._look(identity, partial(self.graph.absent, identity))
 
     async def _list(self, kind: Kind, objs: Iterable[Object]) -> None:
@@ -134,8 +138,13 @@ class GarbageCollector:
                 await rest
 
     def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Unfinished:
-        self._asking.pop(identity.uid, None)  # the answer under way may be from before this change
+        self._forget(identity.uid)
         return self._look(identity, partial(self.graph.observe, identity, meta, old))
+
+    def _forget(self, uid: str) -> None:
+        """Forget what the API server answered: an answer under way, too, may be from before a change."""
+        self._asking.pop(uid, None)
+        self._found.pop(uid, None)
 
     def _look(self, identity: Identity, look: Callable[[Parts | None], Effects | None]) -> Unfinished:
         """Change the graph and queue what follows; step by step for a virtual node with many dependents."""
@@ -192,8 +201,11 @@ class GarbageCollector:
     async def try_delete(self, key: str) -> float | None:
         node = self.graph.get(key)
         if node is None or (node.being_deleted and not node.deleting_dependents):
+            self._found.pop(key, None)
             return None
         me = node.identity  # that of a virtual node changes while requests are under way
+        if node.virtual and self._was_found(me):
+            raise NotObserved(f"{me.kind} {me.name} is of a kind that is not watched yet")
         try:
             await self._attempt(node, me)
         except OwnerOfAnotherScope:
@@ -204,8 +216,15 @@ class GarbageCollector:
             self.changes.put(Absent(me))
             return None
         if node.virtual and self.graph.get(key) is node:
+            self._found[key] = me, self._clock.monotonic()
             raise NotObserved(f"{me.kind} {me.name} has not been observed yet")
         return None
+
+    def _was_found(self, me: Identity) -> bool:
+        found = self._found.get(me.uid)
+        if found is None or found[0] != me or self._monitors.watches(me.api_version.rpartition("/")[0], me.kind):
+            return False
+        return self._clock.monotonic() < found[1] + monitors.PERIOD_S
 
     async def _attempt(self, node: Node, me: Identity) -> None:
         if node.deleting_dependents:

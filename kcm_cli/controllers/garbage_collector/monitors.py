@@ -82,6 +82,10 @@ class Monitors:
         """The cache of a kind, if it is watched."""
         return self._by_kind.get((api_version, kind))
 
+    def watches(self, group: str, kind: str) -> bool:
+        """Whether a kind is watched, in any version."""
+        return any(one.gvr.group == group and one.kind == kind for one in self._followed.values())
+
     async def refresh(self) -> Outcome:
         """Watch the resources that are served. Groups whose discovery failed keep the monitors that have synced."""
         try:

@@ -944,6 +944,32 @@ def test_an_owner_of_a_removed_kind_keeps_the_object_silently(live, caplog):
     live(life)
 
 
+def test_owners_of_a_kind_that_is_not_watched_yet_are_read_once(live):
+    """Upstream does not find their kind before the next discovery, and keeps all dependents until then."""
+
+    async def life(story: Story) -> None:
+        asked: list[str] = []
+
+        async def before(request: Request) -> None:
+            if request.method == "GET" and "/widgets/" in request.path:
+                asked.append(request.path.rpartition("/")[2])
+
+        async with story.running(Refusing(story.world.server.transport(), lambda request: False, before)):
+            await story.world.wait(5)
+            await serve_widgets(story.world)
+            named = {"apiVersion": "example.com/v1", "kind": "Widget"}
+            for name in ("kept", "deleted"):
+                await story.make(f"child-of-{name}", await story.make(name, kind=WIDGETS, body=named))
+            await story.world.wait(6)
+            assert sorted(asked) == ["deleted", "kept"]
+            await story.world.delete(WIDGETS, "deleted")
+            await story.world.wait(60)
+            assert await story.left() == {"child-of-kept": ["kept"]}
+            assert len(asked) <= 5
+
+    live(life)
+
+
 def test_lookups_of_one_owner_are_shared(live):
     """And never with more requests than upstream, which gets each dependent and its owners."""
 
