@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.nodes import file_commands, shell, text_commands
+from kcm_cli.sandbox.nodes import environment_commands, file_commands, shell, text_commands
 from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER, Files, FileSystem, Refused
 from kcm_cli.sandbox.nodes.outcomes import Outcome, Written
 from kcm_cli.sandbox.nodes.shell import Unknown
@@ -34,8 +34,6 @@ _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin"))
 _SILENT = frozenset((":", "true", "export", "umask", "sync", "set"))
 _OUTPUT_UNKNOWN = frozenset(("whoami", "pwd", "uname"))
 """They succeed; their output is unknown."""
-_READING = _SHELLS | {"env", "printenv"}
-"""They read the variables in their environment."""
 _OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": ""}
 """Named options of shells, and their letters."""
 _OF_A_SHELL = frozenset(("exit", "cd", "set", "trap", "export", "wait", "exec"))
@@ -181,35 +179,6 @@ class Interpreter(msgspec.Struct):
     def output_unknown(self, _: Sequence[str] = ()) -> int:
         if self.sinks[0] in self.fs.texts:
             self.fs.texts[self.sinks[0]] = None
-        return 0
-
-    def environment(self, words: Sequence[str]) -> int:
-        """``env`` and ``printenv``, as far as variables are known."""
-        names, env = words[1:], self.variables.passed_on()
-        if not names:
-            if env:
-                self.say("".join(f"{name}={value}\n" for name, value in env.items()))
-            return 0
-        if _name(words[0]) == "env" or any(word.startswith("-") or "$" in word for word in names):
-            raise Unknown
-        for name in names:
-            if name not in env:
-                raise Unknown
-            self.say(f"{env[name]}\n")
-        return 0
-
-    def id(self, words: Sequence[str]) -> int:
-        known = self.variables.identity(words[1][1:] if len(words) == 2 else "") if len(words) <= 2 else None
-        if known is None:
-            return self.output_unknown()
-        self.say(f"{known}\n")
-        return 0
-
-    def hostname(self, words: Sequence[str]) -> int:
-        name = self.variables.hostname(words[1] if len(words) == 2 else "") if len(words) <= 2 else None
-        if name is None:
-            return self.output_unknown()
-        self.say(f"{name}\n")
         return 0
 
     def cd(self, words: Sequence[str]) -> int:
@@ -591,7 +560,10 @@ class Interpreter(msgspec.Struct):
 
     def _with(self, given: Sequence[str], words: Sequence[str]) -> int:
         """Run one program with these variables; returns its exit code."""
-        if any("$" in word or "`" in word for word in given) and _name(words[0]) in _READING:
+        if (
+            any("$" in word or "`" in word for word in given)
+            and _name(words[0]) in _SHELLS | environment_commands.READING
+        ):
             raise Unknown
         self.variables.given = dict((name, value) for name, _, value in (word.partition("=") for word in given))
         try:
@@ -638,12 +610,10 @@ _PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
     **dict.fromkeys(_SILENT, Interpreter.silent),
     **dict.fromkeys(_OUTPUT_UNKNOWN, Interpreter.output_unknown),
     **dict.fromkeys(_SHELLS, Interpreter.run_shell),
-    **dict.fromkeys(("env", "printenv"), Interpreter.environment),
+    **environment_commands.COMMANDS,
     **file_commands.COMMANDS,
     **text_commands.COMMANDS,
     "tar": tar,
-    "hostname": Interpreter.hostname,
-    "id": Interpreter.id,
     "cd": Interpreter.cd,
     "tail": Interpreter.tail,
     "sleep": Interpreter.sleep,
