@@ -12,14 +12,21 @@ from importlib.metadata import EntryPoint, entry_points
 
 import msgspec
 
+from kcm_cli.component.generic_config import ServiceConfig
 from kcm_cli.component.option_flags import flags_of
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
+from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
@@ -27,22 +34,13 @@ from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
+from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
-from kcm_cli.controllers.shared.config import (
-    CronJobConfig,
-    DaemonSetConfig,
-    DeploymentConfig,
-    DeviceTaintEvictionConfig,
-    EphemeralVolumeConfig,
-    JobConfig,
-    ReplicaSetConfig,
-    ReplicationControllerConfig,
-    ResourceClaimConfig,
-    ServiceConfig,
-    StatefulSetConfig,
-    TTLAfterFinishedConfig,
-    ValidatingAdmissionPolicyStatusConfig,
-)
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
+from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
+from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.generic_options import generic_flags
 

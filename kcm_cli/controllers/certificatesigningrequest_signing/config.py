@@ -26,8 +26,6 @@ def _key_file(flag: str, key: str, signer: str) -> str:
 
 @dataclass(frozen=True)
 class CSRSigningConfig:
-    """Options of the certificatesigningrequest-signing controller."""
-
     cert_file: str = option(
         STRING,
         "",

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.api.core import ObjectReference
+from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.cronjob.local_zone import local_zone
 from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
 from kcm_cli.controllers.cronjob.plan import REPLACE, plan, status
 from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name, superfluous
 from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, until_next_s
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, started, unlisted, without
-from kcm_cli.controllers.shared.config import CronJobConfig
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key

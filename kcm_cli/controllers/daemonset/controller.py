@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DaemonSet, DaemonSetStatus
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.daemonset.backoff import FailedPods
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.history import History, RevisionHistory
 from kcm_cli.controllers.daemonset.placements import Placements
 from kcm_cli.controllers.daemonset.plan import plan, status
@@ -19,7 +20,6 @@ from kcm_cli.controllers.daemonset.plan.place import Snapshot
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
 from kcm_cli.controllers.shared.availability import when_available
-from kcm_cli.controllers.shared.config import DaemonSetConfig
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim

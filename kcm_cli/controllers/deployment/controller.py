@@ -5,10 +5,10 @@ upstream: pkg/controller/deployment
 
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, plan, status
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
-from kcm_cli.controllers.shared.config import DeploymentConfig
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext

@@ -19,11 +19,11 @@ from kcm_cli.api.devices import (
     ResourceSlice,
 )
 from kcm_cli.controllers.device_taint_eviction import plan
+from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
 from kcm_cli.controllers.device_taint_eviction.plan import Eviction
 from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of
-from kcm_cli.controllers.shared.config import DeviceTaintEvictionConfig
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate

@@ -7,8 +7,6 @@ from kcm_cli.component.options import concurrency, duration
 
 @dataclass(frozen=True)
 class EndpointsConfig:
-    """Options of the endpoints controller."""
-
     concurrent_syncs: int = concurrency("Services", 5, flag="concurrent-endpoint-syncs", key="ConcurrentEndpointSyncs")
     updates_batch_period_s: float = duration(
         0.0,

@@ -8,8 +8,6 @@ from kcm_cli.component.options import concurrency, duration, option
 
 @dataclass(frozen=True)
 class EndpointSliceConfig:
-    """Options of the endpointslice controller."""
-
     concurrent_syncs: int = concurrency(
         "Services",
         5,

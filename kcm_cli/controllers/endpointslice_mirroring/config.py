@@ -8,8 +8,6 @@ from kcm_cli.component.options import concurrency, duration, option
 
 @dataclass(frozen=True)
 class EndpointSliceMirroringConfig:
-    """Options of the endpointslice-mirroring controller."""
-
     concurrent_syncs: int = concurrency(
         "Endpoints",
         5,

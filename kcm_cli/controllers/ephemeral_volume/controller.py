@@ -8,8 +8,8 @@ upstream: pkg/controller/volume/ephemeral
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod, Volume
 from kcm_cli.controllers.ephemeral_volume import plan
+from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.ephemeral_volume.metrics import EphemeralVolumeMetrics
-from kcm_cli.controllers.shared.config import EphemeralVolumeConfig
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only

@@ -8,8 +8,6 @@ from kcm_cli.component.options import concurrency, option
 
 @dataclass(frozen=True)
 class GarbageCollectorConfig:
-    """Options of the garbage-collector controller."""
-
     enabled: bool = option(
         BOOL,
         True,

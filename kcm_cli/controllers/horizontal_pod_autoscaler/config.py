@@ -8,8 +8,6 @@ from kcm_cli.component.options import concurrency, duration, option
 
 @dataclass(frozen=True)
 class HorizontalPodAutoscalerConfig:
-    """Options of the horizontal-pod-autoscaler controller."""
-
     concurrent_syncs: int = concurrency(
         "HorizontalPodAutoscalers",
         5,

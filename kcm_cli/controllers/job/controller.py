@@ -17,6 +17,7 @@ from kcm_cli.api.batch import JOBS, Job, JobStatus, template_of
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
+from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.plan import (
     JobPlan,
@@ -36,7 +37,6 @@ from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.controllers.job.pod_groups import PodGroups
 from kcm_cli.controllers.job.watches import Orphans, PodWatch
-from kcm_cli.controllers.shared.config import JobConfig
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext

@@ -7,8 +7,6 @@ from kcm_cli.component.options import duration
 
 @dataclass(frozen=True)
 class LegacyTokenCleanerConfig:
-    """Options of the legacy-serviceaccount-token-cleaner controller."""
-
     clean_up_period_s: float = duration(
         8760 * 3600.0,
         flag="legacy-service-account-token-clean-up-period",

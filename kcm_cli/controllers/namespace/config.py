@@ -7,8 +7,6 @@ from kcm_cli.component.options import concurrency, duration
 
 @dataclass(frozen=True)
 class NamespaceConfig:
-    """Options of the namespace controller."""
-
     sync_period_s: float = duration(
         300.0,
         flag="namespace-sync-period",

@@ -9,8 +9,6 @@ from kcm_cli.component.options import option
 
 @dataclass(frozen=True)
 class NodeIPAMConfig:
-    """Options of the node-ipam controller."""
-
     service_cidr: str = option(
         STRING,
         "",

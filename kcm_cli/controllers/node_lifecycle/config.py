@@ -8,8 +8,6 @@ from kcm_cli.component.options import duration, option
 
 @dataclass(frozen=True)
 class NodeLifecycleConfig:
-    """Options of the node-lifecycle controller."""
-
     eviction_rate: float = option(
         FLOAT32,
         0.1,

@@ -9,8 +9,6 @@ from kcm_cli.component.options import duration, option
 
 @dataclass(frozen=True)
 class AttachDetachConfig:
-    """Options of the persistentvolume-attach-detach controller."""
-
     disable_reconciler_sync: bool = option(
         BOOL,
         False,

@@ -8,8 +8,6 @@ from kcm_cli.component.options import duration, option
 
 @dataclass(frozen=True)
 class PersistentVolumeBinderConfig:
-    """Options of the persistentvolume-binder controller."""
-
     sync_period_s: float = duration(
         15.0,
         flag="pvclaimbinder-sync-period",

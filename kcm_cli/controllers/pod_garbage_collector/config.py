@@ -8,8 +8,6 @@ from kcm_cli.component.options import option
 
 @dataclass(frozen=True)
 class PodGarbageCollectorConfig:
-    """Options of the pod-garbage-collector controller."""
-
     terminated_pod_threshold: int = option(
         INT32,
         12500,

@@ -5,8 +5,8 @@ upstream: pkg/controller/replicaset
 
 from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.shared.availability import when_available
-from kcm_cli.controllers.shared.config import ReplicaSetConfig
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key

@@ -4,8 +4,8 @@ upstream: pkg/controller/replication
 """
 
 from kcm_cli.api.core import PODS, REPLICATION_CONTROLLERS, ReplicationController
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.controllers.shared.availability import when_available
-from kcm_cli.controllers.shared.config import ReplicationControllerConfig
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key

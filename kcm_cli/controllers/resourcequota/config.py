@@ -7,8 +7,6 @@ from kcm_cli.component.options import concurrency, duration
 
 @dataclass(frozen=True)
 class ResourceQuotaConfig:
-    """Options of the resourcequota controller."""
-
     sync_period_s: float = duration(
         300.0,
         flag="resource-quota-sync-period",

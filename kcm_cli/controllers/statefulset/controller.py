@@ -10,8 +10,8 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevi
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.shared.availability import when_available
-from kcm_cli.controllers.shared.config import StatefulSetConfig
 from kcm_cli.controllers.shared.revisions import Revisions
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
 from kcm_cli.controllers.statefulset.plan import Plan, differs, plan, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules

@@ -8,7 +8,7 @@ upstream: pkg/controller/ttlafterfinished
 
 from kcm_cli.api.batch import JOBS
 from kcm_cli.component.metrics import exponential_buckets
-from kcm_cli.controllers.shared.config import TTLAfterFinishedConfig
+from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.ttl_after_finished.plan import expires, plan
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only

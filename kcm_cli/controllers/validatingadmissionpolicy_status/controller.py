@@ -10,8 +10,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, ValidatingAdmissionPolicy
-from kcm_cli.controllers.shared.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status import kinds
+from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext

@@ -10,18 +10,16 @@ import pytest
 from kcm_cli.api.apps import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.api.batch import CRON_JOBS, JOBS
 from kcm_cli.api.core import REPLICATION_CONTROLLERS
+from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.daemonset import controller as daemonset
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.persistentvolume_binder import controller as binder
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
-from kcm_cli.controllers.shared.config import (
-    CronJobConfig,
-    DaemonSetConfig,
-    DeploymentConfig,
-    JobConfig,
-    ReplicaSetConfig,
-    ReplicationControllerConfig,
-)
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing

@@ -12,15 +12,13 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
 from kcm_cli.api.resource import Resource
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
-from kcm_cli.controllers.shared.config import (
-    CronJobConfig,
-    DaemonSetConfig,
-    DeploymentConfig,
-    JobConfig,
-    ReplicaSetConfig,
-    StatefulSetConfig,
-)
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing

@@ -10,7 +10,10 @@ import pytest
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS
 from kcm_cli.api.core import PODS
 from kcm_cli.api.resource import Resource
-from kcm_cli.controllers.shared.config import DaemonSetConfig, DeploymentConfig, ReplicaSetConfig, StatefulSetConfig
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.component.leader_config import LeaderElectionConfig
-from kcm_cli.controllers.shared.config import DeploymentConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.manager.config import Config, ConfigError, load
 from kcm_cli.manager.config_controllers import KnownControllers
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.controllers.cronjob import local_zone
-from kcm_cli.controllers.shared.config import CronJobConfig, JobConfig
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Rewriting, refusal

@@ -11,8 +11,8 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS
 from kcm_cli.api.core import NODES, PODS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.daemonset import controller
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.controller import DaemonSetController
-from kcm_cli.controllers.shared.config import DaemonSetConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request

@@ -8,8 +8,9 @@ import pytest
 
 from kcm_cli.api import apps
 from kcm_cli.controllers.deployment import controller
+from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.controller import DeploymentController
-from kcm_cli.controllers.shared.config import DeploymentConfig, ReplicaSetConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.door import Interceptor, Send, Write
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError

@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import DeviceTaintEvictionConfig
+from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.alpha import make, serve

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import DeploymentConfig, ReplicaSetConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers

@@ -1,7 +1,7 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import EphemeralVolumeConfig
+from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World, resource

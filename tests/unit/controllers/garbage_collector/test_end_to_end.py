@@ -17,7 +17,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.garbage_collector import controller
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
-from kcm_cli.controllers.shared.config import ReplicaSetConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Stream, Transport

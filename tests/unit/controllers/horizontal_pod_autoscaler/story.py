@@ -5,8 +5,9 @@ from typing import Any
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
+from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
-from kcm_cli.controllers.shared.config import DeploymentConfig, ReplicaSetConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.sandbox.usage.api import MetricsApi
 from tests.unit.controllers.controlling import controllers
 from tests.unit.sandbox.nodes.world import World

@@ -10,7 +10,7 @@ import pytest
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import JobConfig
+from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, controllers, metric

@@ -7,8 +7,8 @@ import pytest
 
 from kcm_cli.api.batch import JOBS
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
+from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.plan import gang
-from kcm_cli.controllers.shared.config import JobConfig
 from kcm_cli.machinery import codec
 from tests.unit.controllers.alpha import serve
 from tests.unit.controllers.controlling import controllers

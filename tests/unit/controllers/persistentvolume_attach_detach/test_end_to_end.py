@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from kcm_cli.controllers.shared.config import EphemeralVolumeConfig
 from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.nodes import commands

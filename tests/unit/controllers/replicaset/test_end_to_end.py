@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import PODS
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import ReplicaSetConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Held
 from tests.unit.sandbox.nodes.world import World

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import ReplicaSetConfig, ReplicationControllerConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Rewriting, refusal

@@ -9,7 +9,7 @@ from kcm_cli.api.core import NAMESPACES
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import ResourceClaimConfig
+from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.alpha import make, serve
 from tests.unit.controllers.controlling import Faulty, controllers

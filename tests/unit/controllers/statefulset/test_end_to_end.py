@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import StatefulSetConfig
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.shared.config import TTLAfterFinishedConfig
+from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import NotFound

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.controllers.shared.config import ValidatingAdmissionPolicyStatusConfig
+from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from kcm_cli.api.devices import RESOURCE_CLAIMS
-from kcm_cli.controllers.shared.config import ResourceClaimConfig
+from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.unit.controllers.controlling import controllers
