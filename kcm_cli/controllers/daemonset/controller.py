@@ -22,7 +22,7 @@ from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key
 from kcm_cli.machinery.errors import FormatError
@@ -54,6 +54,7 @@ class DaemonSetController:
         self._recorder = context.recorder
         self._expectations = context.expectations
         self._executor = context.executor()
+        self._refs = RefManager(self._executor, DAEMON_SETS, PODS)
         self._placements = Placements(comparisons=context.gates.enabled("TaintTolerationComparisonOperators"))
         self._failed_pods = FailedPods()
         self._reported: dict[str, float] = {}
@@ -77,7 +78,7 @@ class DaemonSetController:
             return None
         if daemon_set.deleting:
             return None  # what became of its revisions cannot be known
-        pods = await self._claim(daemon_set, selector)
+        pods = await self._refs.claim(daemon_set, selector, claimable(self._pods.store, daemon_set))
         try:
             check_selected(daemon_set.spec.template, selector)
         except UnselectedTemplate:
@@ -110,10 +111,6 @@ class DaemonSetController:
         self._failed_pods.collect(self._clock.monotonic())
 
     # -- reading
-
-    async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[Pod]:
-        candidates = claimable(self._pods.store, daemon_set)
-        return await claim(self._executor, DAEMON_SETS, daemon_set, selector, candidates, PODS)
 
     def _read(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
         fits = self._placements.of(daemon_set, self._nodes.store)

@@ -16,7 +16,7 @@ from kcm_cli.controllers.daemonset.plan import history as rules
 from kcm_cli.controllers.daemonset.plan.history import Histories
 from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.engine import writes
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.codec import Doc
@@ -42,12 +42,13 @@ class RevisionHistory:
 
     def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client
-        self._executor = executor
+        self._refs = RefManager(executor, DAEMON_SETS, CONTROLLER_REVISIONS)
         self._revisions = revisions
 
     async def of(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> History:
         """The history. The current revision is created, renumbered and deduplicated where necessary."""
-        revisions = [await self._labelled(daemon_set, found) for found in await self._claim(daemon_set, selector)]
+        claimed = await self._refs.claim(daemon_set, selector, self._revisions.candidates(daemon_set))
+        revisions = [await self._labelled(daemon_set, found) for found in claimed]
         found = rules.sort_out(daemon_set, revisions)
         if not found.current:
             current = await self._create(daemon_set, found)
@@ -60,10 +61,6 @@ class RevisionHistory:
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
         """Delete surplus revisions."""
         await self._revisions.delete(surplus)
-
-    async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[ControllerRevision]:
-        candidates = self._revisions.candidates(daemon_set)
-        return await claim(self._executor, DAEMON_SETS, daemon_set, selector, candidates, CONTROLLER_REVISIONS)
 
     async def _labelled(self, daemon_set: DaemonSet, revision: ControllerRevision) -> ControllerRevision:
         """The revision with a hash label. Those of the first Kubernetes versions have none; their name serves as the

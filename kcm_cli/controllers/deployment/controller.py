@@ -10,7 +10,7 @@ from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, pl
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.engine import writes
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
 from kcm_cli.engine.dependents import living_owner
@@ -35,6 +35,7 @@ class DeploymentController:
         self._recorder = context.recorder
         self._reports_terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
         self._executor = context.executor()
+        self._refs = RefManager(self._executor, DEPLOYMENTS, REPLICA_SETS)
         self._deployments = context.cache(DEPLOYMENTS)
         self._replica_sets = context.cache(REPLICA_SETS)
         self._pods = context.cache(PODS)
@@ -65,14 +66,7 @@ class DeploymentController:
         return next_check_s(rollout, new, now) if new is not None and new == deployment.status else None
 
     async def _read(self, deployment: Deployment, selector: Selector) -> Snapshot:
-        owned = await claim(
-            self._executor,
-            DEPLOYMENTS,
-            deployment,
-            selector,
-            claimable(self._replica_sets.store, deployment),
-            REPLICA_SETS,
-        )
+        owned = await self._refs.claim(deployment, selector, claimable(self._replica_sets.store, deployment))
         running: dict[str, int] = {}
         if deployment.spec.strategy.type == names.RECREATE:
             for replica_set in owned:

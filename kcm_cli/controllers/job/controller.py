@@ -38,7 +38,7 @@ from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.controllers.job.pod_groups import PodGroups
 from kcm_cli.controllers.job.watches import Orphans, PodWatch
 from kcm_cli.engine import writes
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
 from kcm_cli.engine.own_writes import CREATE
@@ -78,6 +78,7 @@ class JobController:
         self._metrics = JobMetrics(context.metrics)
         self._expectations = context.expectations
         self._executor = context.executor()
+        self._refs = RefManager(self._executor, JOBS, PODS, (names.TRACKING_FINALIZER,))
         self._backoffs: dict[str, Backoff] = {}
         self._queue, orphan_queue = context.queues
         self._jobs = context.cache(JOBS)
@@ -132,15 +133,7 @@ class JobController:
 
     async def _read(self, job: Job) -> Snapshot:
         selector = from_label_selector(job.spec.selector)
-        pods = await claim(
-            self._executor,
-            JOBS,
-            job,
-            selector,
-            claimable(self._pods.store, job),
-            PODS,
-            finalizers=(names.TRACKING_FINALIZER,),
-        )
+        pods = await self._refs.claim(job, selector, claimable(self._pods.store, job))
         return Snapshot(
             job=job,
             pods=tuple(_adopted(pod) for pod in pods),

@@ -15,7 +15,7 @@ from kcm_cli.api.core import PODS, Pod, ReplicationController
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import exponential_buckets
 from kcm_cli.engine import writes
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.dependents import living_owner
@@ -53,6 +53,7 @@ class ReplicaController(Generic[T]):
         self._counts_costs = context.gates.enabled("PodDeletionCost")
         self._expectations = context.expectations
         self._executor = context.executor()
+        self._refs = RefManager(self._executor, resource, PODS)
         self._owners: Store[T] = context.cache(resource).store
         self._pods = context.cache(PODS).store
         self._pods.add_index(CONTROLLER_UID, by_controller)
@@ -76,7 +77,7 @@ class ReplicaController(Generic[T]):
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = claimable(self._pods, obj)
         candidates = pod_rules.active(pods)
-        active = await claim(self._executor, owner.resource, obj, owner.selector, candidates, PODS)
+        active = await self._refs.claim(obj, owner.selector, candidates)
         terminating = self._terminating(owner, pods if len(candidates) < len(pods) else ())
         error = await self._scale(obj, owner, active) if may_plan and not obj.deleting else None
         now = self._clock.now()

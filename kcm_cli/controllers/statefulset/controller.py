@@ -22,7 +22,7 @@ from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
 from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
 from kcm_cli.engine import writes
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue
 from kcm_cli.engine.own_writes import CREATE, UPDATE
@@ -75,6 +75,7 @@ class StatefulSetController:
         self._counts_unavailable = context.gates.enabled("MaxUnavailableStatefulSet")
         self._compares_defaulted = context.gates.enabled("StatefulSetSemanticRevisionComparison")
         self._executor = context.executor()
+        self._refs = RefManager(self._executor, STATEFUL_SETS, PODS)
         self.metrics = StatefulSetMetrics(context.metrics)
         self._sets = context.cache(STATEFUL_SETS)
         self._pods = context.cache(PODS)
@@ -125,15 +126,8 @@ class StatefulSetController:
     # -- reading
 
     async def _claim(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
-        return await claim(
-            self._executor,
-            STATEFUL_SETS,
-            set_,
-            selector,
-            claimable(self._pods.store, set_),
-            PODS,
-            member=lambda pod: is_member(set_, pod),
-        )
+        candidates = claimable(self._pods.store, set_)
+        return await self._refs.claim(set_, selector, candidates, member=lambda pod: is_member(set_, pod))
 
     def _read(
         self, set_: StatefulSet, pods: Sequence[Pod], revisions: Sequence[ControllerRevision], found: Found

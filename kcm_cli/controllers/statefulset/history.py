@@ -15,7 +15,7 @@ from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.controllers.statefulset.plan import revisions as rules
 from kcm_cli.controllers.statefulset.plan.revisions import Existing, Missing
 from kcm_cli.controllers.statefulset.plan.snapshot import Revision
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.labels import Selector
@@ -35,7 +35,7 @@ class History:
 
     def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client
-        self._executor = executor
+        self._refs = RefManager(executor, STATEFUL_SETS, CONTROLLER_REVISIONS)
         self._revisions = revisions
 
     async def of(self, set_: StatefulSet, selector: Selector) -> list[ControllerRevision]:
@@ -44,7 +44,7 @@ class History:
         matching = in_order(revision for revision in known if selector.matches(revision.labels))
         orphans = [revision for revision in matching if controller_of(revision) is None]
         if orphans:
-            await claim(self._executor, STATEFUL_SETS, set_, selector, orphans, CONTROLLER_REVISIONS)
+            await self._refs.claim(set_, selector, orphans)
         return matching
 
     async def realise(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:

@@ -9,7 +9,7 @@ import pytest
 from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.labels import parse
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
@@ -61,7 +61,7 @@ def claimed(codes: Mapping[str, int]) -> list[str]:
         client = Client(Server(codes), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
         executor = Executor(client, Silent(), Expectations(), clock)
         pods = [pod("kept", "web", owned=True), pod("orphan", "web", owned=False), pod("other", "db", owned=True)]
-        return await claim(executor, REPLICA_SETS, OWNER, parse("app=web"), pods, PODS)
+        return await RefManager(executor, REPLICA_SETS, PODS).claim(OWNER, parse("app=web"), pods)
 
     return [each.name for each in asyncio.run(work())]
 
