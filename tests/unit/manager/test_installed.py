@@ -1,4 +1,4 @@
-"""Controllers of installed packages: the one that docs/architecture.md shows, and some that cannot be used."""
+"""Controllers of installed packages: those that docs/architecture.md shows, and some that cannot be used."""
 
 import re
 import sys
@@ -14,12 +14,14 @@ from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
 from tests.places import ROOT
 from tests.unit.controllers.controlling import adds, controllers, metric
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.controllers.widgets import WIDGETS, serve_widgets
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 NAMESPACES = resource("namespaces", namespaced=False)
+KIND = {"apiVersion": "example.com/v1", "kind": "Widget"}
 NAME, LABEL = "team-label-controller", "example.com/team"
-(EXAMPLE,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
+EXAMPLE, OWNING = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
 Install = Callable[..., None]
 
 
@@ -79,6 +81,25 @@ def test_an_external_controller_has_options_queue_writes_and_name(install: Insta
             assert adds(metrics, "team_label") == len(labels) - 1
             written = {"controller": NAME, "verb": "patch", "resource": "namespaces"}
             assert metric(metrics, "kcm_controller_writes_total", **written) == len(labels) - 1
+
+    play(life)
+
+
+def test_an_external_controller_owns_pods_of_a_custom_resource(install: Install, play: Callable[..., None]) -> None:
+    install(widget=OWNING)
+
+    async def life(world: World) -> None:
+        async with controllers(world, names=("widget-controller",)):
+            await serve_widgets(world, status={})
+            spec = {"replicas": 3, "template": {"spec": {"containers": [{"name": "main", "image": "nginx"}]}}}
+            await world.create(WIDGETS, {**KIND, "metadata": {"name": "a"}, "spec": spec})
+            for replicas in (3, 1):
+                await world.patch(WIDGETS, "a", {"spec": {"replicas": replicas}})
+                await world.wait(35)
+                (widget,) = await world.items(WIDGETS)
+                pods = await world.items(PODS)
+                assert widget["status"] == {"replicas": replicas}
+                assert len(pods) == replicas and len({pod["metadata"]["name"] for pod in pods}) == replicas
 
     play(life)
 
