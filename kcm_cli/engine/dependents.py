@@ -22,8 +22,8 @@ Child = TypeVar("Child", bound=Object)
 
 
 def selector_of(owner: Any) -> Selector:
-    """The compiled selector of an owner's spec. Raises FormatError."""
-    return from_label_selector(owner.spec.selector)
+    """The compiled selector of an owner's spec. One without a selector matches nothing. Raises FormatError."""
+    return from_label_selector(getattr(owner.spec, "selector", None))
 
 
 def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callable[[Owner], Selector]) -> list[Owner]:

@@ -1,7 +1,8 @@
 """The owners that can adopt an orphan."""
 
 from kcm_cli.api.apps import Deployment, DeploymentSpec
-from kcm_cli.engine.dependents import matching_owners
+from kcm_cli.api.core import Namespace
+from kcm_cli.engine.dependents import matching_owners, selector_of
 from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement, from_label_selector
 from kcm_cli.machinery.meta import ObjectMeta, PartialObject
 
@@ -34,3 +35,7 @@ def test_an_invalid_selector_does_not_hide_others():
 def test_an_empty_selector_adopts_nothing():
     assert matching({"a": "b"}, EVERYTHING, NOTHING) == []
     assert matching(None, EVERYTHING, SAME) == []
+
+
+def test_an_owner_without_a_selector_in_its_spec_adopts_nothing():
+    assert selector_of(Namespace()).matches({"a": "b"}) is False
