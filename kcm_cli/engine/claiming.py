@@ -1,4 +1,4 @@
-"""Adopts the orphans that a controller's selector matches, and releases the children that it matches no more."""
+"""Adopts orphans that a controller's selector matches, and releases children that it does not match any more."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar

@@ -1,4 +1,4 @@
-"""What a controller is built with: its client, the shared caches, the clock, its configuration.
+"""What a controller is built with: client, shared caches, clock, configuration.
 
 Nothing here is global: a test passes an in-process transport and a virtual clock.
 """
@@ -31,7 +31,7 @@ class Runnable(Protocol):
 
 
 class CacheOf(Protocol):
-    """Hands out the cache of a kind."""
+    """Returns the cache of a kind."""
 
     def __call__(self, resource: Resource[T]) -> Informer[T]: ...
 
@@ -49,7 +49,7 @@ DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
 class Common(msgspec.Struct, frozen=True, kw_only=True):
     """What all controllers of a manager have in common.
 
-    ``configs`` holds the completed configuration objects by their type, and what ``component.surroundings`` says.
+    ``configs``: the completed option groups by their type, and the values of ``component.surroundings``.
     ``served``: API resources as group/version/plural.
     """
 
@@ -66,9 +66,9 @@ class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one controller may use.
 
     ``client`` is the door to the API server; ``recorder_for`` makes recorders for other sources of Events.
-    ``start_informers`` starts informers that were requested after the start. ``queues`` are the controller's, in the
-    order in which it declares them; ``scopes`` those of the kinds that it declares; ``expectations`` those that its
-    executor raises and the kinds that it owns fulfil.
+    ``start_informers`` starts informers that were requested after the start. ``queues``: its queues in the order of its
+    declaration. ``scopes``: those of the kinds in its declaration. ``expectations``: set by its executor, and observed
+    by the kinds that it owns.
     """
 
     name: str

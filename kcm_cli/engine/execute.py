@@ -1,8 +1,8 @@
-"""Carries a plan out: expectations first, then the writes, then the events.
+"""Executes a plan: sets expectations, then writes, then emits Events.
 
-Guarantees: every action is in the outcome exactly once, as done, failed or skipped. Expectations of actions that failed
-or were skipped are lowered, so that a key never waits for a write that was not made. The exception are creations in a
-terminating namespace, which cannot succeed: their expectations stay.
+Guarantees: every action is in the outcome exactly once, as done, failed or skipped. Expectations of failed and skipped
+actions are withdrawn, so that a key never waits for a write that was not made; except those of creations in a
+terminating namespace, which cannot succeed.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class Recorder(Protocol):
 
 
 class Executor:
-    """Carries out the plans of one controller with its client, recorder and expectations."""
+    """Executes the plans of one controller with its client, recorder and expectations."""
 
     def __init__(self, client: Door, recorder: Recorder, expectations: Expectations, clock: Clock) -> None:
         self.client = client
@@ -104,10 +104,10 @@ class Executor:
             result = await self._write(action)
         except RequestError as error:
             doomed = namespace_terminating(error)
-            if not (doomed and isinstance(action, Create)):  # else each pod that goes would have it tried again
+            if not (doomed and isinstance(action, Create)):  # otherwise each deleted pod would cause another attempt
                 self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
-                return Done(action)  # deleted already, as wanted
+                return Done(action)  # deleted already
             if not isinstance(action, Emit) and action.failed is not None and not doomed:
                 self._emit(action.failed, str(error), None)
             return Failed(action, error)

@@ -156,7 +156,7 @@ class OwnWrites:
             except ApiError as error:
                 if not unseen.overdue or error.status >= 500 or isinstance(error, TooManyRequests):
                     raise
-                self._report_given_up(key, lost.informer)  # it is refused for good
+                self._report_given_up(key, lost.informer)  # a later attempt would be refused, too
             unseen.lost.pop(lost, None)
         self._tidy(key, unseen)
         unseen = self._unseen.get(key)
@@ -194,7 +194,7 @@ class OwnWrites:
     def failed(
         self, key: str, resource: Resource[Any], namespace: str, name: str, error: RequestError, uid: str
     ) -> None:
-        """A write to an object of this name failed. ``uid``: what ``shown_uid`` said before."""
+        """A write to an object of this name failed. ``uid``: the result of ``shown_uid`` before the write."""
         informer = self._informers.get(_place(resource))
         if informer is None:
             return
@@ -246,10 +246,9 @@ class OwnWrites:
             at(held.uid, partial(self._ended, key, end))
 
     async def _look_up(self, key: str, lost: _Lost) -> None:
-        """Find out what the server has, so that the cache can be waited for. Raises RequestError.
+        """Look up the object on the API server, to know which version to wait for. Raises RequestError.
 
-        Lists, for that is what a controller may do with what it has a cache of: many roles of upstream's controllers
-        do not let them get it.
+        It lists, as for a cache, since the roles of many of upstream's controllers lack get.
         """
         found = await list_readable(
             self._client,
@@ -285,7 +284,8 @@ class OwnWrites:
             self._tidy(key, unseen)
 
     def _tidy(self, key: str, unseen: _Unseen) -> None:
-        """Queue a key that was waited for once nothing is left to wait for; forget it if nothing is to be looked up."""
+        """If nothing is left to wait for, queue the key where it was deferred. Forget it if nothing is left to look up
+        either."""
         if unseen.versions or unseen.ends:
             return
         if not unseen.lost:
@@ -297,7 +297,7 @@ class OwnWrites:
             queue.add(key)
 
     def _give_up(self, key: str, unseen: _Unseen) -> None:
-        """Wait no longer. What is still to be looked up is, as long as the server may come back."""
+        """Stop waiting for the caches. Lost answers are still looked up."""
         for informer in {*unseen.versions, *unseen.ends.values()}:
             self._report_given_up(key, informer)
         unseen.versions.clear()
@@ -315,7 +315,7 @@ _ACTING: ContextVar[tuple[OwnWrites, str] | None] = ContextVar("acting", default
 
 
 def acting() -> tuple[OwnWrites, str] | None:
-    """The memory and the key for which this task writes."""
+    """The own writes and the key of the sync that this task belongs to; None outside of a sync."""
     return _ACTING.get()
 
 
@@ -330,7 +330,7 @@ def count_unseen(registry: Registry, controller: str) -> Callable[[str], None]:
 
 
 def stale_sync_skips(registry: Registry, kind: str) -> Callable[[str, str], None]:
-    """The counter of syncs of a kind that were put off, for ``OwnWrites``."""
+    """Counts deferred syncs of a kind, for ``OwnWrites.skipped``."""
     family = registry.counter(
         f"{kind.lower()}_controller_stale_sync_skips_total",
         f"How often a {kind} was not synced since a cache had not caught up.",
@@ -340,7 +340,8 @@ def stale_sync_skips(registry: Registry, kind: str) -> Callable[[str, str], None
 
 
 def _may_have_taken_effect(error: RequestError) -> bool:
-    """Also where the API server gives no reason, as for what etcd did not answer in time, and where a proxy answers."""
+    """Whether a failed write may have taken effect. That includes errors without a reason, such as a timeout of etcd,
+    and answers of proxies."""
     if isinstance(error, TransportError):
         return not isinstance(error, Unreachable)
     if isinstance(error, Timeout | ServerTimeout):
@@ -365,7 +366,7 @@ def _key(namespace: str, name: str) -> str:
 
 
 def _metadata(body: Doc | bytes) -> ObjectMeta:
-    """The metadata of what was to be created; empty where it makes no sense, which looks at the whole namespace."""
+    """The metadata of the object to create. Empty if it cannot be decoded; then the whole namespace is looked up."""
     try:
         return codec.decode(body if isinstance(body, bytes) else codec.encode(body), PartialObject).metadata
     except codec.DecodeError:

@@ -1,6 +1,6 @@
-"""Passes over all objects from time to time, beside the workers.
+"""Periodic passes over all objects, beside the workers.
 
-A pass that fails does not end the loop: the error is logged, and the next pass comes at its time.
+If a pass fails, the error is logged and the next pass runs as usual.
 """
 
 import asyncio

@@ -116,7 +116,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(error, Pending) and not dropped:
             level = V5
         elif reason in _ORDINARY and not dropped:
-            level = V2  # the object moved on while we looked: the next sync sees it as it is
+            level = V2  # the object changed during the sync; the next one sees the change
         elif not (unexpected or dropped) and self.retries is not None:
             level = logging.INFO  # as upstream's controllers that give keys up
         if level == logging.ERROR:

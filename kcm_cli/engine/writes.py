@@ -1,6 +1,6 @@
 """One action, one request.
 
-An update edits the raw document that its view was decoded from, so a field that kcm has never heard of survives.
+An update edits the raw document that the view was decoded from, so that unknown fields are kept.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -46,7 +46,7 @@ def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
 
 
 class Retries(msgspec.Struct, frozen=True):
-    """How often an update is sent at most, and after which errors it is sent again."""
+    """The maximum number of attempts, and the errors after which an update is sent again."""
 
     attempts: int = 5
     after: tuple[type[Exception], ...] = (Conflict,)
@@ -121,7 +121,7 @@ async def retry_on_conflict(
     subresource: str = "",
     retries: Retries = ON_CONFLICT,
 ) -> T:
-    """Update; on a conflict read the object again and decide again. An empty decision writes nothing.
+    """Update; after a conflict read the object again and compute the changes again. Without changes nothing is written.
 
     Raises the error of the last attempt, NotFound if the object (this uid) was deleted.
     """

@@ -2,7 +2,7 @@
 
 A ``Plan`` is a tuple of stages, and a stage is a tuple of actions that do not depend on each other's answers. A new
 stage is needed only where an answer decides what follows. ``engine.execute`` executes a plan and returns an
-``Outcome``; ``kcm plan`` prints it instead.
+``Outcome``.
 
 Every action names its object by ``resource``, ``namespace`` and ``name``, and carries its precondition.
 """

@@ -30,7 +30,7 @@ def parse(request: CertificateSigningRequest) -> x509.CertificateSigningRequest:
     try:
         parsed = x509.load_pem_x509_csr(base64.b64decode(request.spec.request))
         signed = parsed.is_signature_valid
-        names_of(parsed)  # one that cannot be read fails here
+        names_of(parsed)  # raises for an unreadable one
     except (ValueError, UnsupportedAlgorithm) as error:
         raise FormatError(f"unable to parse csr {request.name!r}: {error}") from error
     if not signed:

@@ -1,4 +1,4 @@
-"""Whether a Job is finished, for every controller that looks at Jobs.
+"""Whether a Job is finished.
 
 upstream: pkg/controller/job/util/utils.go
 """
@@ -11,7 +11,7 @@ FAILED = "Failed"
 
 
 def finished_condition(job: Job) -> Condition | None:
-    """The first condition that says that the Job is over, Complete or Failed."""
+    """The first condition Complete or Failed that is true."""
     for condition in job.status.conditions:
         if condition.type in (COMPLETE, FAILED) and condition.status == "True":
             return condition
@@ -23,5 +23,5 @@ def is_finished(job: Job) -> bool:
 
 
 def is_complete(job: Job) -> bool:
-    """Over, and not by failure."""
+    """Whether the Job is complete."""
     return any(condition.type == COMPLETE and condition.status == "True" for condition in job.status.conditions)

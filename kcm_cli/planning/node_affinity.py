@@ -1,6 +1,6 @@
-"""Whether a node fits what a pod requires of it: its node selector and its required node affinity.
+"""Whether a node matches a pod's node selector and required node affinity.
 
-A term that cannot be understood matches nothing; the others still may.
+A term that cannot be parsed matches nothing; others may match.
 
 upstream: staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -27,7 +27,7 @@ _OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": NOT_E
 
 
 def required(affinity: Affinity | None) -> NodeSelector | None:
-    """The part of an affinity that a node has to fit."""
+    """The required node affinity."""
     if affinity is None or affinity.node_affinity is None:
         return None
     return affinity.node_affinity.required_during_scheduling_ignored_during_execution

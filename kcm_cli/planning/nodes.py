@@ -1,4 +1,4 @@
-"""What a node's state means to controllers."""
+"""The state of a node."""
 
 from kcm_cli.api.core import Node
 

@@ -30,5 +30,5 @@ def made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
 
 
 def foreign(claim: PersistentVolumeClaim, pod: Pod) -> str:
-    """How it is said that the claim of an ephemeral volume was not made for the pod."""
+    """The error text for an ephemeral volume's claim that was not created for the pod."""
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"

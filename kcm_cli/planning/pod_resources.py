@@ -19,7 +19,8 @@ def supported(name: str) -> bool:
 
 
 def aggregate(spec: Tree, field: str) -> Amounts:
-    """What all containers need together: the sum of those that run at once, or the peak of the init containers."""
+    """The resources of all containers: the sum of those that run at once, or the peak of the init containers if that is
+    higher."""
     total: Amounts = {}
     for item in spec.get("containers") or ():
         _add(total, amounts_of((item.get("resources") or {}).get(field)))

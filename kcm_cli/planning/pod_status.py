@@ -24,10 +24,10 @@ def status_patch(
     tracks_generation: bool = True,
     states_generation: bool = True,
 ) -> Patch | None:
-    """A patch of the status subresource (precondition: uid); None if the pod says all that already.
+    """A patch of the status subresource (precondition: uid); None if nothing changes.
 
-    condition: type, status, reason and message. failed: set the phase, unless it is final already, and the generation
-    of the pod that the status is for. tracks_generation: gate PodObservedGenerationTracking. states_generation: whether
+    condition: type, status, reason and message. failed: set the phase to Failed unless it is final, and
+    observedGeneration. tracks_generation: gate PodObservedGenerationTracking. states_generation: whether
     the condition has that generation.
     """
     status: Doc = {}

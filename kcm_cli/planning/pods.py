@@ -38,7 +38,7 @@ def is_active(pod: Pod) -> bool:
 
 
 def active(pods: Iterable[Pod]) -> list[Pod]:
-    """The active pods. ``is_active`` in one piece, since a sync looks at each of thousands of pods."""
+    """The active pods. Inlines ``is_active``, since a sync checks thousands of pods."""
     return [pod for pod in pods if pod.metadata.deletion_timestamp is None and pod.status.phase not in _TERMINAL]
 
 

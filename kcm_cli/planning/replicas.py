@@ -32,7 +32,7 @@ Status = ReplicaSetStatus | ReplicationControllerStatus
 
 
 class ReplicaOwner(msgspec.Struct, frozen=True):
-    """A ReplicaSet or ReplicationController, reduced to what the rules ask for."""
+    """A ReplicaSet or ReplicationController, with the fields that the rules need."""
 
     resource: Resource[Any]
     obj: Object

@@ -1,6 +1,6 @@
-"""The ResourceClaims of pods and PodGroups: which ones they use, and for whom a claim was made.
+"""The ResourceClaims of pods and PodGroups: which ones they use, and which owner a claim was created for.
 
-A pod shares the claims that its PodGroup declares with the same entry (gate DRAWorkloadResourceClaims). They are
+If a pod and its PodGroup have the same entry, the pod uses the group's claim (gate DRAWorkloadResourceClaims), which is
 created and reserved for the group.
 
 upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
@@ -26,13 +26,13 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 class Unsupported(Exception):
-    """An entry names neither a claim nor a template: it is of a newer API."""
+    """An entry has neither a claim nor a template, so it is of a newer API."""
 
     reason = "ResourceClaimUnsupported"
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A claim in use. ``generated``: it was made from a template, so that its owner must be checked."""
+    """A claim in use. ``generated``: it was created from a template, so its owner must be checked."""
 
     name: str
     generated: bool
@@ -109,8 +109,7 @@ def not_for(user: Pod | PodGroup, claim: Object, *, groups: bool) -> str:
 
 
 def is_reserved_for(pod: Pod, users: Iterable[Consumer], *, groups: bool) -> bool:
-    """Whether a pod is among those for whom a claim is reserved: itself, or its group by name, whose uid it does not
-    know."""
+    """Whether a claim is reserved for a pod or, by name, for its group (a pod does not have the group's uid)."""
     group = group_key(pod).rpartition("/")[2] if groups else ""
     return any(
         consumer.uid == pod.uid or (group and is_group(consumer) and consumer.name == group) for consumer in users
@@ -126,12 +125,12 @@ def is_group(consumer: Consumer) -> bool:
 
 
 def shares(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> bool:
-    """Whether an entry of a pod stands for the claim of the same entry of its group."""
+    """Whether a pod uses its group's claim for an entry."""
     return group is not None and group_key(pod) == group.key and entry in group.spec.resource_claims
 
 
 def consumer_of(pod: Pod, group: PodGroup | None = None, entry: PodResourceClaim | None = None) -> Consumer:
-    """The consumer for whom a pod's claim is reserved: its group, where that has the same entry, or itself."""
+    """The consumer to reserve a pod's claim for: the group if it has the same entry, else the pod."""
     if group is not None and entry is not None and shares(pod, group, entry):
         return Consumer(POD_GROUPS.gvr.group, POD_GROUPS.plural, group.name, group.uid)
     return Consumer("", PODS.plural, pod.name, pod.uid)

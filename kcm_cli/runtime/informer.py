@@ -221,7 +221,7 @@ class Informer(Generic[T]):
             self._spoilt += 1
         expired = isinstance(error, errors.Expired | errors.Gone)
         if expired and self.last_version:
-            self._backoff.reset()  # the server is there: what kept this one waiting before is over
+            self._backoff.reset()  # the server answers again: reset the backoff
         too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
         if too_large or self._spoilt >= PATIENCE or expired:
             self.last_version = ""
@@ -232,7 +232,7 @@ class Informer(Generic[T]):
         retry_after = getattr(error, "retry_after_s", None)
         said, self._absent = self._absent, isinstance(error, errors.NotFound)
         log.log(
-            V4 if said and self._absent else logging.WARNING,  # what is not served may not be for days
+            V4 if said and self._absent else logging.WARNING,  # a kind that is not served may stay so for days
             "Watch ended, trying again",
             extra={"fields": {"resource": str(self.resource), "delay_s": round(delay, 3), "err": str(error)}},
         )
@@ -445,17 +445,17 @@ class Informer(Generic[T]):
             self._remove(key)
 
     def _notify(self, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
-        """One listener that fails for one object costs neither the others nor other objects anything."""
+        """Call the listeners. If one raises, that is reported; the others, and other objects, are not affected."""
         for call in calls:
             try:
                 call(*objects)
-            except Exception as error:  # noqa: BLE001  # a bug of its controller, which goes on without this change
+            except Exception as error:  # noqa: BLE001  # a bug of the controller, which misses this change
                 self._object_errors.listener_failed(self.resource, objects[-1].key, error)
 
 
 @asynccontextmanager
 async def _limited(seconds: float) -> AsyncIterator[None]:
-    """Raises TimedOut when the time is over."""
+    """Raises TimedOut after this time."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -464,7 +464,7 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
 
 
 def _key(obj: Object | Undecodable) -> str:
-    """Objects without a name are distinguished by what little is known of them."""
+    """The key; for an object without a name its uid or, without one, the id of the Python object."""
     return obj.key or f"/{obj.metadata.uid or id(obj)}"
 
 

@@ -66,7 +66,7 @@ class Informers:
                 task.cancel()
 
     async def list_now(self, resource: Resource[T], namespace: str = "") -> Listed[T]:
-        """List the objects on the server, as the caches' user. For kinds that are read too seldom to be cached. Raises
+        """List the objects on the server, as the caches' user. For kinds that are rarely read, and not cached. Raises
         RequestError."""
         return await list_all(self._client, resource, namespace)
 

@@ -6,8 +6,8 @@ read for how long the loop has been stalled.
 Two loops share one interpreter lock, and CPython hands it over unfairly: a thread that gives it up for a moment at
 every system call takes it again before a waiting thread has woken up, and the waiting thread's request for it starts
 anew each time (measured on CPython 3.11: a thread that computes for 0.1 to 5 ms between system calls keeps the other
-waiting for seconds). Hence ``SWITCH_INTERVAL_S``, and ``yields_to``: a loop that sees the other one stand still lets
-go of the lock for long enough, often, until that one turns again.
+waiting for seconds). Hence ``SWITCH_INTERVAL_S`` and ``yields_to``: a loop that sees the other one stalled releases the
+lock repeatedly, for long enough, until the other one runs again.
 """
 
 import time
@@ -64,11 +64,11 @@ class LoopMonitor:
                 self._lag.observe(max(0.0, self._clock.monotonic() - due))
 
     def stalled_s(self, now: float) -> float:
-        """For how long the loop has not turned. ``now``: monotonic seconds, read on any thread."""
+        """For how long the loop has been stalled. ``now``: monotonic seconds, read on any thread."""
         return max(0.0, now - self._last - PERIOD_S) if self._started else 0.0
 
     def _pause(self) -> bool:
-        """Let the other loop have the interpreter if it stands still; whether it does."""
+        """Release the interpreter lock if the other loop is stalled. Returns whether it is."""
         other = self._yields_to
         if other is None or other.stalled_s(self._monotonic()) < _STANDSTILL_S:
             return False

@@ -63,7 +63,8 @@ class ObjectErrors:
             self._emit(Notice(ref, "Warning", REASON, message))
 
     def odd(self, resource: Resource[Any], why: str) -> None:
-        """A watch has sent something else than a change of its kind. All are counted, one of each sort is logged."""
+        """A watch has sent an event that is no change of its kind. All are counted; the first of each sort is
+        logged."""
         self._undecodable.labels(resource.plural).inc()
         sort = (str(resource), bounded(why, FOREIGN_LIMIT))
         known = sort in self._odd
@@ -85,7 +86,7 @@ class ObjectErrors:
         )
 
     def warnings(self) -> list[str]:
-        """The objects that are unknown at the moment, for people: a line for each resource."""
+        """The objects that cannot be decoded at present, as text: one line for each resource."""
         found: dict[str, list[str]] = {}
         for resource, key in tuple(self._versions):
             found.setdefault(resource, []).append(key or "(without a name)")

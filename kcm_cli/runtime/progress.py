@@ -30,7 +30,7 @@ class Progress:
         return 0 < number_of(self._version) < version
 
     def at(self, version: int, callback: Callback) -> None:
-        """Call back once, as soon as the cache shows this version or versions stop being numbers."""
+        """Call back once, when the cache shows this version, or when versions are not numbers any more."""
         heapq.heappush(self._versions, (version, next(self._order), callback))
 
     def at_end_of(self, uid: str, callback: Callback) -> None:

@@ -136,7 +136,7 @@ class EventDecoder(Generic[T]):
                 raise unreadable(error) from None
 
     def _raw(self, raw: _RawEvent, *, own: bool = False) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
-        """own: its object is known to be of the watch's kind."""
+        """own: whether the object is known to be of the watch's kind."""
         if raw.type == ERROR:
             raise errors.from_status(raw.object)
         if raw.type not in KNOWN:
@@ -159,12 +159,12 @@ class EventDecoder(Generic[T]):
 
 
 def _beginnings(heads: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """How a server writes a change of an object that begins so. It is not concluded that others are anything else."""
+    """The first bytes of events whose objects begin with these bytes. Other events are parsed."""
     return tuple(b'{"type":"%s","object":%s' % (type_.encode(), head) for head in heads for type_ in _BY_FREQUENCY)
 
 
 def _bookmark(data: msgspec.Raw) -> Bookmark:
-    """A bookmark has metadata only; servers fill the rest with whatever their kind makes of nothing."""
+    """Decode a bookmark. Only its metadata counts; servers fill other fields with zero values."""
     try:
         partial = codec.decode(data, PartialObject)
     except codec.DecodeError as error:

@@ -208,4 +208,4 @@ class WorkQueue:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
         elif self._queue:
-            self._wake()  # it was woken for a key that it will not take: wake another
+            self._wake()  # a cancelled waiter does not take its key: wake another one

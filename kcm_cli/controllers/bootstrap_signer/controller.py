@@ -1,6 +1,6 @@
 """bootstrap-signer-controller: signs the ConfigMap cluster-info with every bootstrap token. Off by default.
 
-A joining node that knows a token verifies the signature, and so that the cluster knows the token, too.
+A joining node verifies the signature with its token: the cluster has the same one.
 
 upstream: pkg/controller/bootstrap/bootstrapsigner.go
 """

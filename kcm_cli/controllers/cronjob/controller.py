@@ -91,7 +91,7 @@ class CronJobController:
         deleted = set()
         for entry in missing(snapshot):
             if not (entry.namespace and entry.name):
-                deleted.add(entry.uid)  # upstream stops at it for good
+                deleted.add(entry.uid)  # upstream fails on such an entry in each sync
             elif await self._client.find(JOBS, entry.namespace, entry.name) is None:
                 deleted.add(entry.uid)
         return replace(snapshot, known=known, deleted=frozenset(deleted))

@@ -84,7 +84,7 @@ class DeploymentController:
         if isinstance(failure.error, AlreadyExists):
             existing = self._replica_sets.store.get(f"{rollout.snapshot.deployment.namespace}/{name}")
             if existing is None or self._is_new(rollout.snapshot.deployment, existing):
-                raise failure.error  # the cache has not caught up: come back, do not count a collision
+                raise failure.error  # the cache is stale: retry, without counting a collision
         elif not namespace_terminating(failure.error):
             message = f'Failed to create new replica set "{name}": {failure.error}'
             ref = ref_to(DEPLOYMENTS, rollout.snapshot.deployment)

@@ -73,7 +73,7 @@ class EndpointsController:
     async def _delete(self, key: str) -> None:
         """Delete the Endpoints of a deleted Service, whether or not the cache has them."""
         namespace, name = split_key(key)
-        with suppress(NotFound):  # that is what was wanted
+        with suppress(NotFound):  # deleted already
             await self._client.delete(ENDPOINTS, namespace, name)
         self._seen.pop(key, None)
         self._memos.pop(key, None)

@@ -87,8 +87,8 @@ class Node(msgspec.Struct, eq=False, gc=False):
             self.blocking.discard(uid)
 
     def to_ask(self) -> list[str]:
-        """The uids of the blocking dependents, if they are to be queued: when others were added, and each time half of
-        them are gone.
+        """The uids of the blocking dependents, if they are to be queued: after others were added, and each time their
+        number has halved.
 
         With this, deleting an owner takes time proportional to its dependents, though each deleted dependent queues the
         owner.

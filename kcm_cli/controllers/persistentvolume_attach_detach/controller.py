@@ -63,7 +63,7 @@ def _crashed(name: str, error: BaseException) -> None:
 _world, _attacher = attrgetter("world"), attrgetter("attacher")
 CONTROLLER = Controller(
     AttachDetachController,
-    (  # only that of claims has metrics, as upstream: the others stand for its loop over everything
+    (  # only the queue of claims has metrics: in place of the others, upstream has a loop over all volumes
         Queue(
             "attachable_volumes",
             watches=(

@@ -1,6 +1,6 @@
 """pod-garbage-collector-controller: every 20 s, deletes pods that have ended or lost their node.
 
-A node is taken for deleted only after it has been missing for 40 s and the server confirms it.
+A node counts as deleted after it has been missing from the cache for 40 s and the API server does not have it.
 
 upstream: pkg/controller/podgc
 """
@@ -38,9 +38,9 @@ _ORPHANED: Doc = {
 
 
 class PodGarbageCollector:
-    """One sweep after another (upstream: PodGCController).
+    """Sweeps over all pods. upstream: PodGCController.
 
-    queue: nodes of some pod that have been unknown for the quarantine; the sweep itself takes them from there.
+    queue: names of nodes that pods refer to and that have been missing for QUARANTINE_S. A sweep takes them.
     """
 
     def __init__(self, context: ControllerContext) -> None:
@@ -63,7 +63,7 @@ class PodGarbageCollector:
         )
 
     async def sweep(self) -> None:
-        """Look at all pods that may go. Failures are logged and counted; the next sweep tries again."""
+        """Delete all pods that ``plan`` selects. Failures are logged and counted; the next sweep retries."""
         terminated, out_of_service, unscheduled = _Oldest(), _Oldest(), list[Pod]()
         async for pod in in_turns(self._pods.store.by_index(PHASE, plan.ENDED), CHUNK):
             terminated.add(pod)
@@ -81,7 +81,7 @@ class PodGarbageCollector:
         await self._remove(unscheduled, Reason.UNSCHEDULED)
 
     async def _deleted_nodes(self) -> list[str]:
-        """The nodes of pods that have been missing for the whole quarantine and that the server does not know."""
+        """The nodes of pods that have been missing for QUARANTINE_S and do not exist on the API server."""
         found = []
         for _ in range(len(self.queue)):
             node = await self.queue.get()
@@ -97,12 +97,12 @@ class PodGarbageCollector:
             return self._nodes.store.get(node) is None and await self._client.find(NODES, "", node) is None
         except RequestError as error:
             log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
-            return False  # its pods, if there are any left, queue it again
+            return False  # the next sweep queues it again if it still has pods
         finally:
             self.queue.done(node)
 
     async def _remove(self, pods: Iterable[Pod], reason: Reason, condition: Doc | None = None) -> None:
-        """PARALLEL at a time."""
+        """Delete pods, PARALLEL at a time."""
         await for_each(self._name, pods, lambda pod: self._remove_one(pod, reason, condition), workers=PARALLEL)
 
     async def _remove_one(self, pod: Pod, reason: Reason, condition: Doc | None) -> None:
@@ -114,7 +114,7 @@ class PodGarbageCollector:
             log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
 
     async def _fail_and_delete(self, pod: Pod, condition: Doc | None) -> None:
-        """A pod that never ended is marked as failed first, so that its owner counts it."""
+        """Mark a pod that has not ended as Failed, so that its owner counts it, and delete it."""
         patch = status_patch(pod, condition, self._clock.now(), failed=True, tracks_generation=self._tracks_generation)
         if patch is not None and pod.status.phase not in ("Succeeded", "Failed"):
             await writes.patch(self._client, patch)
@@ -122,7 +122,7 @@ class PodGarbageCollector:
 
 
 class _Oldest:
-    """Pods in the order of their age, sorted CHUNK by CHUNK as they are added."""
+    """Pods by age, sorted in chunks of CHUNK while they are added."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -137,7 +137,7 @@ class _Oldest:
             self._runs.append([])
 
     def first(self, count: int) -> Iterator[Pod]:
-        """The oldest ones; nothing may be added any more."""
+        """The oldest pods. Call it last: no pod may be added afterwards."""
         self._runs[-1].sort(key=plan.age)
         return plan.oldest_first(self._runs, count)
 

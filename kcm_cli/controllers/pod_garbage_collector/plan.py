@@ -1,4 +1,4 @@
-"""Which pods no other controller or kubelet will delete.
+"""Decides which pods to delete: those that no kubelet or other controller deletes.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """
@@ -15,7 +15,7 @@ ENDED, LEAVING = "ended", "leaving"
 
 
 class Reason(Enum):
-    """Why a pod is removed; the value labels the metrics."""
+    """Why a pod is deleted. The value is a label of the metrics."""
 
     TERMINATED = "terminated"
     OUT_OF_SERVICE = "out-of-service"
@@ -24,20 +24,20 @@ class Reason(Enum):
 
 
 def phase_index(pod: Pod) -> tuple[str, ...]:
-    """Index: ``ENDED`` for a pod that has, ``LEAVING`` for one that is being deleted; nothing for those that stay."""
+    """The index function: ``ENDED`` for a pod that has ended, ``LEAVING`` for one that is being deleted (or both)."""
     if not pod.deleting:
         return (ENDED,) if is_terminated(pod) else ()
     return (ENDED, LEAVING) if is_terminated(pod) else (LEAVING,)
 
 
 def is_terminated(pod: Pod) -> bool:
-    """Whether a pod has ended; one without a phase counts as such."""
+    """Whether a pod has ended. One without a phase counts as ended, as upstream."""
     return pod.status.phase not in ("Pending", "Running", "Unknown")
 
 
 def plan(pod: Pod, node_of: Callable[[str], Node | None]) -> Reason | None:
-    """Why a pod that is being deleted is removed by force: its node is not ready and marked as out of service, or it
-    never got a node, so that no kubelet will end it."""
+    """Why a pod that is being deleted is deleted by force: its node is not ready and has the out-of-service taint, or
+    the pod was never bound to a node, so that no kubelet deletes it."""
     if not pod.deleting:
         return None
     if not pod.spec.node_name:
@@ -48,7 +48,7 @@ def plan(pod: Pod, node_of: Callable[[str], Node | None]) -> Reason | None:
 
 
 def age(pod: Pod) -> tuple[bool, str, str]:
-    """The order in which pods are removed: evicted ones first, then by creation and name."""
+    """The sort key: evicted pods first, then by creation time and name."""
     evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
     return (not evicted, pod.metadata.creation_timestamp or "", pod.name)
 

@@ -98,13 +98,13 @@ class ResourceQuotaController:
         if not lowers:
             used = plan.not_less(used, quota.status.used or {}, used)
         if not listing:
-            self._recounts.discard(key)  # one that is asked for from here on is the next sync's
+            self._recounts.discard(key)  # a recount requested from here on is done by the next sync
         status = plan.status(quota, used)
         if status is None:
             self._counted[key] = Counted(quota.version, self._counted.get(key, Counted(0)).until)
         else:
-            self._counted[key] = Counted(inf)  # until the answer says
-            self._uncharged.discard(key)  # where a charge has not been heard of, the write is refused
+            self._counted[key] = Counted(inf)  # until the answer has the new version
+            self._uncharged.discard(key)  # a charge that the cache does not show yet makes the write conflict
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:
                 written = await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
@@ -115,7 +115,7 @@ class ResourceQuotaController:
                     raise
                 self._overtaken[key] = self._clock.monotonic() + PACE_S
                 return 2 * PACE_S
-            if key in self._counted:  # it is still there
+            if key in self._counted:  # it was not deleted meanwhile
                 self._counted[key] = Counted(written.version, self._clock.monotonic() + REQUEST_S)
         self._overtaken.pop(key, None)
         return LISTING_S if listing else None
@@ -166,7 +166,7 @@ class ResourceQuotaController:
         namespace, _, named = key.partition("/")
         plural, _, group = named.partition(".")
         for quota in self._quotas.store.by_index(NAMESPACE, namespace):
-            hard = (quota.spec.hard or {}).keys() | (quota.status.hard or {}).keys()  # the status may be on its way
+            hard = (quota.spec.hard or {}).keys() | (quota.status.hard or {}).keys()  # the status may lag behind
             if any(plan.covers((group, plural), name, self._monitors.classes) for name in hard):
                 yield quota
 
@@ -207,9 +207,9 @@ class ResourceQuotaController:
         """The key of a quota whose limits changed. Charges by admission require no recount."""
         due = self._overtaken.get(new.key)
         if due is not None and due <= self._clock.monotonic():
-            return (new.key,)  # the less time since its last change, the likelier it is that a write fits
+            return (new.key,)  # a write right after a change is the least likely to conflict
         if new.key in self._uncharged and old.status.used != new.status.used:
-            self._queue.add_after(new.key, PACE_S, retry=False)  # a charge comes before its object
+            self._queue.add_after(new.key, PACE_S, retry=False)  # admission charges an object before it exists
         return self.added(new) if _is_other(old, new) else ()
 
     def updated_urgent(self, old: ResourceQuota, new: ResourceQuota) -> Keys:

@@ -1,6 +1,6 @@
 """root-ca-certificate-publisher-controller: publishes the cluster's root CA as a ConfigMap in every namespace.
 
-Only ConfigMaps with that name are watched, so that others cost nothing.
+Only ConfigMaps with that name are watched.
 
 upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 """

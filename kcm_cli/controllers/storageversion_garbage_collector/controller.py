@@ -1,6 +1,6 @@
 """storageversion-garbage-collector-controller: removes the entries of stopped API servers from StorageVersions.
 
-Nothing is taken out because a cache is old: leases and StorageVersions are read afresh.
+Leases and StorageVersions are read from the API server, so that no entry is removed because of a stale cache.
 
 upstream: pkg/controller/storageversiongc/gc_controller.go
 """
@@ -24,16 +24,16 @@ QUEUE = "storage_version_garbage_collector"
 
 
 class StorageVersionCollector:
-    """Keys are names of leases that went, and of StorageVersions with entries that no lease stands for."""
+    """Keys are names of deleted leases, and in another queue names of StorageVersions with entries without a lease."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
         self._leases = context.cache(LEASES)
 
     async def sync_lease(self, key: str) -> None:
-        """A server has stopped: its entries are removed, except from what cannot be decoded.
+        """Remove the entries of a stopped server from all StorageVersions that can be decoded.
 
-        Raises the first error, after all have been tried.
+        Raises the first error at the end.
         """
         if await self._lease(key) is not None:
             return
@@ -47,7 +47,7 @@ class StorageVersionCollector:
             raise errors[0]
 
     async def sync_version(self, key: str) -> None:
-        """Take out of a StorageVersion what no running server stands for."""
+        """Remove the entries of stopped servers from a StorageVersion."""
         versions = await self._client.find(STORAGE_VERSIONS, "", key)
         if versions is None:
             return
@@ -66,13 +66,13 @@ class StorageVersionCollector:
         return await self._client.find(LEASES, NAMESPACE, name) if name else None
 
     def leaseless(self, versions: StorageVersion) -> Keys:
-        """A StorageVersion with entries of servers that have no lease."""
+        """The name of a StorageVersion with entries of servers that have no lease."""
         without = any(self._leases.store.get(f"{NAMESPACE}/{name}") is None for name in plan.servers(versions))
         return (versions.name,) if without else ()
 
 
 def name_of(collector: StorageVersionCollector, lease: Lease) -> Keys:
-    """The name of a deleted lease: that of its server."""
+    """The name of a deleted lease, which is also its server's."""
     return (lease.name,)
 
 

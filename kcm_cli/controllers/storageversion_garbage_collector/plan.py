@@ -21,17 +21,18 @@ _EQUAL = "AllEncodingVersionsEqual"
 
 
 def is_identity(lease: Lease | None) -> bool:
-    """Whether it is the lease of an API server that runs."""
+    """Whether this is the lease of a running API server."""
     return lease is not None and lease.labels.get(IDENTITY) == SERVER
 
 
 def servers(versions: StorageVersion) -> list[str]:
-    """The ids of the servers that it has entries of."""
+    """The ids of the servers in its entries."""
     return [str(entry.get("apiServerID", "")) for entry in versions.status.storage_versions]
 
 
 def plan(versions: StorageVersion, stopped: Collection[str], now: datetime) -> Update | Delete | None:
-    """Remove the entries of these servers; a StorageVersion without entries is deleted. None: it has none of them."""
+    """Remove the entries of these servers, or delete a StorageVersion that has no others. None if it has no entry of
+    them."""
     entries = versions.status.storage_versions
     kept = [entry for entry in entries if str(entry.get("apiServerID", "")) not in stopped]
     if len(kept) == len(entries):
@@ -54,7 +55,7 @@ def status(versions: StorageVersion, kept: Sequence[Doc], now: datetime) -> dict
 
 
 def _conditions(versions: StorageVersion, common: str | None, now: datetime) -> list[Condition]:
-    """The time of transition stays while the status does, unless the servers now agree on something else."""
+    """The transition time changes with the condition's status, and when the servers agree on another version."""
     status = versions.status
     current = find(status.conditions, _EQUAL)
     reason, message = ("Set", "set") if common is not None else ("Unset", "unset")

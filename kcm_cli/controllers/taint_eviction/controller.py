@@ -82,7 +82,7 @@ class TaintEvictionController:
         if eviction is None:
             self._cancel(key)
             return None
-        self._scheduled[key] = eviction  # until it is done: a try that fails does not give the pod its time again
+        self._scheduled[key] = eviction  # kept until the deletion succeeds, so that a retry does not wait again
         now = self._clock.monotonic()
         if eviction.due > now:
             return eviction.due - now
@@ -124,12 +124,12 @@ class TaintEvictionController:
         except Conflict:
             if await self._replaced(pod):
                 return
-            raise  # not about the precondition: an admission webhook may answer so
+            raise  # not because of the uid: admission webhooks may answer with Conflict, too
         self._deletions.inc()
         self._latency.observe(self._clock.monotonic() - eviction.due)
 
     async def _replaced(self, pod: Pod) -> bool:
-        """Whether the API server does not have this pod, but none or another one with its name."""
+        """Whether the API server does not have this pod: it was deleted, or recreated under its name."""
         live = await self._client.find(PODS, pod.namespace, pod.name)
         return live is None or live.uid != pod.uid
 

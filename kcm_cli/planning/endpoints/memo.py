@@ -1,6 +1,6 @@
-"""Values computed from each pod in a Service's last sync, kept for the next one: of thousands of pods, one has changed.
+"""Caches what a Service's last sync computed from each pod, since usually one pod of many has changed.
 
-It only saves time. It refers to the pods and the Service of the last sync, which are the caches' objects.
+It holds the pods and the Service of the last sync, which are the informers' objects.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""When a pod is an endpoint, and which changes of a pod matter to the endpoints it is in.
+"""Decides whether a pod is an endpoint, and which changes of a pod change its endpoints.
 
 upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go
 """
@@ -17,15 +17,15 @@ def should_be_in_endpoints(pod: Pod, *, terminating: bool) -> bool:
 
 
 def published_hostname(pod: Pod, service: Service) -> str:
-    """The pod's host name, if the Service is the subdomain that it is in."""
+    """The pod's host name, if its subdomain is the Service's name."""
     return pod.spec.hostname if pod.spec.subdomain == service.name else ""
 
 
 def endpoint_changed(old: Pod, new: Pod) -> bool:
-    """Whether something changed that matters to its endpoints.
+    """Whether an update of a pod may change its endpoints.
 
-    As upstream has it, a pod that ends without having been ready stays an endpoint, until something else changes; of a
-    pod that is being deleted everything matters.
+    As upstream: a pod that ends without having been ready stays an endpoint until something else changes. Any update of
+    a pod that is being deleted counts.
     """
     return (
         old.deleting
@@ -37,9 +37,9 @@ def endpoint_changed(old: Pod, new: Pod) -> bool:
 
 
 def affected(find: Callable[[Pod], Iterable[str]], old: Pod, new: Pod) -> set[str]:
-    """The Services to look at after an update of a pod. ``find`` gives the Services that select a pod.
+    """The Services to sync after an update of a pod. ``find`` returns the Services that select a pod.
 
-    A pod whose labels alone changed concerns only those Services that it left or came to.
+    If only the labels changed, these are the Services that select the pod either before or after the update.
     """
     changed = endpoint_changed(old, new)
     moved = old.metadata.labels != new.metadata.labels

@@ -1,7 +1,7 @@
-"""Which port of a pod a Service's port means, and the order in which ports are written.
+"""Finds the pod's port for a Service's port, and puts ports in order.
 
-Both kinds of ports are ordered by a hash of their Go dump, as upstream does it: a list that the Go binary wrote is
-the list that is wanted here, and nothing is written again.
+Ports are sorted by a hash of their Go dump, as upstream: lists that kube-controller-manager wrote are not written
+again.
 
 upstream: staging/src/k8s.io/endpointslice/utils.go#FindPort, util/controller_utils.go#NewPortMapKey,
 pkg/api/v1/endpoints/util.go#portsByHash
@@ -24,7 +24,7 @@ def has_cluster_ip(service: Service) -> bool:
 
 
 def find_port(pod: Pod, port: ServicePort) -> int | None:
-    """The pod's port that a Service's port leads to: its number, or that of the container port so named."""
+    """The number of the target port, or of the container port with its name."""
     target = port.target_port
     if not isinstance(target, str):
         return target or 0
@@ -44,7 +44,7 @@ def _serving(pod: Pod) -> Iterable[Container]:
 
 
 def slice_ports(service: Service, pod: Pod) -> Ports:
-    """The ports of the slices that this pod belongs into, in order."""
+    """The ports of the pod's slices, in order."""
     numbers = tuple(find_port(pod, port) for port in service.spec.ports)
     return _slice_ports(service.spec.ports, numbers)
 

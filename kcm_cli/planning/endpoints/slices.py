@@ -1,4 +1,4 @@
-"""EndpointSlices as they are compared, drafted and written.
+"""Compares, plans and writes EndpointSlices.
 
 upstream: staging/src/k8s.io/endpointslice/util/endpointset.go, controller_utils.go; utils.go
 """
@@ -17,18 +17,18 @@ from kcm_cli.planning.endpoints.ports import Ports
 from kcm_cli.planning.pod_template import controller_ref
 
 Identity = tuple[tuple[str, ...], str, str, str]
-"""What makes an endpoint the same one: addresses, host name, and its target's namespace and name."""
+"""The identity of an endpoint: addresses, host name, and its target's namespace and name."""
 
 SERVICE_INDEX = "service"
 
 
 def by_service(slice_: EndpointSlice) -> tuple[str, ...]:
-    """Index: by the manager and the Service that a slice names in its labels."""
+    """The index function: the manager and the Service in a slice's labels."""
     return (filed_under(slice_.labels.get(MANAGED_BY, ""), slice_.service_key),)
 
 
 def filed_under(manager: str, service_key: str) -> str:
-    """The value under which ``by_service`` files the slices of a Service that this manager made."""
+    """The index value of ``by_service`` for the slices of a Service that this manager created."""
     return f"{manager} {service_key}"
 
 
@@ -43,7 +43,7 @@ def identity(endpoint: Endpoint) -> Identity:
 
 
 def same_beyond_identity(one: Endpoint, other: Endpoint) -> bool:
-    """Whether two endpoints of one identity say the same; hints and the target's version are left aside."""
+    """Whether two endpoints of one identity are equal, apart from hints and the target's version."""
     if one is other:
         return True
     if one.node_name != other.node_name or one.zone != other.zone or one.conditions != other.conditions:
@@ -57,7 +57,7 @@ def same_beyond_identity(one: Endpoint, other: Endpoint) -> bool:
 
 
 class Draft(msgspec.Struct):
-    """A slice on its way to being created (``existing`` is None) or updated."""
+    """A slice to create (``existing`` is None) or to update."""
 
     address_type: str
     ports: Ports
@@ -69,7 +69,7 @@ class Draft(msgspec.Struct):
 
 
 class Efficiency(msgspec.Struct, frozen=True):
-    """Endpoints of one set of ports, and the slices that they are in afterwards."""
+    """The number of endpoints with one set of ports, and of their slices after the writes."""
 
     endpoints: int
     slices: int
@@ -84,7 +84,7 @@ class Changes(msgspec.Struct):
     unchanged: list[EndpointSlice] = msgspec.field(default_factory=list)
 
     def add(self, other: "Changes") -> None:
-        """Make these changes, too."""
+        """Add other changes to these."""
         self.create += other.create
         self.update += other.update
         self.delete += other.delete
@@ -104,8 +104,7 @@ class Changes(msgspec.Struct):
 
 
 def writes_of(resource: Resource[Any], owner: Object, changes: Changes) -> tuple[Stage, ...]:
-    """The writes, one after the other: creations, updates, deletions. An owner that is being deleted gets no new
-    slices, which its collection would have to chase."""
+    """The writes in order: creations, updates, deletions. No slices are created for an owner that is being deleted."""
     reference = controller_ref(resource, owner)
     drafts = [] if owner.deleting else changes.create
     return stages(
@@ -137,7 +136,7 @@ def creation(owner: Doc, namespace: str, name: str, draft: Draft) -> Create:
 
 
 def replacement(owner: Doc, draft: Draft) -> Update:
-    """The request that makes an existing slice what is drafted. One that is recycled gets owner and ports, too."""
+    """The update of an existing slice. The slice of another group of ports gets its owner and ports, too."""
     existing = draft.existing
     if existing is None:
         raise ValueError("a draft of a new slice replaces nothing")
@@ -157,7 +156,7 @@ def deletion(slice_: EndpointSlice) -> Delete:
 
 
 def owned_by(slice_: EndpointSlice, owner: Object, kind: str) -> bool:
-    """Whether the owner (a core/v1 object of this kind) is among those that the slice names."""
+    """Whether the slice has an owner reference to this core/v1 object."""
     refs = slice_.metadata.owner_references
     return any(ref.uid == owner.uid and ref.kind == kind and ref.api_version == "v1" for ref in refs)
 

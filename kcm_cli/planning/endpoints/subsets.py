@@ -1,4 +1,4 @@
-"""The canonical layout of Endpoints: as few subsets as possible, each address once in it, everything sorted.
+"""The canonical layout of Endpoints: as few subsets as possible, each address in one of them, everything sorted.
 
 upstream: pkg/api/v1/endpoints/util.go#RepackSubsets
 """

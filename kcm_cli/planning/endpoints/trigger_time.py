@@ -1,4 +1,4 @@
-"""When the change happened that an update of endpoints answers to, for those who measure how long it takes.
+"""The time of the change that causes an update of endpoints, from which the delay of the update is measured.
 
 The earliest new time among the Service's creation and its pods' last readiness changes; of several changes of one
 object between two syncs only the last is seen. Times are compared as the text that the API server writes.
@@ -17,14 +17,14 @@ ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """The times that the last sync of a Service saw, of pods by name."""
+    """The times at the last sync of a Service; those of pods by name."""
 
     service: str = ""
     pods: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def trigger_time(seen: Seen | None, service: Service, pods: Iterable[Pod]) -> tuple[str, Seen]:
-    """The time to write (empty: none), and what this sync saw. ``seen`` is None at a Service's first sync."""
+    """The time to write (empty: none), and the times at this sync. ``seen`` is None at a Service's first sync."""
     known = seen.pods if seen is not None else {}
     created = service.metadata.creation_timestamp or ""
     earliest = created if created > (seen.service if seen is not None else "") else ""
@@ -41,7 +41,7 @@ def trigger_time(seen: Seen | None, service: Service, pods: Iterable[Pod]) -> tu
 
 
 def annotated(annotations: Mapping[str, str], time: str) -> dict[str, str]:
-    """The annotations with this time, or with none."""
+    """The annotations with this time; without the annotation if it is empty."""
     result = {key: value for key, value in annotations.items() if key != ANNOTATION}
     if time:
         result[ANNOTATION] = time

@@ -1,9 +1,9 @@
 """Claims of devices against quotas of extended resources.
 
-A device that is claimed is charged to its class, and also to the extended resources by which pods can ask for
-devices of that class (gate DRAExtendedResource): ``requests.deviceclass.resource.kubernetes.io/CLASS``, and
-``requests.NAME`` for the name that the class gives. What a pod has been charged with already, its claim is not: the
-scheduler makes one for pods that ask for extended resources.
+A claimed device is charged to its class, and to the extended resources by which pods can request devices of that class
+(gate DRAExtendedResource): ``requests.deviceclass.resource.kubernetes.io/CLASS``, and
+``requests.NAME`` for the name that the class gives. The scheduler creates a claim for a pod that requests extended
+resources. The claim is not charged for what the pod is charged for.
 
 upstream: pkg/quota/v1/evaluator/core/resource_claims.go,
 staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache
@@ -29,8 +29,8 @@ BY_POD = "extended claims by pod"
 
 
 class DeviceClasses(msgspec.Struct, frozen=True):
-    """``extended``: the name of the extended resource that a class gives; ``known``: all names of extended resources
-    that stand for devices, those that each class has by itself among them."""
+    """``extended``: the extendedResourceName of each class. ``known``: all extended resources for devices, including
+    the implicit one of each class."""
 
     extended: Mapping[str, str] = msgspec.field(default_factory=dict)
     known: frozenset[str] = frozenset()
@@ -49,19 +49,19 @@ def device_classes(classes: Iterable[DeviceClass]) -> DeviceClasses:
 
 
 def is_extended(name: str) -> bool:
-    """Whether a name of a quota is that of an extended resource, which may stand for devices."""
+    """Whether a quota's resource name is an extended resource, which may be backed by devices."""
     if not name.startswith(REQUESTS):
         return False
     return not naming.is_native_resource(name) or name.startswith(REQUESTS + IMPLICIT)
 
 
 def covers(name: str, classes: DeviceClasses) -> bool:
-    """Whether a name of a quota is about claims because it is that of an extended resource."""
+    """Whether a quota's resource name is an extended resource that claims are charged to."""
     return is_extended(name) and name.removeprefix(REQUESTS) in classes.known
 
 
 def with_extended(usage: Amounts, classes: DeviceClasses, pod_usage: Amounts) -> Amounts:
-    """The usage of a claim, with the extended resources that stand for its classes, less what its pod is charged."""
+    """The usage of a claim including the extended resources of its classes, less the charge of its pod."""
     found: Amounts = {}
     for name, amount in usage.items():
         class_name = name.removesuffix(DEVICES)
@@ -77,7 +77,7 @@ def with_extended(usage: Amounts, classes: DeviceClasses, pod_usage: Amounts) ->
 
 
 def pod_of(claim: Object) -> OwnerReference | None:
-    """The pod for which the scheduler made a claim, because it asks for extended resources; None for other claims."""
+    """The pod for whose extended resources the scheduler created a claim; None for other claims."""
     if claim.annotations.get(EXTENDED) != "true":
         return None
     owner = controller_of(claim)
@@ -85,14 +85,14 @@ def pod_of(claim: Object) -> OwnerReference | None:
 
 
 def by_pod(claim: Object) -> tuple[str, ...]:
-    """Index: the uid of the pod for which the scheduler made a claim."""
+    """The index function: the uid of the pod for which the scheduler created a claim."""
     owner = pod_of(claim)
     return (owner.uid,) if owner is not None else ()
 
 
 def pays_for(pod: Pod | None, claim: Object, siblings: Iterable[Object]) -> bool:
-    """Whether what a pod is charged with goes off a claim that was made for it: off the one that it names or, as
-    long as it names none, the oldest. ``siblings``: all claims that were made for the pod."""
+    """Whether the charge of a pod reduces that of a claim created for it. It does so for one claim only: the one in the
+    pod's status or, without one, the oldest. ``siblings``: all claims created for the pod."""
     owner = pod_of(claim)
     if pod is None or owner is None or owner.uid != pod.uid:
         return False

@@ -1,5 +1,6 @@
-"""Evaluators: how objects of each kind use a quota. They say which writes count, which names, how much, and which
-scopes an object is in. Device classes are charged in ``devices``, which needs more than the claim itself.
+"""Evaluators: how objects of each kind use a quota. An evaluator defines which writes count, which resource names it
+covers, the usage of an object, and its scopes. Device classes are charged in ``devices``, which needs more than the
+claim.
 
 upstream: pkg/quota/v1/evaluator/core, staging/src/k8s.io/apiserver/pkg/quota/v1/generic
 """
@@ -30,8 +31,8 @@ _ALL_DEVICES = 32
 
 
 class Evaluator(msgspec.Struct, frozen=True):
-    """The rules of one kind. problem: why an object cannot be measured against such names, or empty. scopes: those
-    that such objects can be in; profile: those that one is in.
+    """The rules of one kind. problem: why an object cannot be measured for these names; empty if it can. scopes: those
+    that objects of the kind can be in. profile: the scopes of one object.
     """
 
     counts: Callable[[Write], bool]
@@ -131,7 +132,7 @@ def _allocated(claim: Tree) -> object:
 
 
 def attribute_classes(claim: Tree) -> set[str]:
-    """The VolumeAttributesClasses that a claim names, or has."""
+    """The requested and the current VolumeAttributesClass of a claim."""
     status: Tree = claim.get("status") or {}
     names = (
         (claim.get("spec") or {}).get("volumeAttributesClassName"),

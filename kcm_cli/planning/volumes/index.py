@@ -1,4 +1,4 @@
-"""An index of unbound volumes: a claim finds the smallest that fits without a look at the others.
+"""An index of unbound volumes: finds the smallest one that fits a claim without looking at all.
 
 Volumes with exactly the requested access modes come before those with more modes, even if one of the latter is reserved
 for the claim. With equal modes a reserved volume comes first, then the smallest, then the first by name.
@@ -52,8 +52,8 @@ class VolumeIndex:
             self._file(new)
 
     def match(self, claim: PersistentVolumeClaim, *, reserved_only: bool = False) -> PersistentVolume | None:
-        """The volume for a claim. ``reserved_only``: only one that is reserved for it. Raises FormatError for its
-        selector."""
+        """The best volume for a claim, or None. ``reserved_only``: only a volume reserved for it. Raises FormatError
+        for an invalid selector."""
         kept = [volume for volume in self._kept.get(claim.key, {}).values() if points_to(volume, claim)]
         kept = [volume for volume in kept if satisfies(volume, claim)]
         if reserved_only and not kept:
@@ -72,7 +72,7 @@ class VolumeIndex:
         return sorted(self._kept.get(key, ()))
 
     def _wider(self, wanted: Modes) -> list[Modes]:
-        """The sets of access modes that some volume has and that hold what is wanted, small ones first."""
+        """The sets of access modes of volumes that include the wanted ones, the smallest first."""
         return sorted((modes for modes in self._modes if wanted <= modes), key=_rank)
 
     def _fitting(self, claim: PersistentVolumeClaim, modes: Modes) -> Iterator[PersistentVolume]:

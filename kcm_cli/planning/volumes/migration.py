@@ -61,7 +61,7 @@ def volume_annotations(annotations: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _annotations(annotations: Mapping[str, str], provisioner: str | None) -> Mapping[str, str]:
-    """The driver to which the provisioner has been migrated; empty where it has not been."""
+    """The annotations with that of the driver that replaces a provisioner; without it if there is none."""
     if provisioner is None:
         return annotations
     driver = DRIVERS.get(provisioner)
@@ -75,8 +75,8 @@ def _annotations(annotations: Mapping[str, str], provisioner: str | None) -> Map
 def volume_finalizers(volume: PersistentVolume) -> tuple[str, ...]:
     """The finalizers that a volume should have.
 
-    The controller's own stands on volumes that a plugin of this process made and will delete, the external
-    provisioner's never on these. What is being deleted gets no more of them: the server would refuse that.
+    Volumes that a plugin of this process created have the controller's, and never the external provisioner's. None is
+    added to a volume that is being deleted, which the API server would reject.
     """
     finalizers = volume.metadata.finalizers
     provisioner = volume.annotations.get(PROVISIONED_BY)

@@ -106,7 +106,7 @@ class Correlator:
         return Decision(seen.name, message, seen.count, seen.first, combined)
 
     def _combine(self, group: Group, message: str, now: float) -> bool:
-        """Whether the group has too many messages. Of the tenth and further ones none is remembered."""
+        """Whether the group has too many messages. The tenth and later ones are not remembered."""
         known = self._similar.get(group)
         recent = known is not None and now - known.last <= SIMILAR_INTERVAL_S
         before = known.messages if known is not None and recent else frozenset()

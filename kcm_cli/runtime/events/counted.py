@@ -58,7 +58,7 @@ class CountedEvents:
 
 
 def event_doc(event: Emitted, decision: Decision) -> Doc:
-    """The Event as it is created. A combined one names no reporter, as upstream's does not."""
+    """The body of a new Event. A combined Event has no reportingComponent, as upstream."""
     notice, ref = event.notice, event.notice.ref
     involved: Doc = {"kind": ref.kind, "name": ref.name, "uid": ref.uid}
     optional = (

@@ -78,7 +78,7 @@ class EventWriter:
                 decision = correlator.decide(event, self._clock.monotonic())
                 if decision is not None:
                     await self._deliver(event, decision)
-            except Exception as error:  # an Event is never worth the process
+            except Exception as error:  # a bug here must not end the process
                 log.error("Unable to write event", extra=_fields(event.notice, error), exc_info=error)
             finally:
                 lane.task_done()

@@ -73,8 +73,8 @@ def target_of(replica_set: ReplicaSet) -> Target:
 class Rollout(msgspec.Struct, eq=False):
     """The state of a decision: the desired ReplicaSets, and the status before the writes.
 
-    progresses: whether the progress deadline applies (not while paused, scaling or being deleted). counts_later: leave
-    it to the next sync to see the counts as progress. annotations: the Deployment's annotations.
+    progresses: whether the progress deadline applies (not while paused, scaling or being deleted). counts_later:
+    whether only the next sync takes the counts as progress. annotations: the Deployment's annotations.
     """
 
     snapshot: Snapshot

@@ -1,9 +1,8 @@
 """Computes the number of replicas from metrics. Values are in thousandths; averages are truncated towards zero.
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
-Not as upstream: where there are no pods to divide by, the average is 0 rather than an overflow; values of an external
-metric whose sum is negative are that, and not an overflow that asks for all the replicas there may be. A proposal that
-is too large for 32 bits is the largest that is not: what Go makes of it depends on the processor.
+Unlike upstream, whose integers overflow: an average over no pods is 0, a negative sum of external metric values stays
+negative, and a proposal beyond 32 bits is the largest 32-bit number.
 """
 
 import math
