@@ -145,7 +145,7 @@ class DeviceTaintEvictionController:
                 for pod in self._pods.store.by_index(BY_GROUP, key):
                     yield from self._schedule(pod)
 
-    def _look_again(self, claims: Iterable[ResourceClaim]) -> Iterator[After]:
+    def _users_to_recheck(self, claims: Iterable[ResourceClaim]) -> Iterator[After]:
         """The keys of the users of claims whose eviction changed with the taints."""
         for claim in claims:
             before = self._evictions.get(claim.key)
@@ -212,7 +212,7 @@ class DeviceTaintEvictionController:
     def _pool_changed(self, slice_: ResourceSlice, changed: bool) -> Keys:
         if not changed:
             return ()
-        return self._look_again(self._claims.store.by_index(_POOL, "/".join(pool_of(slice_))))
+        return self._users_to_recheck(self._claims.store.by_index(_POOL, "/".join(pool_of(slice_))))
 
     def rule_added(self, rule: DeviceTaintRule) -> Keys:
         """The rule's key, and the keys of pods whose eviction changed."""
@@ -221,7 +221,7 @@ class DeviceTaintEvictionController:
         else:
             self._taints.rules.pop(rule.name, None)
         yield f"{RULE}:{rule.name}"
-        yield from self._look_again(self._claims.store.list())
+        yield from self._users_to_recheck(self._claims.store.list())
 
     def rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> Keys:
         """The keys of ``rule_added``, if the rule's spec changed."""
@@ -231,7 +231,7 @@ class DeviceTaintEvictionController:
         """The keys of pods whose eviction changed."""
         self._status.evicted.pop((rule.name, rule.uid), None)
         known = self._taints.rules.pop(rule.name, None)
-        return () if known is None else self._look_again(self._claims.store.list())
+        return () if known is None else self._users_to_recheck(self._claims.store.list())
 
 
 def _report(rule: str) -> After:

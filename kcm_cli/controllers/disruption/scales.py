@@ -56,7 +56,7 @@ class Scales:
                 known = self._known(parent, pod.namespace)
             if known is not None:
                 return known.uid, _size(known)
-        found = await self._asked(ref, pod.namespace)
+        found = await self._from_server(ref, pod.namespace)
         if found is None:
             raise ScaleUnknown(f'found no controllers for pod "{pod.name}"')
         return found
@@ -70,7 +70,7 @@ class Scales:
         found: Object | None = obj if obj is not None and obj.uid == ref.uid else None
         return found
 
-    async def _asked(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
+    async def _from_server(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
         """The uid and scale of a controller by its scale subresource. Raises ScaleUnknown for a kind without one,
         NoMatch for an unknown kind."""
         group, _, version = ref.api_version.rpartition("/")

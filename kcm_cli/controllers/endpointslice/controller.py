@@ -79,7 +79,7 @@ class EndpointSliceController:
         for address_type in types:
             memo = self._memos.setdefault(key, {}).setdefault(address_type, Memo())
             ratios, hinted = self.zones.ratios, self.zones.hinted(key)
-            problems += await self._bring_about(
+            problems += await self._reconcile_type(
                 key, address_type, replace(snapshot, ratios=ratios, hinted=hinted, memo=memo)
             )
         for slice_ in unsupported:
@@ -105,7 +105,7 @@ class EndpointSliceController:
             prefer_same=self._prefer_same,
         )
 
-    async def _bring_about(self, key: str, address_type: str, shot: Snapshot) -> list[str]:
+    async def _reconcile_type(self, key: str, address_type: str, shot: Snapshot) -> list[str]:
         """Plan one address type and write. Returns the errors, except those of a terminating namespace."""
         planned = plan(shot, address_type)
         self._note(key, address_type, planned)

@@ -95,7 +95,7 @@ def has_no_selector(service: Service) -> bool:
     return service.spec.selector is None
 
 
-def selector_came_or_went(controller: MirroringController, old: Service, new: Service) -> Keys:
+def selector_added_or_removed(controller: MirroringController, old: Service, new: Service) -> Keys:
     """The key of a Service whose selector was added or removed."""
     return (new.key,) if has_no_selector(old) != has_no_selector(new) else ()
 
@@ -106,7 +106,7 @@ CONTROLLER = Controller(
         "endpoint_slice_mirroring",
         Watch(ENDPOINTS, only(mirrorable), updated=mirrored_between, unknown_deleted=own_key),
         watches=(
-            Watch(SERVICES, only(has_no_selector), updated=selector_came_or_went, unknown_deleted=own_key),
+            Watch(SERVICES, only(has_no_selector), updated=selector_added_or_removed, unknown_deleted=own_key),
             slices(
                 lambda context: context.config(EndpointSliceMirroringConfig).updates_batch_period_s,
                 attrgetter("tracker"),

@@ -156,7 +156,7 @@ def _mirror(planned: MirrorPlan, snapshot: Snapshot, key: GroupKey, group: Group
     changes.delete += slices[1:]
     if first is None:
         planned.added += len(group)
-    elif not _differs(planned, first, group) and _dressed(first, snapshot.endpoints):
+    elif not _differs(planned, first, group) and _has_right_metadata(first, snapshot.endpoints):
         changes.unchanged.append(first)
         return
     endpoints = [group[key] for key in sorted(group)][: snapshot.max_per_subset]
@@ -185,7 +185,7 @@ def _differs(planned: MirrorPlan, slice_: EndpointSlice, group: Group) -> bool:
     return bool(added or updated or removed)
 
 
-def _dressed(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
+def _has_right_metadata(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
     """Whether the slice's labels and annotations are right. False for a slice of earlier Endpoints of this name, which
     is recreated."""
     for ref in slice_.metadata.owner_references:

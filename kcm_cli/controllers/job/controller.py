@@ -159,7 +159,7 @@ class JobController:
             return Outcome()
         failures: tuple[Failed, ...] = ()
         if planned.finalizers:
-            failures = _real(await self._executor.stage(Stage(planned.finalizers)))
+            failures = _without_not_found(await self._executor.stage(Stage(planned.finalizers)))
         kept = _names(failures)
         deletions = tuple(deletion for deletion in planned.deletions if deletion.name not in kept)
         expected = tuple(f"{deletion.namespace}/{deletion.name}" for deletion in deletions)
@@ -193,7 +193,7 @@ class JobController:
         if not pods:
             return tracking.waiting, None
         outcome = await self._executor.stage(Stage(tuple(remove_finalizer(pod) for pod in pods)))
-        failures = _real(outcome)
+        failures = _without_not_found(outcome)
         kept = _names(failures)
         released = {pod.uid for pod in pods if pod.name not in kept}
         return tracking.waiting - released, failures[0].error if failures else None
@@ -269,7 +269,7 @@ def _adopted(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
-def _real(outcome: Outcome) -> tuple[Failed, ...]:
+def _without_not_found(outcome: Outcome) -> tuple[Failed, ...]:
     """The failures except NotFound."""
     return tuple(failure for failure in outcome.failed if not isinstance(failure.error, NotFound))
 

@@ -125,30 +125,30 @@ class NodeLifecycleController:
     async def monitor(self) -> None:
         """Check all nodes once, and measure the duration."""
         started = self._clock.monotonic()
-        await self.look()
+        await self.check_nodes()
         self._metrics.all_nodes(self._clock.monotonic() - started)
 
-    async def look(self) -> None:
+    async def check_nodes(self) -> None:
         """Check all nodes once. A node whose status could not be written is not counted in its zone."""
         nodes = self._nodes.store.list()
         zones: dict[str, list[Condition | None]] = {}
-        others = [node for node in nodes if not self._stays(node, zones)]
+        others = [node for node in nodes if not self._is_unchanged(node, zones)]
         for node in others:
             if node.name not in self._known:
                 await self._register(node)
             self._queue_of(node)
         for name in sorted(self._known.keys() - {node.name for node in nodes}):
             deleted = self._known.pop(name)
-            self._forget(deleted)  # again: the last look may have been under way when it was deleted
+            self._forget(deleted)  # again: the last check may have been under way when it was deleted
             self._emit(deleted, "RemovingNode", f"Removing Node {name} from Controller")
 
         async def look_at(node: Node) -> None:
-            await self._look_at(node, zones)
+            await self._check_node(node, zones)
 
         await for_each(self._name, others, look_at, workers=NODE_WORKERS)
         await self._disruption(zones, nodes)
 
-    def _stays(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
+    def _is_unchanged(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
         """Whether a node was ready at the last check and has not changed since. Then only its Lease is recorded and it
         is counted in its zone, unless its grace period has passed."""
         steady, health = self._steady.get(node.name), self._health.get(node.name)
@@ -175,7 +175,7 @@ class NodeLifecycleController:
         self._queue_of(node)
         await self._try_reachable(node)
 
-    async def _look_at(self, node: Node, zones: dict[str, list[Condition | None]]) -> None:
+    async def _check_node(self, node: Node, zones: dict[str, list[Condition | None]]) -> None:
         """Check one node, and count its Ready condition in its zone."""
         started = self._clock.monotonic()
         seen, lease = node, self._lease(node)
@@ -185,7 +185,7 @@ class NodeLifecycleController:
                 zones.setdefault(plan.zone_of(node), []).append(ready)
             if ready is not None:
                 await self._try_evict_by(node, ready)
-                await self._pods_follow(node, ready, before)
+                await self._mark_pods(node, ready, before)
                 if node is seen and before == ready and plan.is_settled(node, ready):
                     zone = plan.zone_of(node) if plan.EXCLUDED not in node.labels else None
                     self._steady[node.name] = ReadyNode(node, lease, zone)
@@ -274,7 +274,7 @@ class NodeLifecycleController:
 
     # -- pods of silent nodes
 
-    async def _pods_follow(self, node: Node, ready: Condition, before: Condition | None) -> None:
+    async def _mark_pods(self, node: Node, ready: Condition, before: Condition | None) -> None:
         """Mark the pods of a silent node (one that does not report itself as not ready) as not ready.
 
         If that fails for a pod, the next check retries, whatever the node reports by then. Pods are also marked on

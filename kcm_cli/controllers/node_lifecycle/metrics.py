@@ -23,12 +23,12 @@ class NodeMetrics:
         )
         self._all = registry.histogram(
             "node_collector_update_all_nodes_health_duration_seconds",
-            "Seconds that a look at all nodes took.",
+            "Duration of a check of all nodes, in seconds.",
             exponential_buckets(0.01, 4, 8),
         ).labels()
         self._one = registry.histogram(
             "node_collector_update_node_health_duration_seconds",
-            "Seconds that a look at one node took.",
+            "Duration of a check of one node, in seconds.",
             exponential_buckets(0.001, 4, 8),
         ).labels()
 

@@ -180,8 +180,8 @@ def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: d
     return Change(dict(now), {zone: rates.of(now[zone], sizes[zone]) for zone in changed}, restart=were_down)
 
 
-# -- health: remembered between looks at a node. Only local time counts, not what the node says; silence is measured in
-# monotonic seconds, since a wall clock that is set forward must not make every node unknown.
+# -- health: remembered between checks of a node. Times that nodes report are not used. Silence is measured in monotonic
+# seconds: a wall clock that is set forward must not make all nodes unknown.
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -127,7 +127,7 @@ class VolumeBinder:
         claim = self._caches.claim_of(volume)
         decision = plan.plan_volume(volume, claim)
         if decision is Simple.ASK:
-            claim = await self._ask(volume)
+            claim = await self._read_claim(volume)
             decision = plan.plan_volume(volume, claim, asked=True)
         match decision:
             case SetPhase(phase):
@@ -149,7 +149,7 @@ class VolumeBinder:
             case _:
                 assert_never(decision)
 
-    async def _ask(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
+    async def _read_claim(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
         """The claim that a volume's claimRef names, read from the API server."""
         ref = volume.spec.claim_ref
         return None if ref is None else await self._client.find(PERSISTENT_VOLUME_CLAIMS, ref.namespace, ref.name)

@@ -75,12 +75,12 @@ class Provisioner:
     async def _counted(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
         self._metrics.started(claim.key, plugin or provisioner_of(class_.provisioner), PROVISION)
         try:
-            await (self._make(claim, class_, plugin) if plugin else self._ask(claim, class_))
+            await (self._provision_here(claim, class_, plugin) if plugin else self._request(claim, class_))
         except (ProvisioningError, RequestError):
             self._metrics.failed(claim.key)
             raise
 
-    async def _ask(self, claim: PersistentVolumeClaim, class_: StorageClass) -> None:
+    async def _request(self, claim: PersistentVolumeClaim, class_: StorageClass) -> None:
         """Request the volume from the external provisioner, with an annotation on the claim."""
         name = provisioner_of(class_.provisioner)
         try:
@@ -97,7 +97,7 @@ class Provisioner:
 
     # -- hostPath
 
-    async def _make(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
+    async def _provision_here(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
         """Provision the volume in this process. Raises ProvisioningError."""
         if claim.spec.data_source is not None:
             only = "Only CSI plugin can provision a claim with a datasource"

@@ -162,7 +162,7 @@ class Recycler:
         """Create the pod, wait until it has ended, and delete it. Raises RecycleError."""
         namespace, name = wanted.namespace, wanted.name
         tasks = Tasks(_not_passed_on)
-        tasks.start(f"events of {name}", self._pass_on(namespace, name, emit))
+        tasks.start(f"events of {name}", self._copy_events(namespace, name, emit))
         try:
             pod = await self._create(wanted)
             problem = await self._ended(pod)
@@ -215,7 +215,7 @@ class Recycler:
         finally:
             self._pods.unlisten(listener)
 
-    async def _pass_on(self, namespace: str, name: str, emit: Emit) -> None:
+    async def _copy_events(self, namespace: str, name: str, emit: Emit) -> None:
         """Copy the pod's Events until cancelled, or until the watch ends. Recycling does not depend on this."""
         decoder = EventDecoder(EVENTS)
         async with self._client.watch(EVENTS, namespace, field_selector=f"involvedObject.name={name}") as stream:

@@ -89,7 +89,7 @@ class ResourceQuotaController:
         if listing and min(listing.values()) < LISTING_S:
             return NOT_LISTED_S
         await self._monitors.fill(measured - listing.keys(), quota.namespace)
-        before, quota = quota, self._again(quota)
+        before, quota = quota, self._present(quota)
         if quota is None or quota.spec != before.spec:
             return None  # it was deleted, or its change has queued it again
         self._looked[key] = self._clock.monotonic()
@@ -120,7 +120,7 @@ class ResourceQuotaController:
         self._overtaken.pop(key, None)
         return LISTING_S if listing else None
 
-    def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
+    def _present(self, quota: ResourceQuota) -> ResourceQuota | None:
         """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any
         more."""
         if not self._quotas.store.count(NAMESPACE, quota.namespace):

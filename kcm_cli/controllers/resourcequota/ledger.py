@@ -69,7 +69,7 @@ class Ledger:
         changed = totals.put(obj.key, self._charge(kind, obj, now))
         due = plan.overdue_from(obj)
         if due is not None and due >= now.timestamp():
-            self._look_again(obj.namespace, obj.key, due, totals)
+            self._note_overdue(obj.namespace, obj.key, due, totals)
         if changed or kind == CLAIM_KIND:
             self._put_claims(kind, obj, now)
 
@@ -98,10 +98,10 @@ class Ledger:
     def _charge(self, kind: GroupResource, obj: Object, now: datetime) -> Charge:
         profile, usage = plan.measure(kind, obj, now, self._features)
         if kind == CLAIM_KIND and self._features.extended_resources:
-            usage = devices.with_extended(usage, self._look.classes(), self._paid(obj, now))
+            usage = devices.with_extended(usage, self._look.classes(), self._charged_to_pod(obj, now))
         return self._charges.make(profile, usage)
 
-    def _paid(self, claim: Object, now: datetime) -> Amounts:
+    def _charged_to_pod(self, claim: Object, now: datetime) -> Amounts:
         """The charge of the pod that a claim was created for, as far as it reduces the claim's charge."""
         owner = devices.pod_of(claim)
         if owner is None:
@@ -126,7 +126,7 @@ class Ledger:
             if claim.key != obj.key and totals.get(claim.key) is not None:
                 totals.put(claim.key, self._charge(CLAIM_KIND, claim, now))
 
-    def _look_again(self, namespace: str, key: str, due: float, pods: Totals) -> None:
+    def _note_overdue(self, namespace: str, key: str, due: float, pods: Totals) -> None:
         """Record when a pod's deletion is overdue. Entries of pods that are gone are removed now and then, since grace
         periods may be years."""
         waiting = self._due[namespace]

@@ -49,7 +49,7 @@ class SELinuxWarningController:
         for volume in pod.spec.volumes:
             try:
                 if volume.name in labels:
-                    self._look_at(pod, volume, labels[volume.name])
+                    self._check_volume(pod, volume, labels[volume.name])
             except plan.Unbound:
                 continue  # its claim brings the pod back
             except plan.SeveralLabels as error:
@@ -57,7 +57,7 @@ class SELinuxWarningController:
         if problem is not None:
             raise problem
 
-    def _look_at(self, pod: MountingPod, volume: MountedVolume, labels: set[str]) -> None:
+    def _check_volume(self, pod: MountingPod, volume: MountedVolume, labels: set[str]) -> None:
         found = plan.read(pod, volume, self._claims.store.get, self._volumes.store.get)
         driver = self._drivers.store.get(found.driver) if found is not None else None
         supported = self._with_labels and plan.mounts_with_labels(found, driver)

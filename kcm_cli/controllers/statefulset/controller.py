@@ -16,7 +16,7 @@ from kcm_cli.controllers.statefulset.history import Found, History
 from kcm_cli.controllers.statefulset.plan import Plan, differs, plan, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
-from kcm_cli.controllers.statefulset.plan.decide import held
+from kcm_cli.controllers.statefulset.plan.decide import present_pods
 from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, ordinals_at_hand
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
@@ -97,7 +97,7 @@ class StatefulSetController:
         revisions = await self._history.of(set_, selector)
         pods = await self._claim(set_, selector)
         wanted = revision_rules.wanted(set_, revisions, semantic=self._compares_defaulted)
-        found = await self._history.realise(set_, wanted)
+        found = await self._history.ensure(set_, wanted)
         snapshot = self._read(set_, pods, revisions, found)
         now = self._clock.now()
         error = await self._act(snapshot, now)
@@ -166,7 +166,7 @@ class StatefulSetController:
         policy = set_.spec.pod_management_policy
         self.metrics.allowed(set_, policy, max_unavailable(set_))
         if set_.spec.update_strategy.type != ON_DELETE:
-            self.metrics.down(set_, policy, unavailable(snapshot, held(planned.slots), now))
+            self.metrics.down(set_, policy, unavailable(snapshot, present_pods(planned.slots), now))
 
 
 CONTROLLER = Controller(

@@ -47,7 +47,7 @@ class History:
             await self._refs.claim(set_, selector, orphans)
         return matching
 
-    async def realise(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:
+    async def ensure(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:
         """Create or renumber the wanted revision, so that it has the highest number. Also done for a set that is being
         deleted."""
         collisions = set_.status.collision_count or 0

@@ -137,7 +137,7 @@ def _ended_pods(state: JobState, status: JobStatus, over: Condition | None) -> _
     ended = _EndedPods(list(uncounted.succeeded), list(uncounted.failed))
     failing = over is not None and over.type != names.SUCCESS_CRITERIA_MET
     for job_pod in _ordered(state):
-        if not job_pod.tracked or not _may_go(state, job_pod, over=over is not None):
+        if not job_pod.tracked or not _may_release(state, job_pod, over=over is not None):
             continue
         uid = job_pod.pod.uid
         ended.release.append(job_pod.pod)
@@ -174,7 +174,7 @@ def _ordered(state: JobState) -> Iterable[JobPod]:
     return sorted(state.pods, key=lambda job_pod: job_pod.index)
 
 
-def _may_go(state: JobState, job_pod: JobPod, *, over: bool) -> bool:
+def _may_release(state: JobState, job_pod: JobPod, *, over: bool) -> bool:
     """Whether the finalizer may be removed: the pod succeeded, the Job ends or is being deleted, or the pod failed and
     its annotations are not needed for its replacement."""
     if over or job_pod.succeeded or state.job.deleting:

@@ -32,7 +32,7 @@ from kcm_cli.controllers.statefulset.plan.identity import (
 )
 from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
-from kcm_cli.controllers.statefulset.plan.update import Held, outdated
+from kcm_cli.controllers.statefulset.plan.update import PresentPods, outdated
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pods import is_available, is_terminal
 
@@ -122,11 +122,11 @@ def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False)
     if through:
         steps = (step for phase in phases for group in phase.groups for step in group)
         deleted = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
-        updating = outdated(snapshot, held(slots), deleted, now, counts_unavailable=counts_unavailable)
+        updating = outdated(snapshot, present_pods(slots), deleted, now, counts_unavailable=counts_unavailable)
     return Plan(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
 
 
-def held(slots: Sequence[Slot]) -> Held:
+def present_pods(slots: Sequence[Slot]) -> PresentPods:
     """The wanted pods that exist."""
     return [(slot.ordinal, slot.pod, slot.revision) for slot in slots if slot.pod is not None]
 
@@ -173,7 +173,7 @@ def _in_order(
             return [Phase(tuple(living))], False
     phases = [Phase(tuple(living)), Phase(_condemned_claims(snapshot, condemned))]
     if condemned:
-        phases.append(Phase(_next_to_go(snapshot, slots, condemned, now)))
+        phases.append(Phase(_next_surplus(snapshot, slots, condemned, now)))
     return phases, not condemned
 
 
@@ -191,7 +191,7 @@ def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
     return pod.status.phase == "Running" and is_available(pod, snapshot.set.spec.min_ready_seconds, now)
 
 
-def _next_to_go(
+def _next_surplus(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
 ) -> tuple[tuple[Step, ...], ...]:
     """The deletion of the surplus pod with the highest ordinal. Empty if it is being deleted already, or if it is

@@ -20,19 +20,19 @@ from kcm_cli.planning.rollout import at_least_one
 
 ON_DELETE = "OnDelete"
 
-Held = Sequence[tuple[int, Pod, str]]
+PresentPods = Sequence[tuple[int, Pod, str]]
 """The wanted pods that there are, in order: ordinal, pod, revision."""
 
 
 def outdated(
-    snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetime, *, counts_unavailable: bool
+    snapshot: Snapshot, present: PresentPods, deleted: AbstractSet[str], now: datetime, *, counts_unavailable: bool
 ) -> tuple[Pod, ...]:
     """The pods to delete. ``deleted``: the uids of pods that are deleted in this sync for other reasons."""
     if snapshot.set.spec.update_strategy.type == ON_DELETE:
         return ()
     if counts_unavailable:
-        return _as_many_as_allowed(snapshot, held, deleted, now)
-    return _one(snapshot, held, deleted, now)
+        return _as_many_as_allowed(snapshot, present, deleted, now)
+    return _one(snapshot, present, deleted, now)
 
 
 def partition_of(set_: StatefulSet) -> int:
@@ -46,15 +46,15 @@ def max_unavailable(set_: StatefulSet) -> int:
     return at_least_one(rolling.max_unavailable if rolling is not None else None, replicas_of(set_))
 
 
-def unavailable(snapshot: Snapshot, held: Held, now: datetime) -> int:
+def unavailable(snapshot: Snapshot, present: PresentPods, now: datetime) -> int:
     """The number of wanted pods that are missing, being deleted, or not available."""
-    return replicas_of(snapshot.set) - sum(not _unavailable(snapshot, pod, now) for _, pod, _ in held)
+    return replicas_of(snapshot.set) - sum(not _unavailable(snapshot, pod, now) for _, pod, _ in present)
 
 
-def _one(snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
+def _one(snapshot: Snapshot, present: PresentPods, deleted: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
     lowest = _lowest(snapshot.set)
     expected = start_of(snapshot.set) + replicas_of(snapshot.set)
-    for ordinal, pod, revision in reversed(held):
+    for ordinal, pod, revision in reversed(present):
         expected -= 1
         if ordinal < max(lowest, expected):
             return ()  # the rest stays, or one is missing
@@ -65,14 +65,16 @@ def _one(snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetim
     return ()
 
 
-def _as_many_as_allowed(snapshot: Snapshot, held: Held, deleted: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
-    room = max_unavailable(snapshot.set) - unavailable(snapshot, held, now)
+def _as_many_as_allowed(
+    snapshot: Snapshot, present: PresentPods, deleted: AbstractSet[str], now: datetime
+) -> tuple[Pod, ...]:
+    room = max_unavailable(snapshot.set) - unavailable(snapshot, present, now)
     if room <= 0:
         return ()
     lowest = _lowest(snapshot.set)
     candidates = [
         pod
-        for ordinal, pod, revision in reversed(held)
+        for ordinal, pod, revision in reversed(present)
         if ordinal >= lowest and revision != snapshot.update.name and not pod.deleting
     ]
     return tuple(pod for pod in candidates[:room] if pod.uid not in deleted)
