@@ -26,7 +26,7 @@ from kcm_cli.component.clock import Clock
 MAX_HEAD_BYTES = (1 << 20) + 4096
 MAX_HEADERS = 1024
 MAX_ACCEPT = 4096
-"""So many characters of an Accept header are read."""
+"""The characters of an Accept header that are read."""
 HEAD_S = 32.0
 IDLE_S = 90.0
 MOST_HEAD_BYTES = 4 << 20

@@ -23,9 +23,9 @@ PEER_CERTIFICATES = "peer_certificates"
 _CHUNK = 16 * 1024
 _ENCRYPTED = _CHUNK + 1024
 _FED = 8 * 1024
-"""So much is decrypted at once: OpenSSL's buffers grow with what they are given, and do not shrink again."""
+"""Bytes that are decrypted at once: OpenSSL's buffers grow with the input, and never shrink."""
 _EARLY = 32 * 1024
-"""So much is read while a handshake waits for its turn: the first request may follow at once."""
+"""Bytes that are read while a handshake waits for its turn, since the first request may follow at once."""
 _HTTP_1 = b"http/1.1"
 _CLIENT_HELLO = b"\x16"
 _NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"

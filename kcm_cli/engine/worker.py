@@ -64,7 +64,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
 
         another()
         try:
-            for loop in loops:  # the list grows meanwhile
+            for loop in loops:  # the list may grow
                 await loop
             if self.count <= 0:  # as upstream: the controller does nothing, and is healthy
                 await asyncio.Event().wait()

@@ -24,7 +24,7 @@ from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of, pod_from_template
 
 BURST = 500
-"""So many pods are created or deleted in one sync at most."""
+"""The maximum number of pods that one sync creates or deletes."""
 
 REPLICA_FAILURE = "ReplicaFailure"
 

@@ -18,7 +18,7 @@ MOST_UNREAD = 256 * 1024
 """Bytes of a stream that are taken in before they are read."""
 MOST_HEADERS = 1024
 MOST_HEAD = 1 << 20
-"""So many bytes may come without any of a body."""
+"""The maximum size of a head."""
 
 
 class Lost(ConnectionError):

@@ -46,7 +46,7 @@ API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io
 INFO = "KUBERNETES_EXEC_INFO"
 TIMEOUT_S = 60.0
 EARLY_S = 30.0
-"""So long before their end credentials are renewed; a tenth of their lifetime where that is less."""
+"""How long before their end credentials are renewed, a tenth of their lifetime at most."""
 _MOST_BYTES = 4 * 1024 * 1024
 _CHUNK = 64 * 1024
 _POLL_MS = 100

@@ -47,15 +47,15 @@ T = TypeVar("T", bound=Object)
 
 PAGE = 500
 CHUNK = 100
-"""After so many changes in one piece the loop's other tasks have their turn."""
+"""Changes that are handled before other tasks run."""
 PATIENCE = 3
-"""So many answers in a row may be spoilt before everything is listed anew."""
+"""After this number of spoilt answers in a row everything is listed again."""
 SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
 WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
-"""A watch is opened anew after that, or up to twice that."""
+"""A watch lasts for one to two times this."""
 LATE_S = 60.0
-"""A watch that the server has not ended so long after its time is dead, though its connection is open."""
+"""A watch that has not ended this long after its timeout is given up, although its connection is open."""
 log = logging.getLogger(__name__)
 
 _TOO_LARGE = "ResourceVersionTooLarge"

@@ -17,7 +17,7 @@ from kcm_cli.rest.errors import FOREIGN_LIMIT, bounded
 log = logging.getLogger(__name__)
 
 MOST = 4096
-"""So many objects are remembered; of more, those that were met longest ago may be said again."""
+"""The number of objects that are remembered. Beyond that, the oldest ones may be reported again."""
 SHOWN = 3
 REASON = "Undecodable"
 

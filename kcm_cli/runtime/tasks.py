@@ -11,7 +11,7 @@ from typing import TypeVar
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _LEAST_S = 0.1
-"""What is cancelled has so long to end, whatever those before it took."""
+"""The time that each cancelled task has to end."""
 
 
 class Stopped(Exception):

@@ -12,9 +12,9 @@ from kcm_cli.api.certificates import CertificateSigningRequest
 from kcm_cli.machinery.times import parse_time
 
 DECIDED = timedelta(hours=1)
-"""So long after the last change a request that was signed, denied or has failed is kept."""
+"""How long a request that was signed or denied, or has failed, is kept after its last change."""
 UNDECIDED = timedelta(hours=24)
-"""So long a request is kept that was neither decided on nor signed."""
+"""How long other requests are kept."""
 
 
 def plan(request: CertificateSigningRequest, now: datetime) -> bool:

@@ -38,9 +38,9 @@ from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, 
 
 COLLECT_PERIOD_S = 60.0
 REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
-"""At least so long after a status the next one is written: so much for each pod, and not more than that."""
+"""The shortest time between two writes of a status: the second for each pod, the first at most."""
 SKEW_S = 1.0
-"""Added to minReadySeconds where a ready pod is looked at again, against fractions of a second."""
+"""Added to minReadySeconds when a pod is checked again, since timestamps have whole seconds."""
 ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
@@ -77,7 +77,7 @@ class DaemonSetController:
             self._refuse_everything(daemon_set)
             return None
         if daemon_set.deleting:
-            return None  # what became of its revisions cannot be known
+            return None  # its revisions may have been deleted already
         pods = await self._refs.claim(daemon_set, selector, claimable(self._pods.store, daemon_set))
         try:
             check_selected(daemon_set.spec.template, selector)

@@ -16,7 +16,7 @@ from kcm_cli.planning.conditions import find, updated
 from kcm_cli.planning.pods import is_ready, is_terminal
 
 DELETION_TIMEOUT_S = 120.0
-"""So long an evicted pod counts as disrupted although it is still there."""
+"""How long an evicted pod counts as disrupted while it still exists."""
 STALE_CONDITION_S = 120.0
 ALLOWED = "DisruptionAllowed"
 DISRUPTION_TARGET = "DisruptionTarget"

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 NAME = "garbage_collector_graph_changes"
 CHUNK = 100
-"""So many changes are handled before others may run."""
+"""Changes that are handled before other tasks run."""
 
 
 class Kind(NamedTuple):

@@ -52,8 +52,8 @@ QPS_TIMES = 2
 """Of --kube-api-qps: a deletion takes two requests. Upstream: cmd/kube-controller-manager/app/core.go."""
 _POLL_S = 0.1
 GUESS_S, GUESS_MAXIMUM_S = 0.005, 1000.0
-"""After which time other coordinates of a virtual node are tried: twice as long each time, so that children which stay
-and disagree on an owner that does not exist cost little."""
+"""The delay before other coordinates of a virtual node are tried, doubled each time. So dependents that disagree about
+an owner which does not exist cost little."""
 QUEUED_AT_ONCE = 500
 ORPHANED_AT_ONCE = 20
 
@@ -84,7 +84,8 @@ class GarbageCollector:
         )
         context.debug["graph"] = lambda path, query: ("text/vnd.graphviz", dot(self.graph, query.get("uid", "")))
         self._errors = context.metrics.counter(
-            "garbagecollector_controller_resources_sync_error_total", "How often following discovery failed."
+            "garbagecollector_controller_resources_sync_error_total",
+            "Failures to watch the resources of discovery.",
         ).labels()
 
     async def refresh(self) -> None:
@@ -304,7 +305,7 @@ class GarbageCollector:
         if self._asking.get(uid, (None, None))[1] is asked:
             del self._asking[uid]
         if not asked.cancelled():
-            asked.exception()  # whoever asked may have been cancelled meanwhile
+            asked.exception()  # retrieved, in case the callers were cancelled
 
     async def _wait_for_dependents(self, node: Node) -> None:
         """Remove the finalizer of an owner in foreground deletion when nothing blocks it; else queue what blocks it."""

@@ -17,7 +17,7 @@ from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
 
 FEW = 100
-"""So many blocking dependents cost nothing to look at."""
+"""Up to this number, blocking dependents are queued each time."""
 ORPHAN = "orphan"
 
 

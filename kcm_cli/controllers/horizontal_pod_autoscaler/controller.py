@@ -34,7 +34,7 @@ from kcm_cli.runtime.workqueue import RetryLimiter
 log = logging.getLogger(__name__)
 
 AT_ONCE = 5000
-"""So many labels of pods are compared before others may run."""
+"""Comparisons of labels before other tasks run."""
 
 
 class Interval(RetryLimiter):

@@ -18,7 +18,7 @@ from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 
 PARALLEL = 8
-"""So many kinds are deleted at once."""
+"""Kinds that are deleted at the same time."""
 
 _MISSING = (MethodNotSupported, NotFound)
 _FAILED = RequestError

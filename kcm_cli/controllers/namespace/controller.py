@@ -22,7 +22,7 @@ from kcm_cli.runtime.workqueue import RetryLimiter
 log = logging.getLogger(__name__)
 
 DELAY_S = 5.0
-"""So long after a deletion its content is left alone: the API servers have to notice it first."""
+"""The delay before the content is deleted: all API servers have to notice the deletion first."""
 LONGEST_RETRY_S = 60.0
 QPS_TIMES, BURST_TIMES = 20, 100
 """Of --kube-api-qps and -burst: a namespace is emptied kind by kind. Upstream: app/core.go."""

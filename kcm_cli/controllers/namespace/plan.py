@@ -16,7 +16,7 @@ from kcm_cli.planning.conditions import updated
 from kcm_cli.planning.pods import is_terminal
 
 FINALIZER_ESTIMATE_S = 15
-"""How long finalizers are given before the next look."""
+"""Seconds until the next pass over objects with finalizers."""
 
 DISCOVERY = "NamespaceDeletionDiscoveryFailure"
 PARSING = "NamespaceDeletionGroupVersionParsingFailure"

@@ -26,8 +26,8 @@ from kcm_cli.runtime.tasks import Tasks
 log = logging.getLogger(__name__)
 SOURCE = "attachdetach-controller"
 GATHER_S = 0.1
-"""So long a volume waits for more pods that need it on the node: the Events are about all of them (upstream looks every
-100 ms at all volumes)."""
+"""The delay before a volume is attached, so that its Events are about all pods that need it on the node. Upstream
+checks all volumes every 100 ms."""
 
 
 class NotSafe(SyncError):

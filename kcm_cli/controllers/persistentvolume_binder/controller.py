@@ -37,9 +37,9 @@ from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.transport import RequestError
 
 CHUNK = 500
-"""So many objects are looked at in one pass before others have their turn."""
+"""Objects that one pass checks before other tasks run."""
 SHORTEST_PERIOD_S = 0.1
-"""Not as upstream, which looks again without a pause if the period is zero."""
+"""Not as upstream, which resyncs without a pause if the period is zero."""
 
 
 class InvalidBinding(SyncError):

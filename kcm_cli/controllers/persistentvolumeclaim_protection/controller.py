@@ -37,13 +37,13 @@ class ClaimProtectionController:
         if claim is None:
             return
         if self._notes_use and not claim.deleting and await self._note_use(claim):
-            return  # the watch brings the claim back
+            return  # its update queues the claim again
         used = not is_held(claim, PVC_PROTECTION) or await self._is_used(claim, plan.uses)
         update = plan.plan(claim, used=used)
         if update is not None:
             await writes.update(self._client, update)
         if not len(self._queue):
-            self._listed = _NOTHING  # it is not kept longer than it is of use
+            self._listed = _NOTHING  # no other claim needs the list
 
     async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
         """Write the condition that says whether pods refer to a claim. Returns whether it changed."""

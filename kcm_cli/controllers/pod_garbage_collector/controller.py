@@ -27,7 +27,7 @@ PERIOD_S = 20.0
 QUARANTINE_S = 40.0
 PARALLEL = 50
 CHUNK = 500
-"""So many pods are looked at, or sorted, before others may run."""
+"""Pods that are checked, or sorted, before other tasks run."""
 NODE, PHASE = "node", "phase"
 _ORPHANED: Doc = {
     "type": DISRUPTION_TARGET,

@@ -30,18 +30,18 @@ from kcm_cli.runtime.store import NAMESPACE
 log = logging.getLogger(__name__)
 
 NOT_LISTED_S = 0.2
-"""How soon a quota is tried again whose kinds are still being listed."""
+"""The delay before a quota whose kinds are still being listed is synced again."""
 LISTING_S = 30.0
-"""So long a kind may take; after that the others are counted without it."""
+"""The time for which a sync waits until a kind is listed. After that the quota is counted without the kind."""
 PACE_S = 1.0
-"""A quota that is used less and less is written once in this time."""
+"""The shortest time between two writes of a quota whose usage decreases."""
 REQUEST_S = 60.0
-"""So long an API server may take to store what it has charged: its --request-timeout."""
+"""The longest time between the charge of an object and its creation: the API server's --request-timeout."""
 
 
 class Counted(NamedTuple):
-    """The last count of a quota: its version at that time, and until when objects may appear whose charge the write has
-    overwritten."""
+    """The last count of a quota: its version at that time, and until when objects may appear whose charge the write of
+    the count has overwritten."""
 
     version: float
     until: float = 0.0
@@ -68,13 +68,13 @@ class ResourceQuotaController:
         self._monitors = Monitors(context, features, self._freed, self._appeared)
         self._looked: dict[str, float] = {}
         self._overtaken: dict[str, float] = {}
-        """When the quotas may be written again that admission has charged between a look and a write."""
+        """Quotas whose write conflicted with a charge by admission, and when they may be written again."""
         self._uncharged: set[str] = set()
-        """Quotas not written since something of theirs has gone: its charge may not be heard of yet."""
+        """Quotas that were not written since one of their objects was deleted."""
         self._recounts: set[str] = set()
-        """Quotas whose usage may be too high. That of others is not lowered: admission may have charged it just now."""
+        """Quotas to recount. The usage of others is not lowered, since admission may just have charged an object."""
         self._counted: dict[str, Counted] = {}
-        """What is older than a quota's last count and appears later is not in it."""
+        """The last counts, to find objects that are older than a count but were not in the cache yet."""
 
     async def sync(self, key: str) -> float | None:
         quota = self._quotas.store.get(key)

@@ -22,7 +22,7 @@ from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
 from kcm_cli.planning.quota.scopes import Requirement, matches
 
 FEW = 100
-"""So many pods to look at later cost nothing to keep."""
+"""The number of overdue deletions up to which entries of deleted pods are kept."""
 
 
 class Lookups(msgspec.Struct, frozen=True):

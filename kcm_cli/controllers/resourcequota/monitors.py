@@ -37,12 +37,11 @@ _MEASURED: dict[GroupResource, Resource[Any]] = {
 }
 _CLASS_KIND: GroupResource = (DEVICE_CLASSES.gvr.group, DEVICE_CLASSES.plural)
 _VERBS = ("create", "list", "watch", "delete")
-"""What a kind must allow for quotas to count it."""
+"""The verbs that a kind must support to be counted."""
 ABSENT_S = 30.0
-"""So long a kind that is not served is not looked for again: every look is a discovery of all that is. Also the pause
-between looks for kinds that have come or gone."""
+"""The pause between two discoveries, and the time for which a kind that is not served is not looked up again."""
 _AT_ONCE = 50
-"""So many objects are measured before the loop turns."""
+"""Objects that are measured before other tasks run."""
 
 
 class Monitors:

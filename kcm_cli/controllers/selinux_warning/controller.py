@@ -51,7 +51,7 @@ class SELinuxWarningController:
                 if volume.name in labels:
                     self._check_volume(pod, volume, labels[volume.name])
             except plan.Unbound:
-                continue  # its claim brings the pod back
+                continue  # the change of its claim queues the pod
             except plan.SeveralLabels as error:
                 problem = error
         if problem is not None:

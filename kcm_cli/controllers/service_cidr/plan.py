@@ -22,7 +22,7 @@ from kcm_cli.planning.status import applied_status
 
 FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 GRACE_S = 10.0
-"""How long a range stays after its deletion at least: every API server has to learn that it gives no more out."""
+"""How long a range is kept after its deletion: every API server has to stop allocating from it first."""
 READY = Condition(type="Ready", status="True", message="Kubernetes Service CIDR is ready")
 BLOCKED = Condition(
     type="Ready",

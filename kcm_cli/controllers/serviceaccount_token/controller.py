@@ -100,12 +100,12 @@ class TokenController:
         try:
             live = await self._client.get(SECRETS, cached.namespace, cached.name)
             if live.metadata.resource_version != cached.metadata.resource_version:
-                return  # its update is on the way to the cache and will bring the key back
+                return  # the event of its update will queue the key
             changes = self._changes(account, live)
             if changes:
                 await writes.update(self._client, Update(SECRETS, live, changes))
         except (NotFound, Conflict):
-            return  # deleted or changed: the watch will bring the key back
+            return  # deleted or changed: its event will queue the key
 
     def _changes(self, account: ServiceAccount, secret: Secret) -> dict[FieldPath, Value]:
         need = plan.plan(secret, self._root_ca)

@@ -73,7 +73,7 @@ class ReplicaController(Generic[T]):
         except FormatError as problem:
             fields = {"resource": str(self._resource), "key": key, "err": str(problem)}
             log.error("The selector cannot be used", extra={"fields": fields})
-            return None  # it does not get better by trying again
+            return None  # retrying would not help
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = claimable(self._pods, obj)
         candidates = pod_rules.active(pods)
@@ -99,7 +99,7 @@ class ReplicaController(Generic[T]):
         for ratio in rules.age_ratios(active, stage, now):
             self._deletion_ages.observe(ratio)
         error = (await self._executor.stage(stage)).error
-        # A namespace that goes away takes no more pods: nothing to do, nothing to report.
+        # In a terminating namespace nothing can be created: this is no error.
         return None if error is None or namespace_terminating(error) else error
 
     async def _write_status(self, obj: T, old: Status, new: Status) -> None:

@@ -29,7 +29,7 @@ class CodedSyncMetrics:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Counts a sync: as 200, as what the server has answered, or as 500 where it failed otherwise."""
+        """Count a sync: as 200, with the status code of an API error, or as 500 for another error."""
         started, code = self._clock.monotonic(), "500"
         try:
             yield

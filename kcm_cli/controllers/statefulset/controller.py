@@ -93,7 +93,7 @@ class StatefulSetController:
         try:
             selector = from_label_selector(set_.spec.selector)
         except FormatError:
-            return None  # a selector that cannot be used does not get better by trying again
+            return None  # retrying would not help
         revisions = await self._history.of(set_, selector)
         pods = await self._claim(set_, selector)
         wanted = revision_rules.wanted(set_, revisions, semantic=self._compares_defaulted)

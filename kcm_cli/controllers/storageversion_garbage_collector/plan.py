@@ -1,4 +1,4 @@
-"""What remains of a StorageVersion without the servers that have stopped.
+"""Removes the entries of stopped API servers from a StorageVersion.
 
 upstream: pkg/controller/storageversiongc, staging/src/k8s.io/apiserver/pkg/storageversion/updater.go
 """
@@ -44,7 +44,7 @@ def plan(versions: StorageVersion, stopped: Collection[str], now: datetime) -> U
 
 
 def status(versions: StorageVersion, kept: Sequence[Doc], now: datetime) -> dict[Path, Value]:
-    """The changes of the status that leave these entries."""
+    """The status with these entries only."""
     encodings = {str(entry.get("encodingVersion", "")) for entry in kept}
     common = encodings.pop() if len(encodings) == 1 else None
     return {

@@ -29,7 +29,7 @@ class TokenCleaner:
         if left_s > 0:
             return left_s
         version = secret.metadata.resource_version
-        with suppress(NotFound, Conflict):  # deleted, another one, or prolonged: the watch brings the key back
+        with suppress(NotFound, Conflict):  # deleted, recreated or prolonged: its event queues the key
             await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid, resource_version=version)
         return None
 

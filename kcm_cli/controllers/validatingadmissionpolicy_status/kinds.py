@@ -11,7 +11,7 @@ from kcm_cli.api.admissionregistration import ResourceRule, ValidatingAdmissionP
 from kcm_cli.rest.served import Discovery
 
 MOST = 10
-"""So many names of one rule are looked up at the most."""
+"""The maximum number of names that are looked up for one rule."""
 
 
 class Kind(NamedTuple):

@@ -26,7 +26,7 @@ from kcm_cli.manager.server.trust import ProxyHeaders, Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
 
 MAX_CHAIN = 16
-"""So many certificates of a client's chain are looked at; the rest of them is not."""
+"""The maximum number of certificates of a client's chain that are verified."""
 _VERDICT_S = 10.0
 
 

@@ -19,7 +19,7 @@ from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Stage
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 
 BURST = 250
-"""So many pods are created, and so many deleted, in one sync at most."""
+"""The maximum number of pods that one sync creates, and of those that it deletes."""
 
 
 class DaemonSetPlan(msgspec.Struct, frozen=True):

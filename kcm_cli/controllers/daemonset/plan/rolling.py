@@ -74,7 +74,7 @@ def _replacing(nodes: tuple[_Node, ...], max_unavailable: int) -> Changes:
     candidates: list[Pod] = []
     for node in nodes:
         if (node.old is None) == (node.new is None):
-            unavailable += 1  # the next sync makes or deletes a pod here
+            unavailable += 1  # the next sync creates or deletes a pod here
         elif node.old is None:
             unavailable += not node.new_available
         elif not node.old_available:
@@ -122,7 +122,7 @@ def _surge_on(node: _Node, old: Pod, found: _Surge) -> None:
         else:
             found.surging += 1
     elif node.runs is None:
-        pass  # the node is gone; its pods are the pod garbage collector's
+        pass  # the node was deleted: the pod garbage collector deletes its pods
     elif not node.old_available:
         if node.runs:
             found.at_once.append(node.name)

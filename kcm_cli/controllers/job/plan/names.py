@@ -29,20 +29,20 @@ FAIL_JOB = "FailJob"
 FAIL_INDEX = "FailIndex"
 
 MAX_UNCOUNTED = 500
-"""So many uids at most in status.uncountedTerminatedPods, and so many finalizers removed in one sync."""
+"""The maximum number of uids in status.uncountedTerminatedPods, and of finalizers that one sync removes."""
 
 MAX_PODS_PER_SYNC = 500
-"""So many pods are created, or deleted as surplus, in one sync at most."""
+"""The maximum number of pods that one sync creates, or deletes as surplus."""
 
 BATCH_PERIOD_S = 1.0
 """Pod events of one Job within this time cause one sync."""
 
 SUSPENDED_GRACE_S = 0.1
-"""A Job that is made suspended is looked at so much later: who made it may want to change it at once."""
+"""The delay before the first sync of a Job that was created suspended, since its creator may change it at once."""
 
 POD_BACKOFF_S = 10.0
 MAX_POD_BACKOFF_S = 600.0
-"""When a failed pod is replaced: so long after the first failure, doubled with each further one, up to the second."""
+"""The delay before a failed pod is replaced: the first after one failure, doubled with each one, the second at most."""
 
 API_BACKOFF_S = 1.0
 MAX_API_BACKOFF_S = 60.0

@@ -141,7 +141,7 @@ class _Owners:
     def _up_to_date(self, conflicting: bool) -> bool:
         claim = self._claim
         if _stale(claim, self._set, STATEFUL_SETS.api_version, STATEFUL_SETS.kind):
-            return True  # left by an earlier set of this name: not ours to touch
+            return True  # it belongs to an earlier set of this name
         if _stale(claim, self._pod, PODS.api_version, PODS.kind):
             return True
         by_set, by_pod = self._owned_by(self._set), self._owned_by(self._pod)

@@ -14,7 +14,7 @@ POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 _MAX_ORDINAL = 2**31 - 1
 MAX_MISSING = 500
-"""So many missing pods are considered, and created, in one sync at most."""
+"""The maximum number of missing pods that one sync considers and creates."""
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:

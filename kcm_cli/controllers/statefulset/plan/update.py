@@ -57,7 +57,7 @@ def _one(snapshot: Snapshot, present: PresentPods, deleted: AbstractSet[str], no
     for ordinal, pod, revision in reversed(present):
         expected -= 1
         if ordinal < max(lowest, expected):
-            return ()  # the rest stays, or one is missing
+            return ()  # below the partition, or a pod is missing
         if revision != snapshot.update.name and not pod.deleting:
             return (pod,) if pod.uid not in deleted else ()
         if _unavailable(snapshot, pod, now):
