@@ -55,13 +55,13 @@ class SliMetrics:
     def __init__(self, registry: Registry) -> None:
         self._now: Family[Gauge] = registry.gauge(
             "kubernetes_healthcheck",
-            "Whether a health check passed when it was last looked at.",
+            "Whether the last run of a health check passed.",
             labels=("name", "type"),
             stability=Stability.STABLE,
         )
         self._total: Family[Counter] = registry.counter(
             "kubernetes_healthchecks_total",
-            "How often each health check came out which way.",
+            "Number of runs of each health check, by result.",
             labels=("name", "status", "type"),
             stability=Stability.STABLE,
         )

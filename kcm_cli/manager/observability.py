@@ -140,7 +140,10 @@ def show_version(registry: Registry, version: EffectiveVersion) -> None:
         "platform": f"{platform.system().lower()}/{machine}",
     }
     build = registry.gauge(
-        "kubernetes_build_info", "What this program is; always 1.", labels=tuple(labels), stability=Stability.BETA
+        "kubernetes_build_info",
+        "The build of this program as labels; always 1.",
+        labels=tuple(labels),
+        stability=Stability.BETA,
     )
     build.labels(*labels.values()).set(1.0)
     names = ("binary", "component", "emulation", "min_compat")
@@ -152,7 +155,7 @@ def show_gates(registry: Registry, gates: FeatureGates) -> None:
     """Set the metric kubernetes_feature_enabled."""
     family = registry.gauge(
         "kubernetes_feature_enabled",
-        "Whether a feature is on; general availability is the empty stage.",
+        "Whether a feature gate is on. The stage is empty for GA.",
         labels=("name", "stage"),
         stability=Stability.BETA,
     )

@@ -48,7 +48,7 @@ class LoopMonitor:
         if registry is not None:
             self._lag = registry.histogram(
                 "kcm_event_loop_lag_seconds",
-                "How many seconds late the controllers' event loop gets to what is due.",
+                "Delay of due callbacks on the controllers' event loop, in seconds.",
                 exponential_buckets(0.001, 2, 14),
             ).labels()
 

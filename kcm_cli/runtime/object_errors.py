@@ -32,13 +32,13 @@ class ObjectErrors:
         self._odd = Recent(MOST)
         self._undecodable = metrics.counter(
             "kcm_undecodable_objects_total",
-            "How many objects, each version once, could not be decoded and are unknown to the caches; and watch events "
-            "of no known type, or with objects of another kind.",
+            "Number of objects (each version once) that could not be decoded, and of watch events of an unknown type "
+            "or with an object of another kind.",
             labels=("resource",),
         )
         self._failed = metrics.counter(
             "kcm_listener_errors_total",
-            "How often a change of an object did not reach a controller, whose listener failed.",
+            "Number of changes that a controller missed because its listener raised an error.",
             labels=("resource",),
         )
 

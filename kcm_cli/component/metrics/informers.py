@@ -16,7 +16,7 @@ _LABELS = ("group", "name", "resource", "version")
 _QUEUED = Description(
     "informer_queued_items",
     "gauge",
-    "How many changes wait to be handed out. Always 0: kcm hands each out as it comes.",
+    "Number of changes waiting for listeners. Always 0: kcm calls listeners at once.",
     _LABELS,
 )
 HANDLING_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -54,19 +54,21 @@ class Registry:
         self._registered: Family[Counter] | None = None
         self._registered = self.counter(
             "registered_metrics_total",
-            "How many metrics are registered, by stability and the version that deprecated them.",
+            "Number of registered metrics, by stability and the version that deprecated them.",
             labels=("deprecated_version", "stability_level"),
             stability=Stability.BETA,
         )
         self._unexpected = self.counter(
             "cardinality_enforcement_unexpected_categorizations_total",
-            "How often a label value outside the allowed set was counted as 'unexpected'.",
+            "Number of label values outside the allowed set, which are counted as 'unexpected'.",
         ).labels()
         self._disabled = self.counter(
-            "disabled_metrics_total", "How many metrics the operator switched off.", stability=Stability.BETA
+            "disabled_metrics_total", "Number of metrics disabled by flags.", stability=Stability.BETA
         ).labels()
         self._hidden = self.counter(
-            "hidden_metrics_total", "How many metrics are hidden as deprecated.", stability=Stability.BETA
+            "hidden_metrics_total",
+            "Number of metrics that are hidden because they are deprecated.",
+            stability=Stability.BETA,
         ).labels()
         self._silent = frozenset() if about_itself else frozenset(self._families)
 

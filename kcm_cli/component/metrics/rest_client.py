@@ -110,12 +110,12 @@ class RestClientMetrics:
         )
         self.results = registry.counter(
             "rest_client_requests_total",
-            "How many requests were sent, by the code of the answer.",
+            "Number of requests, by the status code of the response.",
             labels=("code", "host", "method"),
         )
         self.retries = registry.counter(
             "rest_client_request_retries_total",
-            "How many requests were sent again, by the code that caused it.",
+            "Number of retried requests, by the status code that caused the retry.",
             labels=("code", "host", "verb"),
         )
         self.transport = TransportMetrics.register(registry)
@@ -154,23 +154,23 @@ class TransportMetrics(msgspec.Struct, frozen=True):
         """Declare the families."""
         registry.counter(
             "rest_client_transport_cert_rotation_gc_calls_total",
-            f"How many certificate watches ended because their session was gone. {_STILL}",
+            f"Number of certificate watches that ended with their session. {_STILL}",
         ).labels()
         registry.counter(
             "rest_client_transport_cache_gc_calls_total",
-            f"How many attempts there were to drop an unused session. {_STILL}",
+            f"Number of attempts to drop an unused session. {_STILL}",
             labels=("result",),
         )
         return cls(
-            registry.gauge("rest_client_transport_cache_entries", "How many sessions there are.").labels(),
+            registry.gauge("rest_client_transport_cache_entries", "Number of sessions.").labels(),
             registry.counter(
                 "rest_client_transport_create_calls_total",
-                "How many sessions were made.",
+                "Number of created sessions.",
                 labels=("result",),
             ).labels("miss"),
             registry.counter(
                 "rest_client_transport_ca_reload_total",
-                "How often the CA file was looked at again, and what came of it.",
+                "Number of checks of the CA file for changes, by result.",
                 labels=("reason", "result"),
             ),
             registry.histogram(
@@ -211,7 +211,7 @@ class ExecPluginMetrics:
         ).labels()
         registry.counter(
             "rest_client_exec_plugin_policy_call_total",
-            f"How often a credential plugin was checked against the policy. {_STILL}",
+            f"Number of checks of credential plugins against the policy. {_STILL}",
             labels=("allowed", "denied"),
         )
         self._ages = registry.histogram(
@@ -221,7 +221,7 @@ class ExecPluginMetrics:
         ).labels()
         self.calls = registry.counter(
             "rest_client_exec_plugin_call_total",
-            "How often a credential plugin ran, by outcome and exit code.",
+            "Number of runs of credential plugins, by result and exit code.",
             labels=("call_status", "code"),
         )
 

@@ -27,8 +27,8 @@ from kcm_cli.component.metrics.registry import Registry
 _BUCKETS = exponential_buckets(1e-8, 10, 10)
 _BETA = Stability.BETA
 _LABELS = ("name",)
-_ADDS = Description("workqueue_adds_total", "counter", "How many items were added to the queue.", _LABELS, _BETA)
-_DEPTH = Description("workqueue_depth", "gauge", "How many items wait in the queue.", _LABELS, _BETA)
+_ADDS = Description("workqueue_adds_total", "counter", "Number of items added to the queue.", _LABELS, _BETA)
+_DEPTH = Description("workqueue_depth", "gauge", "Number of items waiting in the queue.", _LABELS, _BETA)
 _LONGEST = Description(
     "workqueue_longest_running_processor_seconds",
     "gauge",
@@ -43,7 +43,7 @@ _UNFINISHED = Description(
     _LABELS,
     _BETA,
 )
-_RETRIES = Description("workqueue_retries_total", "counter", "How many items were queued again.", _LABELS, _BETA)
+_RETRIES = Description("workqueue_retries_total", "counter", "Number of items that were requeued.", _LABELS, _BETA)
 _WAITED = Description(
     "workqueue_queue_duration_seconds",
     "histogram",

@@ -11,7 +11,7 @@ class EvictionMetrics:
 
     def __init__(self, registry: Registry) -> None:
         self._deletions = registry.counter(
-            "device_taint_eviction_controller_pod_deletions_total", "How many pods were evicted."
+            "device_taint_eviction_controller_pod_deletions_total", "Number of evicted pods."
         ).labels()
         self._latency = registry.histogram(
             "device_taint_eviction_controller_pod_deletion_duration_seconds",

@@ -11,8 +11,8 @@ class EphemeralVolumeMetrics:
 
     def __init__(self, registry: Registry) -> None:
         self.attempts = registry.counter(
-            "ephemeral_volume_controller_create_total", "How often a PersistentVolumeClaim was asked for."
+            "ephemeral_volume_controller_create_total", "Number of requests to create a PersistentVolumeClaim."
         ).labels()
         self.failures = registry.counter(
-            "ephemeral_volume_controller_create_failures_total", "How many of these requests failed."
+            "ephemeral_volume_controller_create_failures_total", "Number of these requests that failed."
         ).labels()

@@ -85,7 +85,7 @@ class GarbageCollector:
         context.debug["graph"] = lambda path, query: ("text/vnd.graphviz", dot(self.graph, query.get("uid", "")))
         self._errors = context.metrics.counter(
             "garbagecollector_controller_resources_sync_error_total",
-            "Failures to watch the resources of discovery.",
+            "Number of failed attempts to watch the resources in discovery.",
         ).labels()
 
     async def refresh(self) -> None:

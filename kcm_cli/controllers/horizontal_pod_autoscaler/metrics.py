@@ -18,7 +18,7 @@ class AutoscalerMetrics:
     def __init__(self, registry: Registry) -> None:
         labels, more, beta = ("action", "error"), ("action", "error", "metric_type"), Stability.BETA
         self._reconciled = registry.counter(
-            f"{_PREFIX}reconciliations_total", "How often an autoscaler was looked at.", labels=labels, stability=beta
+            f"{_PREFIX}reconciliations_total", "Number of syncs of autoscalers.", labels=labels, stability=beta
         )
         self._reconciliation = registry.histogram(
             f"{_PREFIX}reconciliation_duration_seconds",
@@ -28,7 +28,7 @@ class AutoscalerMetrics:
             stability=beta,
         )
         self._computed = registry.counter(
-            f"{_PREFIX}metric_computation_total", "How often a metric was computed.", labels=more, stability=beta
+            f"{_PREFIX}metric_computation_total", "Number of metric computations.", labels=more, stability=beta
         )
         self._computation = registry.histogram(
             f"{_PREFIX}metric_computation_duration_seconds",
@@ -37,9 +37,7 @@ class AutoscalerMetrics:
             labels=more,
             stability=beta,
         )
-        self.count = registry.gauge(
-            f"{_PREFIX}num_horizontal_pod_autoscalers", "How many autoscalers there are."
-        ).labels()
+        self.count = registry.gauge(f"{_PREFIX}num_horizontal_pod_autoscalers", "Number of autoscalers.").labels()
         self._desired = registry.gauge(
             f"{_PREFIX}desired_replicas", "Replicas that an autoscaler wants.", labels=("namespace", "hpa_name")
         )

@@ -28,47 +28,47 @@ class JobMetrics:
         )
         self._syncs = registry.counter(
             "job_controller_job_syncs_total",
-            "How often Jobs were synced.",
+            "Number of syncs of Jobs.",
             labels=("action", "completion_mode", "result"),
             stability=Stability.STABLE,
         )
         self._finished = registry.counter(
             "job_controller_jobs_finished_total",
-            "How many Jobs have finished, and why.",
+            "Number of finished Jobs, by reason.",
             labels=("completion_mode", "reason", "result"),
             stability=Stability.STABLE,
         )
         self._external = registry.counter(
             "job_controller_jobs_by_external_controller_total",
-            "How many Jobs were seen that another controller manages.",
+            "Number of Jobs that another controller manages.",
             labels=("controller_name",),
         )
         self._pods_finished = registry.counter(
             "job_controller_job_pods_finished_total",
-            "How many pods of Jobs have ended and are counted in their Job's status.",
+            "Number of ended pods that are counted in their Job's status.",
             labels=("completion_mode", "result"),
             stability=Stability.STABLE,
         )
         self._policy = registry.counter(
             "job_controller_pod_failures_handled_by_failure_policy_total",
-            "How many failed pods matched a rule of the pod failure policy, by its action.",
+            "Number of failed pods that matched a rule of the pod failure policy, by action.",
             labels=("action",),
             stability=Stability.BETA,
         )
         self._tracking = registry.counter(
             "job_controller_terminated_pods_tracking_finalizer_total",
-            "How many ended pods with the tracking finalizer came (add) and went (delete).",
+            "Number of ended pods with the tracking finalizer that appeared (add) or lost it (delete).",
             labels=("event",),
             stability=Stability.BETA,
         )
         self._indexes = registry.counter(
             "job_controller_job_finished_indexes_total",
-            "How many indexes have finished; whether each index has its own backoff limit.",
+            "Number of finished indexes, by whether each index has its own backoff limit.",
             labels=("backoffLimit", "status"),
         )
         self._creations = registry.counter(
             "job_controller_job_pods_creation_total",
-            "How many pods were created for Jobs, or failed to be, and whether in place of others.",
+            "Number of attempts to create pods of Jobs, by reason (new or replacement) and result.",
             labels=("reason", "status"),
         )
 

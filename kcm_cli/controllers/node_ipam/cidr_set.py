@@ -22,20 +22,20 @@ class RangeMetrics:
     def __init__(self, registry: Registry, cluster_cidr: str) -> None:
         self._size = 1
         self._allocations = registry.counter(
-            f"{_PREFIX}cidrset_cidrs_allocations_total", "How many ranges of nodes were taken.", labels=_LABELS
+            f"{_PREFIX}cidrset_cidrs_allocations_total", "Number of allocated CIDRs.", labels=_LABELS
         ).labels(cluster_cidr)
         self._releases = registry.counter(
-            f"{_PREFIX}cidrset_cidrs_releases_total", "How many ranges of nodes were given back.", labels=_LABELS
+            f"{_PREFIX}cidrset_cidrs_releases_total", "Number of released CIDRs.", labels=_LABELS
         ).labels(cluster_cidr)
         self._maximum = registry.gauge(
-            f"{_PREFIX}cirdset_max_cidrs", "How many ranges of nodes there are, free or taken.", labels=_LABELS
+            f"{_PREFIX}cirdset_max_cidrs", "Number of CIDRs, free or allocated.", labels=_LABELS
         ).labels(cluster_cidr)
         self._usage = registry.gauge(
             f"{_PREFIX}cidrset_usage_cidrs", "The share of the ranges of nodes that is taken.", labels=_LABELS
         ).labels(cluster_cidr)
         self._tries = registry.histogram(
             f"{_PREFIX}cidrset_allocation_tries_per_request",
-            "How many ranges were found taken before a free one.",
+            "Number of allocated CIDRs that were tried before a free one.",
             exponential_buckets(1, 5, 5),
             labels=_LABELS,
         ).labels(cluster_cidr)

@@ -21,7 +21,7 @@ class AttachDetachMetrics:
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._forced = registry.counter(
             "attach_detach_controller_attachdetach_controller_forced_detaches",
-            "How many volumes were detached though their nodes had not unmounted them.",
+            "Number of volumes that were detached although their nodes had not unmounted them.",
             labels=("reason",),
         )
         self.operations = StorageOperations(registry, clock)

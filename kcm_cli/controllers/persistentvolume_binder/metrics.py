@@ -37,12 +37,12 @@ class OperationMetrics:
             labels=_OPERATION,
         )
         self._errors = registry.counter(
-            "volume_operation_errors_total", "How many storage operations failed.", labels=_OPERATION
+            "volume_operation_errors_total", "Number of failed storage operations.", labels=_OPERATION
         )
         old = Description(
             "volume_operation_total_errors",
             "counter",
-            "How many storage operations failed.",
+            "Number of failed storage operations.",
             _OPERATION,
             Stability.ALPHA,
             deprecated_version="1.36.0",
@@ -51,10 +51,11 @@ class OperationMetrics:
         self._attempts = StorageOperations(registry, clock)
         self._assigned = registry.counter(
             "retroactive_storageclass_total",
-            "How often a claim was given the default class after it was made, or should have been.",
+            "Number of attempts to set the default class of an existing claim.",
         ).labels()
         self._not_assigned = registry.counter(
-            "retroactive_storageclass_errors_total", "How often a claim could not be given the default class."
+            "retroactive_storageclass_errors_total",
+            "Number of failed attempts to set the default class of an existing claim.",
         ).labels()
 
     def started(self, key: str, plugin: str, operation: str) -> None:

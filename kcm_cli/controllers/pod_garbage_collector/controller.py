@@ -56,10 +56,10 @@ class PodGarbageCollector:
         self._nodes = context.cache(NODES)
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
-            "pod_gc_collector_force_delete_pods_total", "How many pods were deleted by force.", labels=labels
+            "pod_gc_collector_force_delete_pods_total", "Number of pods deleted by force.", labels=labels
         )
         self._failed = context.metrics.counter(
-            "pod_gc_collector_force_delete_pod_errors_total", "How many forced deletions failed.", labels=labels
+            "pod_gc_collector_force_delete_pod_errors_total", "Number of failed deletions by force.", labels=labels
         )
 
     async def sweep(self) -> None:

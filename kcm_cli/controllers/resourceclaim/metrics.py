@@ -18,7 +18,7 @@ from kcm_cli.runtime.store import Store
 _CLAIMS = Description(
     "resourceclaim_controller_resource_claims",
     "gauge",
-    "How many ResourceClaims there are, by allocation, access of administrators, and what they were made for: "
+    "Number of ResourceClaims, by allocation, admin access, and what they were created for: "
     "a template (resource_claim_template), extended resources (extended_resource), or by hand (empty).",
     ("allocated", "admin_access", "source"),
 )
@@ -31,7 +31,7 @@ class ResourceClaimMetrics:
         self._claims = claims
         self._creates = registry.counter(
             "resourceclaim_controller_creates_total",
-            "How often a ResourceClaim was to be created, by outcome and access of administrators.",
+            "Number of attempts to create a ResourceClaim, by result and admin access.",
             labels=("status", "admin_access"),
         )
         registry.add(self)

@@ -31,10 +31,10 @@ class RequestMetrics:
 
     def __init__(self, registry: Registry) -> None:
         self._processed = registry.counter(
-            f"{_NAME}s_processed_total", "How many requests were worked out, by driver.", labels=_LABELS
+            f"{_NAME}s_processed_total", "Number of processed requests, by driver.", labels=_LABELS
         )
         self._errors = registry.counter(
-            f"{_NAME}_processing_errors_total", "How many answers could not be written, by driver.", labels=_LABELS
+            f"{_NAME}_processing_errors_total", "Number of failed writes of answers, by driver.", labels=_LABELS
         )
         self._duration = registry.histogram(
             f"{_NAME}_processing_duration_seconds",

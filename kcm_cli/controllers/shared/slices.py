@@ -104,9 +104,9 @@ class SliceTotals:
         self._gauges = tuple(
             registry.gauge(f"{prefix}{name}", text, stability=stability)
             for name, text in (
-                ("endpoints_desired", "How many endpoints there should be."),
-                ("num_endpoint_slices", "How many EndpointSlices there are."),
-                ("desired_endpoint_slices", "How many EndpointSlices there would be if each were full."),
+                ("endpoints_desired", "Number of desired endpoints."),
+                ("num_endpoint_slices", "Number of EndpointSlices."),
+                ("desired_endpoint_slices", "Number of EndpointSlices that would suffice if each were full."),
             )
         )
         self._totals: dict[str, tuple[int, int, int]] = {}

@@ -17,9 +17,7 @@ class CodedSyncMetrics:
 
     def __init__(self, registry: Registry, clock: Clock, prefix: str, what: str) -> None:
         self._clock = clock
-        self._total = registry.counter(
-            f"{prefix}_sync_total", f"How often {what} was synced, by code.", labels=("code",)
-        )
+        self._total = registry.counter(f"{prefix}_sync_total", f"Number of syncs of {what}, by code.", labels=("code",))
         self._duration = registry.histogram(
             f"{prefix}_sync_duration_seconds",
             f"Seconds that syncing {what} took, by code.",

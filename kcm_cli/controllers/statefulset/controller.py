@@ -44,12 +44,12 @@ class StatefulSetMetrics:
     def __init__(self, registry: Registry) -> None:
         self._allowed = registry.gauge(
             "statefulset_controller_statefulset_max_unavailable",
-            "How many pods a rolling update of the StatefulSet may take down.",
+            "Number of pods that may be unavailable during a rolling update of the StatefulSet.",
             labels=_LABELS,
         )
         self._down = registry.gauge(
             "statefulset_controller_statefulset_unavailable_replicas",
-            "How many pods of the StatefulSet are missing or not available.",
+            "Number of pods of the StatefulSet that are missing or not available.",
             labels=_LABELS,
         )
 

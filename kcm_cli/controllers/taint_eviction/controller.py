@@ -55,7 +55,7 @@ class TaintEvictionController:
         self._pods = context.cache(PODS)
         self._pods.store.add_index(NODE, by_node)
         self._deletions = context.metrics.counter(
-            "taint_eviction_controller_pod_deletions_total", "How many pods were evicted."
+            "taint_eviction_controller_pod_deletions_total", "Number of evicted pods."
         ).labels()
         self._latency = context.metrics.histogram(
             "taint_eviction_controller_pod_deletion_duration_seconds",

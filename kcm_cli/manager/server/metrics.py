@@ -62,13 +62,13 @@ class TokenCacheMetrics(msgspec.Struct, frozen=True):
         prefix = "authentication_token_cache"
         labels = ("status",)
         return cls(
-            registry.counter(f"{prefix}_request_total", "How many tokens were looked up.", labels=labels),
+            registry.counter(f"{prefix}_request_total", "Number of token lookups.", labels=labels),
             registry.histogram(
                 f"{prefix}_request_duration_seconds", "Seconds that looking a token up took.", DEFAULT_BUCKETS,
                 labels=labels,
             ),
-            registry.counter(f"{prefix}_fetch_total", "How many tokens had to be reviewed.", labels=labels),
-            registry.gauge(f"{prefix}_active_fetch_count", "How many reviews are waited for.", labels=labels),
+            registry.counter(f"{prefix}_fetch_total", "Number of token reviews sent to the API server.", labels=labels),
+            registry.gauge(f"{prefix}_active_fetch_count", "Number of token reviews in progress.", labels=labels),
         )  # fmt: skip
 
 

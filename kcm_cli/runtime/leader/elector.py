@@ -97,7 +97,7 @@ class Elector:
         ).labels(config.name)
         self._slow = metrics.counter(
             "leader_election_slowpath_total",
-            "How often the lease had to be read before it could be renewed.",
+            "Number of renewals for which the lease had to be read first.",
             labels=("name",),
         )
 
