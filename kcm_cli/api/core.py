@@ -304,7 +304,6 @@ class Taint(View, frozen=True, gc=False):
 class NodeSpec(View, frozen=True, gc=False):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
-    provider_id: str = msgspec.field(default="", name="providerID")
     pod_cidr: str = msgspec.field(default="", name="podCIDR")
     pod_cidrs: tuple[str, ...] = msgspec.field(default=(), name="podCIDRs")
 
@@ -375,16 +374,10 @@ class ServiceSpec(View, frozen=True, gc=False):
     type: str = ""
     selector: dict[str, str] | None = None
     cluster_ip: str = msgspec.field(default="", name="clusterIP")
-    cluster_ips: tuple[str, ...] = msgspec.field(default=(), name="clusterIPs")
     ip_families: tuple[str, ...] = ()
-    ip_family_policy: str | None = None
     ports: tuple[ServicePort, ...] = ()
     publish_not_ready_addresses: bool = False
-    internal_traffic_policy: str | None = None
-    external_traffic_policy: str = ""
     traffic_distribution: str | None = None
-    external_name: str = ""
-    load_balancer_class: str | None = None
     allocate_load_balancer_node_ports: bool | None = None
 
 
