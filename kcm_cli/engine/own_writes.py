@@ -307,7 +307,7 @@ class OwnWrites:
 
     def _report_given_up(self, key: str, informer: AnyInformer) -> None:
         fields = {"key": key, "resource": str(informer.resource), "wait_s": TIMEOUT_S}
-        log.error("A cache does not show what was written, going on without", extra={"fields": fields})
+        log.error("Cache does not show own writes, syncing without them", extra={"fields": fields})
         self._given_up(informer.resource.plural)
 
 

@@ -51,7 +51,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
             await self.step()
         except Exception as error:  # where the errors of a pass end, as those of a sync in the worker
             fields = {"controller": self.name, "err": str(error)}
-            log.error("Pass failed, the next one comes in its time", extra={"fields": fields}, exc_info=error)
+            log.error("Pass failed, will retry with the next one", extra={"fields": fields}, exc_info=error)
 
 
 async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitable[None]], *, workers: int = 1) -> None:
@@ -68,7 +68,7 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
             except Exception as error:  # where the errors of one object of a pass end, as those of a sync in the worker
                 fields = {"controller": name, "key": obj.key, "err": str(error)}
                 expected = isinstance(error, RequestError)
-                text = "Object skipped until the next pass"
+                text = "Object failed, will retry with the next pass"
                 log.error(text, extra={"fields": fields}, exc_info=None if expected else error)
             if number % OBJECTS == 0:
                 await asyncio.sleep(0)

@@ -111,7 +111,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
         reason = getattr(error, "reason", None)
         unexpected = reason is None and not isinstance(error, OSError | TransportError)
-        text = "Giving the key up until it changes" if dropped else "Sync failed, will retry"
+        text = "Sync failed, dropping the key until its next change" if dropped else "Sync failed, will retry"
         level = logging.ERROR
         if isinstance(error, Pending) and not dropped:
             level = V5

@@ -71,7 +71,7 @@ class ObjectErrors:
         self._odd.add(sort)
         if not known:
             fields = {"resource": sort[0], "err": sort[1]}
-            log.error("Unexpected watch event, it is passed over", extra={"fields": fields})
+            log.error("Unexpected watch event skipped", extra={"fields": fields})
 
     def decoded(self, resource: Resource[Any], key: str) -> None:
         """A later version could be decoded, or the object has been deleted."""

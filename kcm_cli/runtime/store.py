@@ -154,7 +154,7 @@ class Store(Generic[T]):
 
     def _not_filed(self, name: str, obj: T, error: Exception) -> tuple[str, ...]:
         fields = {"index": name, "object": obj.key, "err": str(error)}
-        log.error("Index function failed, the object is not filed", extra={"fields": fields}, exc_info=error)
+        log.error("Index function failed, object not indexed", extra={"fields": fields}, exc_info=error)
         return ()
 
     def _file(self, name: str, key: str, obj: T) -> None:

@@ -73,7 +73,7 @@ class Tasks:
             task.cancel()
             done, _ = await asyncio.wait([task], timeout=None if until is None else max(_LEAST_S, until - loop.time()))
             if not done:
-                log.error("Task does not end", extra={"fields": {"task": task.get_name()}})
+                log.error("Task did not end in time", extra={"fields": {"task": task.get_name()}})
             if task in self._tasks:  # it ended before and was not reported yet, or it did not end in time
                 self._tasks.remove(task)
 

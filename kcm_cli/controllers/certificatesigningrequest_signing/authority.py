@@ -187,7 +187,7 @@ class Authority:
                 self._content = content
                 self._loads.loaded(QUEUE, since)
         except (OSError, FormatError) as error:
-            log.error("The signing CA cannot be read anew: the last one stays", extra={"fields": {"err": str(error)}})
+            log.error("Could not reload the signing CA, keeping the last", extra={"fields": {"err": str(error)}})
 
     def _current(self) -> tuple[x509.Certificate, Key]:
         """Raises FormatError if there are several certificates."""

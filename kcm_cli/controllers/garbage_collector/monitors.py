@@ -91,7 +91,7 @@ class Monitors:
         try:
             found = await discover(self._client)
         except RequestError as error:
-            log.warning("Discovery failed, monitors stay as they are", extra={"fields": {"err": str(error)}})
+            log.warning("Discovery failed, keeping the monitors", extra={"fields": {"err": str(error)}})
             return Outcome.FAILED
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
         if not deletable:

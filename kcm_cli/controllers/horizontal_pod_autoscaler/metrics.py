@@ -22,7 +22,7 @@ class AutoscalerMetrics:
         )
         self._reconciliation = registry.histogram(
             f"{_PREFIX}reconciliation_duration_seconds",
-            "Seconds that looking at an autoscaler took.",
+            "Duration of syncs of autoscalers, in seconds.",
             _BUCKETS,
             labels=labels,
             stability=beta,
@@ -32,7 +32,7 @@ class AutoscalerMetrics:
         )
         self._computation = registry.histogram(
             f"{_PREFIX}metric_computation_duration_seconds",
-            "Seconds that computing a metric took.",
+            "Duration of metric computations, in seconds.",
             _BUCKETS,
             labels=more,
             stability=beta,

@@ -21,7 +21,7 @@ class JobMetrics:
     def __init__(self, registry: Registry) -> None:
         self._duration = registry.histogram(
             "job_controller_job_sync_duration_seconds",
-            "Seconds that a sync of a Job took.",
+            "Duration of syncs of Jobs, in seconds.",
             exponential_buckets(0.004, 2, 15),
             labels=("action", "completion_mode", "result"),
             stability=Stability.STABLE,

@@ -63,7 +63,7 @@ class TokenCleaner:
         try:
             unused = plan.is_unused(secret, limit)
         except plan.InvalidDate as error:
-            log.error("Token left alone", extra={"fields": {"secret": secret.key, "err": str(error)}})
+            log.error("Token kept", extra={"fields": {"secret": secret.key, "err": str(error)}})
             return False
         return unused and plan.was_generated(secret, self._accounts.store.get(plan.account_of(secret)))
 
@@ -72,7 +72,7 @@ class TokenCleaner:
             pods = await self._caches.list_now(POD_SECRETS, namespace)
         except RequestError as error:
             fields = {"namespace": namespace, "err": str(error)}
-            log.error("Pods cannot be listed, their tokens are left alone", extra={"fields": fields})
+            log.error("Pods cannot be listed, keeping the tokens of the namespace", extra={"fields": fields})
             return
         in_use = {name for pod in pods.items for name in secrets_of(pod)}
         for secret in secrets:

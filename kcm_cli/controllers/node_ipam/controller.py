@@ -57,12 +57,12 @@ class NodeIPAMController:
         """
         found = await self._all_nodes()
         for unknown in found.unknown:
-            log.error("Range of a node is left out", extra={"fields": {"node": unknown.key, "err": unknown.why}})
+            log.error("Invalid podCIDR of a node skipped", extra={"fields": {"node": unknown.key, "err": unknown.why}})
         for node in found.items:
             try:
                 self._allocator.occupy(node)
             except Unreadable as error:
-                log.error("Range of a node is left out", extra={"fields": {"node": node.name, "err": str(error)}})
+                log.error("Invalid podCIDR of a node skipped", extra={"fields": {"node": node.name, "err": str(error)}})
             except CIDRError as error:
                 raise StartError(f"node-ipam-controller: {error}") from error
 

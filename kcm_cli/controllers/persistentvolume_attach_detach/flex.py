@@ -101,7 +101,7 @@ class FlexDrivers:
         try:
             answer = await _run(path, "init")
         except FlexError as error:
-            log.error("FlexVolume driver is left out", extra={"fields": {"driver": name, "err": str(error)}})
+            log.error("FlexVolume driver skipped", extra={"fields": {"driver": name, "err": str(error)}})
             return False
         return nested_map(answer, "capabilities").get("attach") is not False
 

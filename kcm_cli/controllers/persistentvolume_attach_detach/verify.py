@@ -43,7 +43,7 @@ class Verifier:
             if not self._world.is_attached(volume) or await self._still(volume, node):
                 return
         except (RequestError, AttachError) as error:
-            log.warning("Cannot ask whether the volume is attached", extra={"fields": {**fields, "err": str(error)}})
+            log.warning("Attachment of the volume cannot be verified", extra={"fields": {**fields, "err": str(error)}})
             return
         log.info("The volume is no longer attached", extra={"fields": fields})
         self._world.actual.detached(volume.unique_name, node)

@@ -226,4 +226,4 @@ class Recycler:
 
 
 def _not_passed_on(name: str, error: BaseException) -> None:
-    log.info("Events of a recycler pod are not passed on", extra={"fields": {"task": name, "err": str(error)}})
+    log.info("Events of a recycler pod cannot be copied", extra={"fields": {"task": name, "err": str(error)}})

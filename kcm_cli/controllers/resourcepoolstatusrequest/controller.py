@@ -38,7 +38,7 @@ class RequestMetrics:
         )
         self._duration = registry.histogram(
             f"{_NAME}_processing_duration_seconds",
-            "Seconds that a request took, by driver.",
+            "Duration of the processing of requests, in seconds, by driver.",
             exponential_buckets(0.001, 2, 15),
             labels=_LABELS,
         )

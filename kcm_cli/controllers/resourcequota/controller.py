@@ -181,7 +181,7 @@ class ResourceQuotaController:
         try:
             changed = await self._monitors.refresh()
         except RequestError as error:
-            log.warning("Discovery failed, quotas stay as they are", extra={"fields": {"err": str(error)}})
+            log.warning("Discovery failed, will retry", extra={"fields": {"err": str(error)}})
             return
         async for quota in in_turns(self._quotas.store.list() if changed else (), OBJECTS):
             measured, counted = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)

@@ -19,7 +19,7 @@ class StorageOperations:
         self._clock = clock
         self._took = registry.histogram(
             "storage_operation_duration_seconds",
-            "Seconds that an operation on a volume took.",
+            "Duration of operations on volumes, in seconds.",
             OPERATION_BUCKETS,
             labels=("volume_plugin", "operation_name", "status", "migrated"),
         )

@@ -100,7 +100,7 @@ class Migrator:
                     query=(("fieldManager", NAME),),
                 )
             except Conflict:
-                log.log(V4, "Changed meanwhile, which migrates it", extra={"fields": {"key": obj.key}})
+                log.log(V4, "Object migrated by a change of another client", extra={"fields": {"key": obj.key}})
 
     async def _starting(self, migration: StorageVersionMigration, served: ServedResource) -> Update | None:
         body = await self._client.list_page(served.partial(), limit=1, metadata_only=True)

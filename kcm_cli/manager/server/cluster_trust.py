@@ -61,7 +61,10 @@ class ClusterTrust:
                     await self._wait_for_change(version)
                 version = await self._read()
             except _FAILURES as error:
-                log.info("Lost sight of the authentication settings", extra={"fields": {"err": text_of(error)}})
+                log.info(
+                    "Cannot read authentication settings, keeping the last",
+                    extra={"fields": {"err": text_of(error)}},
+                )
                 version = ""
             await self._clock.sleep(_RETRY_S * (1.0 + self._rng.random()))
 
@@ -81,7 +84,7 @@ class ClusterTrust:
         if not self._config.tolerate_lookup_failure:
             raise RunError(why) from error
         log.warning(
-            "Continuing without the cluster's authentication settings: client certificates count for nothing",
+            "Continuing without the cluster's authentication settings: client certificates are ignored",
             extra={"fields": {"err": why}},
         )
         return ""

@@ -60,7 +60,7 @@ class Reviewer:
                 return read(await self._with_retries(request), type_)
         except (TimeoutError, RequestError) as error:
             why = str(error) or "context deadline exceeded"
-            log.error("Failed to ask for a review", extra={"fields": {"path": self._path, "err": why}})
+            log.error("Review failed", extra={"fields": {"path": self._path, "err": why}})
             raise ReviewError(why) from error
 
     async def _with_retries(self, request: Request) -> bytes:

@@ -182,7 +182,7 @@ class Server:
             await self._clock.sleep(_RELOAD_S)
             why = self._reload_once()
             if why and why != said:
-                log.error("Could not reload certificates, the old ones stay", extra={"fields": {"err": why}})
+                log.error("Could not reload certificates, keeping the previous ones", extra={"fields": {"err": why}})
             said = why
 
     def _reload_once(self) -> str:
@@ -190,7 +190,7 @@ class Server:
         since, known = self._loads.now(), self._trust.state
         try:
             if self._tls is not None and self._tls.refresh():
-                log.info("Loaded the serving certificates anew")
+                log.info("Reloaded the serving certificates")
                 self._certified(since)
             self._trust.replace(from_files(self._config.authentication, known))
             self._trusted(known, since)

@@ -513,7 +513,7 @@ def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, caplog: 
                 await asyncio.sleep(0.05)
             assert await shown() == "renewed"
             main.write_bytes(b"rubbish")
-            while "the old ones stay" not in caplog.text:
+            while "keeping the previous ones" not in caplog.text:
                 await asyncio.sleep(0.05)
             assert await shown() == "renewed"
 

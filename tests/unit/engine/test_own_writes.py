@@ -586,7 +586,7 @@ def test_a_write_that_is_never_cached_is_dropped_logged_and_counted(caplog):
         assert not len(world.own)
 
     play(story, (WRITTEN, doc("7")))
-    assert "A cache does not show what was written" in caplog.text
+    assert "Cache does not show own writes" in caplog.text
 
 
 def test_each_waiting_queue_gets_the_key():

@@ -107,7 +107,7 @@ def test_only_the_last_failure_of_a_key_with_limited_retries_is_an_error(caplog:
 
 def test_giving_up_is_always_logged(caplog: pytest.LogCaptureFixture) -> None:
     times(iter([LOST]), 1, 0)
-    (record,) = [record for record in caplog.records if "Giving the key up" in record.message]
+    (record,) = [record for record in caplog.records if "dropping the key" in record.message]
     assert record.levelno == logging.ERROR
 
 
