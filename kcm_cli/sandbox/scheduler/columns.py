@@ -20,19 +20,22 @@ T = TypeVar("T")
 
 _KEPT = 128
 _FEW = 64
+_CHANGES = 4
+"""For how many changes of pods per node columns are kept that are not used."""
 _ZONE_LABELS = (REGION, ZONE)
 
 
 class Column(Generic[T]):
     """A value for each node, by position. ``stale``: the positions to read again. ``by_pods``: whether it depends on
-    the node's pods, too."""
+    the node's pods, too. ``seen``: how many of the changes of pods are in ``stale`` already."""
 
-    __slots__ = ("values", "stale", "by_pods")
+    __slots__ = ("values", "stale", "by_pods", "seen")
 
     def __init__(self, count: int, *, by_pods: bool) -> None:
         self.values: list[Any] = [None] * count
         self.stale = set(range(count))
         self.by_pods = by_pods
+        self.seen = 0
 
     def of(self, positions: Sequence[int], nodes: Sequence["NodeInfo"], read: Callable[["NodeInfo"], T]) -> Sequence[T]:
         """The values of some nodes. Fastest for a range."""
@@ -74,7 +77,8 @@ class Totals(Column[int]):
 
 class Columns:
     """The nodes and their columns. ``nodes``: alternating by zone, so that any range of them is spread over the
-    zones."""
+    zones. A column learns which nodes' pods have changed when it is used: each pod changes most columns, and is
+    compared by few."""
 
     def __init__(self, nodes: Iterable["NodeInfo"]) -> None:
         zones: dict[tuple[str, ...], list[NodeInfo]] = {}
@@ -84,6 +88,8 @@ class Columns:
         self.nodes: Sequence[NodeInfo] = [node for each in rounds for node in each if node is not None]
         self.positions: Mapping[str, int] = {node.name: position for position, node in enumerate(self.nodes)}
         self._kept: dict[tuple[str, object], Column[Any]] = {}
+        self._changes: list[int] = []
+        """The positions whose pods have changed, the latest last."""
 
     def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
         """A column, which is kept while it is among the most recently used ones."""
@@ -101,15 +107,30 @@ class Columns:
             found = make()
             if len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
+        elif found.by_pods:
+            found.stale.update(self._changes[found.seen :])
+        found.seen = len(self._changes)
         self._kept[key] = found  # the last one now
         return found
 
     def changed(self, name: str, *, only_pods: bool) -> None:
         """A node, or its pods, changed."""
         position = self.positions[name]
-        for column in self._kept.values():
-            if column.by_pods or not only_pods:
+        if only_pods:
+            self._changes.append(position)
+            if len(self._changes) > _CHANGES * len(self.nodes):
+                self._forget_changes()
+        else:
+            for column in self._kept.values():
                 column.stale.add(position)
+
+    def _forget_changes(self) -> None:
+        """Forget the older half of the changes, and the columns that have not seen these."""
+        half = len(self._changes) // 2
+        del self._changes[:half]
+        self._kept = {key: column for key, column in self._kept.items() if column.seen >= half or not column.by_pods}
+        for column in self._kept.values():
+            column.seen = max(column.seen - half, 0)
 
 
 def _zone_of(node: "NodeInfo") -> tuple[str, ...]:
