@@ -108,6 +108,10 @@ class Selector:
                 return False
         return self.selectable
 
+    def implies(self, labels: Mapping[str, str]) -> bool:
+        """Whether everything selected has these labels."""
+        return all(label in self._exact for label in labels.items())
+
     @property
     def exact_label(self) -> tuple[str, str] | None:
         """One of the labels that everything selected has, with its only value, if there is one."""

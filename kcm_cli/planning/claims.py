@@ -38,11 +38,12 @@ def decide(
     release: list[T] = []
     uid, selects = owner.uid, selector.matches
     for obj in candidates:
-        refs = obj.metadata.owner_references
+        meta = obj.metadata
+        refs = meta.owner_references
         ref = refs[0] if refs and refs[0].controller else controller_of(obj)  # mostly without a call
         if ref is not None and ref.uid != uid:
             continue
-        matches = selects(obj.metadata.labels or NO_LABELS) and (member is None or member(obj))
+        matches = selects(meta.labels or NO_LABELS) and (member is None or member(obj))
         if ref is not None:
             if matches:
                 kept.append(obj)

@@ -114,21 +114,29 @@ def status(
 ) -> Status:
     """The status that follows from the pods and from the outcome of the plan.
 
-    terminating: None where the kind does not report it.
+    active: pods that the selector matches. terminating: None where the kind does not report it.
     """
-    labels, min_ready_s = owner.template_labels.items(), owner.min_ready_s
-    ready = [pod for pod in active if pod_rules.is_ready(pod)]
+    min_ready_s = owner.min_ready_s
+    ready = pod_rules.ready(active)
     available = ready if min_ready_s <= 0 else [p for p in ready if pod_rules.is_available(p, min_ready_s, now)]
     return msgspec.structs.replace(
         owner.status,
         replicas=len(active),
-        fully_labeled_replicas=sum([labels <= (pod.metadata.labels or NO_LABELS).items() for pod in active]),
+        fully_labeled_replicas=_fully_labeled(owner, active),
         ready_replicas=len(ready),
         available_replicas=len(available),
         terminating_replicas=terminating,
         observed_generation=owner.obj.metadata.generation,
         conditions=_conditions(owner, len(active), error, now),
     )
+
+
+def _fully_labeled(owner: ReplicaOwner, active: Sequence[Pod]) -> int:
+    """The number of pods with all labels of the template, mostly without a look at each."""
+    if owner.selector.implies(owner.template_labels):
+        return len(active)
+    labels = owner.template_labels.items()
+    return sum(labels <= (pod.metadata.labels or NO_LABELS).items() for pod in active)
 
 
 def _conditions(owner: ReplicaOwner, active: int, error: Exception | None, now: datetime) -> tuple[Condition, ...]:

@@ -69,8 +69,9 @@ class Totals(Column[int]):
         for position in self.stale:
             node = nodes[position]
             value = read(node)
-            self.by_domain[domain(node)] += value - self.values[position]
-            self.values[position] = value
+            if value != self.values[position]:
+                self.by_domain[domain(node)] += value - self.values[position]
+                self.values[position] = value
         self.stale.clear()
         return self.by_domain
 

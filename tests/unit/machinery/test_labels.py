@@ -233,6 +233,19 @@ def test_labels_of_a_selector_match_supersets(wanted, candidate):
     assert selector.matches(candidate) == (wanted.items() <= candidate.items())
 
 
+@given(st.lists(_terms), _sets, _sets)
+def test_what_is_selected_has_the_implied_labels(terms, implied, candidate):
+    selector = labels.Selector(tuple(terms))
+    if selector.implies(implied) and selector.matches(candidate):
+        assert implied.items() <= candidate.items()
+
+
+@given(_sets)
+def test_exact_labels_are_implied(wanted):
+    assert labels.from_label_selector(labels.LabelSelector(match_labels=wanted)).implies(wanted)
+    assert not EVERYTHING.implies({**wanted, "more": ""})
+
+
 @given(st.text("ab,=!() <>\tinotx"))
 def test_any_text_parses_or_is_refused_cleanly(text):
     try:

@@ -135,13 +135,13 @@ def test_ages_of_deleted_pods() -> None:
 
 
 def test_status_counts() -> None:
-    subject = owner(4, minReadySeconds=30)
+    subject = owner(4, minReadySeconds=30, template={"metadata": {"labels": {"a": "b", "more": "x"}}})
     active = [
-        pod("available", ready_since=-60),
-        pod("ready", ready_since=-10),
-        pod("not-ready"),
-        pod("just", ready_since=-30),
-        pod("unlabelled", ready_since=-60, a="c"),
+        pod("available", ready_since=-60, more="x"),
+        pod("ready", ready_since=-10, more="x"),
+        pod("not-ready", more="x"),
+        pod("just", ready_since=-30, more="x"),
+        pod("unlabelled", ready_since=-60),
     ]
     found = rules.status(subject, active, 2, None, NOW)
     assert (found.replicas, found.ready_replicas, found.available_replicas) == (5, 4, 3)
