@@ -15,7 +15,7 @@ from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourceclaim.generate import Generator
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
-from kcm_cli.controllers.resourceclaim.plan import OWNER, Snapshot
+from kcm_cli.controllers.resourceclaim.plan import OWNER, Caches
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
@@ -47,12 +47,12 @@ class ResourceClaimController:
         self._claims = context.cache(RESOURCE_CLAIMS)
         self._pod_groups = context.cache(POD_GROUPS) if context.gates.enabled(GROUPS_GATE) else None
         groups = self._pod_groups.store if self._pod_groups is not None else None
-        self._seen = Snapshot(self._claims.store, groups)
+        self._caches = Caches(self._claims.store, groups)
         self._deleted = Recent()
         self._claims.store.add_index(OWNER, by_controller)
         metrics = ResourceClaimMetrics(context.metrics, self._claims.store)
-        self._generator = Generator(context, self._seen, metrics)
-        self._reservations = Reservations(context.client, self._seen, self._pods.store, self._deleted)
+        self._generator = Generator(context, self._caches, metrics)
+        self._reservations = Reservations(context.client, self._caches, self._pods.store, self._deleted)
         self._pods.store.add_index(_CLAIM, claim_keys)
         self._pods.store.add_index(_TEMPLATE, plan.template_keys)
         if self._pod_groups is not None:
@@ -73,7 +73,7 @@ class ResourceClaimController:
 
     async def _sync_pod(self, key: str) -> None:
         pod = self._pods.store.get(key)
-        if pod is None or not plan.needs_work(pod, self._seen):
+        if pod is None or not plan.needs_work(pod, self._caches):
             return
         group = self._group_of(pod)
         await self._generator.sync(pod, group)
@@ -83,9 +83,9 @@ class ResourceClaimController:
     def _group_of(self, pod: Pod) -> PodGroup | None:
         """The PodGroup of a pod, if it has one. Raises GroupUnknown."""
         key = group_key(pod)
-        if not self._seen.groups or not key:
+        if not self._caches.groups or not key:
             return None
-        group = self._seen.group(pod)
+        group = self._caches.group(pod)
         if group is None:
             raise GroupUnknown(f'get PodGroup for Pod {pod.key}: podgroup.scheduling.k8s.io "{key}" not found')
         return group
@@ -95,18 +95,18 @@ class ResourceClaimController:
             found = named(pod, entry)
             if not isinstance(found, Reference):
                 continue
-            claim = self._seen.claim(pod.namespace, found.name)
+            claim = self._caches.claim(pod.namespace, found.name)
             if claim is None:
                 return
-            wrong = plan.not_owned(pod, found, claim, groups=self._seen.groups)
+            wrong = plan.not_owned(pod, found, claim, groups=self._caches.groups)
             if wrong:
                 raise WrongOwner(wrong)
-            if plan.to_reserve(pod, claim, groups=self._seen.groups):
+            if plan.to_reserve(pod, claim, groups=self._caches.groups):
                 await self._reservations.add(claim, consumer_of(pod, group, entry))
 
     async def _sync_group(self, key: str) -> None:
-        group = self._seen.pod_groups.get(key) if self._seen.pod_groups is not None else None
-        if group is not None and plan.needs_work(group, self._seen):
+        group = self._caches.pod_groups.get(key) if self._caches.pod_groups is not None else None
+        if group is not None and plan.needs_work(group, self._caches):
             await self._generator.sync(group, None)
 
     # -- events
@@ -117,7 +117,7 @@ class ResourceClaimController:
             return
         if plan.is_done(pod):
             yield from _claims(plan.claims_of(pod))
-        if plan.needs_work(pod, self._seen):
+        if plan.needs_work(pod, self._caches):
             yield f"{POD}:{pod.key}"
 
     def pod_deleted(self, pod: Pod) -> Keys:
@@ -131,7 +131,7 @@ class ResourceClaimController:
         """The group's key if it needs work, and the keys of its pods."""
         if not group.spec.resource_claims:
             return
-        if plan.needs_work(group, self._seen):
+        if plan.needs_work(group, self._caches):
             yield f"{POD_GROUP}:{group.key}"
         for pod in self._pods.store.by_index(BY_GROUP, group.key):
             yield from self.pod_changed(pod)

@@ -11,7 +11,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
-from kcm_cli.controllers.resourceclaim.plan import Snapshot
+from kcm_cli.controllers.resourceclaim.plan import Caches
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.errors import SyncError
@@ -31,11 +31,11 @@ class NoClaim(SyncError):
 class Generator:
     """Creates claims for pods and PodGroups."""
 
-    def __init__(self, context: ControllerContext, seen: Snapshot, metrics: ResourceClaimMetrics) -> None:
+    def __init__(self, context: ControllerContext, caches: Caches, metrics: ResourceClaimMetrics) -> None:
         self._client, self._recorder = context.client, context.recorder
         self._admin_access = context.gates.enabled("DRAAdminAccess")
         self._alternatives = context.gates.enabled("DRAPrioritizedList")
-        self._seen, self._metrics = seen, metrics
+        self._caches, self._metrics = caches, metrics
         self._templates = context.cache(RESOURCE_CLAIM_TEMPLATES).store
 
     async def sync(self, user: Pod | PodGroup, group: PodGroup | None) -> None:
@@ -54,7 +54,7 @@ class Generator:
 
     async def _claim_for(self, user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim) -> str | None:
         try:
-            name = plan.plan_entry(user, group, entry, self._seen)
+            name = plan.plan_entry(user, group, entry, self._caches)
         except Unsupported as error:
             raise NoClaim(f"checking for claim before creating it: {error}") from error
         return await self._create(user, entry) if name == plan.CREATE else name

@@ -52,7 +52,7 @@ class Lister(Protocol[T]):
     def by_index(self, index: str, value: str) -> Sequence[T]: ...
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Caches(msgspec.Struct, frozen=True):
     """The caches. ``pod_groups``: None if they are not watched (gate DRAWorkloadResourceClaims)."""
 
     claims: Lister[ResourceClaim]
@@ -98,17 +98,17 @@ def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:
     return tuple(f"{user.namespace}/{name}" for name in names if name is not None)
 
 
-def needs_work(user: Pod | PodGroup, seen: Snapshot) -> bool:
+def needs_work(user: Pod | PodGroup, caches: Caches) -> bool:
     """Whether a claim has to be created, recorded or reserved.
 
     False for a pod that has ended. Upstream creates and reserves claims for it, and frees them at once, repeatedly.
     """
     if user.deleting or (isinstance(user, Pod) and is_done(user)):
         return False
-    return any(_entry_needs_work(user, entry, seen) for entry in user.spec.resource_claims)
+    return any(_entry_needs_work(user, entry, caches) for entry in user.spec.resource_claims)
 
 
-def _entry_needs_work(user: Pod | PodGroup, entry: PodResourceClaim, seen: Snapshot) -> bool:
+def _entry_needs_work(user: Pod | PodGroup, entry: PodResourceClaim, caches: Caches) -> bool:
     try:
         found = named(user, entry)
     except Unsupported:
@@ -119,16 +119,16 @@ def _entry_needs_work(user: Pod | PodGroup, entry: PodResourceClaim, seen: Snaps
         case NotNeeded():
             return False
         case Reference(name):
-            claim = seen.claim(user.namespace, name)
+            claim = caches.claim(user.namespace, name)
             if claim is None:
-                return entry.resource_claim_template_name is not None and not _is_the_groups(user, entry, seen)
-            if not_owned(user, found, claim, groups=seen.groups):
+                return entry.resource_claim_template_name is not None and not _is_the_groups(user, entry, caches)
+            if not_owned(user, found, claim, groups=caches.groups):
                 return False
-            return isinstance(user, Pod) and to_reserve(user, claim, groups=seen.groups)
+            return isinstance(user, Pod) and to_reserve(user, claim, groups=caches.groups)
 
 
-def _is_the_groups(user: Pod | PodGroup, entry: PodResourceClaim, seen: Snapshot) -> bool:
-    return isinstance(user, Pod) and shares(user, seen.group(user), entry)
+def _is_the_groups(user: Pod | PodGroup, entry: PodResourceClaim, caches: Caches) -> bool:
+    return isinstance(user, Pod) and shares(user, caches.group(user), entry)
 
 
 def not_owned(user: Pod | PodGroup, found: Reference, claim: ResourceClaim, *, groups: bool) -> str:
@@ -142,7 +142,7 @@ def to_reserve(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
     return bool(pod.spec.node_name) and allocated and not is_reserved_for(pod, claim.status.reserved_for, groups=groups)
 
 
-def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim, seen: Snapshot) -> str | None:
+def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim, caches: Caches) -> str | None:
     """The name of the claim to record for an entry, or ``CREATE``; None if nothing has to be recorded.
 
     A deleted claim is created again. ``group``: the pod's PodGroup. Raises Unsupported.
@@ -151,13 +151,13 @@ def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceC
     if isinstance(found, NotNeeded) or entry.resource_claim_template_name is None:
         return None
     if isinstance(found, Reference):
-        claim = seen.claim(user.namespace, found.name)
-        if claim is not None and not not_owned(user, found, claim, groups=seen.groups):
+        claim = caches.claim(user.namespace, found.name)
+        if claim is not None and not not_owned(user, found, claim, groups=caches.groups):
             return None
     if group is not None and isinstance(user, Pod) and shares(user, group, entry):
-        claim = seen.made_for(group, entry.name)  # created when the group is synced
+        claim = caches.made_for(group, entry.name)  # created when the group is synced
         return None if claim is None else claim.name
-    claim = seen.made_for(user, entry.name)
+    claim = caches.made_for(user, entry.name)
     return CREATE if claim is None else claim.name
 
 

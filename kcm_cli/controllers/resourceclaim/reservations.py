@@ -14,7 +14,7 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIMS, Consumer, ResourceClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS
-from kcm_cli.controllers.resourceclaim.plan import RESERVED, Lister, Snapshot, is_done, owning_pod, plan_claim
+from kcm_cli.controllers.resourceclaim.plan import RESERVED, Caches, Lister, is_done, owning_pod, plan_claim
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object
@@ -29,9 +29,9 @@ from kcm_cli.runtime.store import Store
 class Reservations:
     """Reads and writes reservations. ``deleted``: the uids of pods and PodGroups whose deletion was observed."""
 
-    def __init__(self, client: Door, seen: Snapshot, pods: Store[Pod], deleted: Recent) -> None:
+    def __init__(self, client: Door, caches: Caches, pods: Store[Pod], deleted: Recent) -> None:
         self._client = client
-        self._seen = seen
+        self._caches = caches
         self._pods = pods
         self._deleted = deleted
 
@@ -57,8 +57,8 @@ class Reservations:
         """Whether a consumer may still use the claim. True for consumers of unknown kinds."""
         if is_pod(consumer):
             return await self._exists(PODS, self._pods, claim.namespace, consumer)
-        if is_group(consumer) and self._seen.pod_groups is not None:
-            return await self._exists(POD_GROUPS, self._seen.pod_groups, claim.namespace, consumer)
+        if is_group(consumer) and self._caches.pod_groups is not None:
+            return await self._exists(POD_GROUPS, self._caches.pod_groups, claim.namespace, consumer)
         return True
 
     async def _exists(self, resource: Resource[Any], store: Lister[Any], namespace: str, consumer: Consumer) -> bool:

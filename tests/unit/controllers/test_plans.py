@@ -46,6 +46,22 @@ def exposed(folder: Path) -> set[str]:
 
 
 PLANNING = [name for name in OURS if modules(FOLDER / name, "plan")]
+WITHOUT_PLAN = {
+    "replicaset": "planning.replicas",
+    "replicationcontroller": "planning.replicas",
+    "persistentvolume_protection": "planning.protection",
+    "volumeattributesclass_protection": "planning.protection",
+    "podgroup_protection": "planning.protection",
+    "token_cleaner": "planning.bootstrap_tokens",
+    "podcertificaterequest_cleaner": "engine.passes.Cleaner",
+    "serviceaccount": "one condition",
+    "node_ipam": "a decision takes a range out of the allocator",
+}
+"""Controllers without a plan of their own, and what decides."""
+
+
+def test_other_controllers_have_a_plan() -> None:
+    assert {*OURS} - {*PLANNING} == WITHOUT_PLAN.keys()
 
 
 @pytest.mark.parametrize("name", PLANNING)
@@ -60,9 +76,8 @@ def test_a_status_is_called_status(name: str) -> None:
         assert "status" in exposed(FOLDER / name)
 
 
-@pytest.mark.parametrize("name", sorted({*OURS} - {"resourceclaim"}))
+@pytest.mark.parametrize("name", OURS)
 def test_a_snapshot_is_read_by_read(name: str) -> None:
-    """That of the resourceclaim-controller looks into the caches."""
     folder = FOLDER / name
     if any("Snapshot" in defined(path) for path in modules(folder, "plan")):
         assert any({"read", "_read"} & defined(path) for path in modules(folder))

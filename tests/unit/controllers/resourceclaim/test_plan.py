@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, ResourceClaim
 from kcm_cli.controllers.resourceclaim import plan
-from kcm_cli.controllers.resourceclaim.plan import CREATE, Snapshot
+from kcm_cli.controllers.resourceclaim.plan import CREATE, Caches
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import ABSENT
 from kcm_cli.planning.resource_claims import FINALIZER
@@ -25,17 +25,17 @@ def pod(entries: Any, *, meta: Any = META, status: Any = None, **spec: Any) -> P
     return msgspec.convert(doc, Pod)
 
 
-def seen(owner: str = "", allocated: bool = False, reserved: str = "") -> Snapshot:
+def seen(owner: str = "", allocated: bool = False, reserved: str = "") -> Caches:
     meta: dict[str, Any] = {"name": "c", "namespace": "ns"}
     if owner:
         meta["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}]
     status = {"allocation": {} if allocated else None, "reservedFor": [{"uid": reserved}] if reserved else []}
     store: Store[ResourceClaim] = Store()
     store.put(msgspec.convert({"metadata": meta, "status": status}, ResourceClaim))
-    return Snapshot(store, None)
+    return Caches(store, None)
 
 
-NONE: Snapshot = Snapshot(Store(), None)
+NONE: Caches = Caches(Store(), None)
 BOUND = {"nodeName": "n"}
 
 
@@ -60,7 +60,7 @@ BOUND = {"nodeName": "n"}
         pytest.param(pod([*NAMED, {"name": "f", "resourceClaimTemplateName": "t"}]), seen(), True, id="one of two"),
     ],
 )
-def test_pods_that_need_a_sync(user: Pod, caches: Snapshot, expected: bool) -> None:
+def test_pods_that_need_a_sync(user: Pod, caches: Caches, expected: bool) -> None:
     assert plan.needs_work(user, caches) is expected
 
 
@@ -122,7 +122,7 @@ def test_the_claims_of_a_pod_include_the_one_for_extended_resources() -> None:
         pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": [{"name": "e"}]}), NONE, None, id="not needed"),
     ],
 )
-def test_an_entry(user: Pod, caches: Snapshot, expected: str | None) -> None:
+def test_an_entry(user: Pod, caches: Caches, expected: str | None) -> None:
     caches.claims.add_index(plan.OWNER, lambda claim: ())  # type: ignore[attr-defined]
     assert plan.plan_entry(user, None, user.spec.resource_claims[0], caches) == expected
 
