@@ -52,9 +52,3 @@ def test_a_package_has_tests_at_its_path(package: str) -> None:
 def test_each_folder_of_tests_mirrors_a_package() -> None:
     folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert {name for name in folders if not (PACKAGE / name).is_dir()} == OF_NO_PACKAGE.keys()
-
-
-def test_an_install_stays_below_60_mb() -> None:
-    """With compiled modules: 41 MB of dependencies (configs/runtime.lock), and 2.8 bytes for each byte of kcm."""
-    files = (path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    assert sum(path.stat().st_size for path in files) < 6_200_000

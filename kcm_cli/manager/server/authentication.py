@@ -8,9 +8,9 @@ upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/d
 
 from dataclasses import dataclass, field
 from urllib.parse import unquote
-from wsgiref.headers import Headers
 
 from cryptography import x509
+from starlette.datastructures import Headers
 
 from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
@@ -126,7 +126,7 @@ class Authenticator:
         return f"x509: {why}" if why else ""
 
     async def _by_token(self, headers: Headers, problems: list[str]) -> User | None:
-        token = bearer(headers.get("authorization") or "")
+        token = bearer(headers.get("authorization", ""))
         if self._tokens is None or not token:
             return None
         try:
@@ -141,7 +141,7 @@ def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
     name = _first(headers, names.names)
     if not name:
         return None
-    groups = tuple(value for header in names.groups for value in headers.get_all(header) if value)
+    groups = tuple(value for header in names.groups for value in headers.getlist(header) if value)
     extra: dict[str, tuple[str, ...]] = {}
     for prefix in names.extra_prefixes:
         for key, value in headers.items():
@@ -152,4 +152,4 @@ def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
 
 
 def _first(headers: Headers, names: tuple[str, ...]) -> str:
-    return next((value for name in names if (value := headers.get(name))), "")
+    return next((value for name in names if (value := headers.get(name, ""))), "")

@@ -5,11 +5,14 @@ upstream: staging/src/k8s.io/controller-manager/app/serve.go#BuildHandlerChain, 
 
 import logging
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.authentication import Authenticator, Peer
 from kcm_cli.manager.server.authorization import Authorizer
-from kcm_cli.manager.server.messages import ASGIApp, Message, Receive, Request, Response, Scope, Send
 from kcm_cli.manager.server.metrics import AuthMetrics, compressed
 from kcm_cli.manager.server.review import ReviewError
 from kcm_cli.manager.server.user import AuthenticationError, User
@@ -33,7 +36,7 @@ class Guard:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        request = Request(scope)
         refusal = await self._refusal(request)
         await (refusal or self._app)(scope, receive, send)
 
@@ -45,7 +48,7 @@ class Guard:
 
     async def _authenticate(self, request: Request) -> User | None:
         start, outcome = self._clock.monotonic(), "error"
-        peer = request.state.get(PEER)
+        peer = getattr(request.state, PEER, None)
         try:
             user = await self._authenticator.user(request.headers, peer if isinstance(peer, Peer) else None)
             outcome = "success"
@@ -60,7 +63,7 @@ class Guard:
 
     async def _authorize(self, request: Request, user: User) -> Response | None:
         start, outcome = self._clock.monotonic(), "error"
-        verb, path = request.method.lower(), request.path
+        verb, path = request.method.lower(), request.url.path
         try:
             decision = await self._authorizer.decide(user, verb, path)
             outcome = "allowed" if decision.allowed and not decision.denied else "no-opinion"
@@ -72,7 +75,7 @@ class Guard:
             self._metrics.authorization_duration.labels(outcome).observe(self._clock.monotonic() - start)
         if outcome == "allowed":
             return None
-        fields = {"URI": request.path, "reason": decision.reason}
+        fields = {"URI": request.url.path, "reason": decision.reason}
         log.debug("Forbidden", extra={"fields": fields})
         return responses.forbidden(request, user.name, verb, path, decision.reason)
 

@@ -9,6 +9,9 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.exposition import CONTENT_TYPE
@@ -17,7 +20,6 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.manager.server import responses
-from kcm_cli.manager.server.messages import Request, Response
 from kcm_cli.manager.server.mux import Handler
 
 log = logging.getLogger(__name__)
@@ -37,8 +39,8 @@ def health(checks: HealthChecks) -> Handler:
     """The handler of /healthz."""
 
     async def handle(request: Request) -> Response:
-        report = checks.evaluate(frozenset(request.query.get("exclude", ())))
-        body = report.text(verbose="verbose" in request.query)
+        report = checks.evaluate(frozenset(request.query_params.getlist("exclude")))
+        body = report.text(verbose="verbose" in request.query_params)
         return responses.text(body, 200 if report.healthy else 500, sniff=False)
 
     return handle
@@ -58,7 +60,7 @@ def page(shown: Page) -> Handler:
     """The handler of /flagz or /statusz."""
 
     async def handle(request: Request) -> Response:
-        answer = shown.answer(request.headers.get("accept") or "")
+        answer = shown.answer(request.headers.get("accept", ""))
         if answer is None:
             return responses.document(request, responses.status_doc(406, "NotAcceptable", REFUSED), 406)
         if answer.document is None:
@@ -76,7 +78,7 @@ def metrics(registry: Registry, start_time_s: float) -> Handler:
 
     async def handle(request: Request) -> Response:
         body = registry.expose()
-        if not accepts_gzip(request.headers.get("accept-encoding") or ""):
+        if not accepts_gzip(request.headers.get("accept-encoding", "")):
             return Response(body, 200, headers)
         return Response(gzip.compress(body, _GZIP_LEVEL, mtime=0), 200, {**headers, "content-encoding": "gzip"})
 
@@ -141,10 +143,10 @@ def controllers(debug: Debug) -> Handler:
     """The handler of everything below /debug/controllers/."""
 
     async def handle(request: Request) -> Response:
-        rest = request.path.removeprefix("/debug/controllers/")
+        rest = request.url.path.removeprefix("/debug/controllers/")
         name, _, path = rest.partition("/")
         try:
-            answer = await debug(name, path, {key: ",".join(values) for key, values in request.query.items()})
+            answer = await debug(name, path, _joined(request))
         except KeyError:
             return responses.not_found()
         except TimeoutError:
@@ -155,3 +157,8 @@ def controllers(debug: Debug) -> Handler:
         return Response(body, 200, {"content-type": media_type, "x-content-type-options": "nosniff"})
 
     return handle
+
+
+def _joined(request: Request) -> dict[str, str]:
+    query = request.query_params
+    return {key: ",".join(query.getlist(key)) for key in query}

@@ -18,6 +18,7 @@ import httptools
 import msgspec
 import uvicorn
 from OpenSSL import SSL
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kcm_cli.component.clock import Clock
@@ -26,7 +27,6 @@ from kcm_cli.component.secure_listener import Listener, SecureListener
 from kcm_cli.component.tls_transport import PEER_CERTIFICATES
 from kcm_cli.manager.server.authentication import parse_peer
 from kcm_cli.manager.server.guard import PEER
-from kcm_cli.manager.server.messages import ASGIApp
 
 log = logging.getLogger(__name__)
 

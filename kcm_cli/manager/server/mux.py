@@ -7,8 +7,11 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/mux/pathrecorder.go
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
 from kcm_cli.manager.server import responses
-from kcm_cli.manager.server.messages import Receive, Request, Response, Scope, Send
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -50,6 +53,6 @@ class Mux:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        handler = self.find(request.path)
+        handler = self.find(request.url.path)
         response = responses.not_found() if handler is None else await handler(request)
         await response(scope, receive, send)

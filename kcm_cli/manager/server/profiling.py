@@ -16,10 +16,13 @@ from collections.abc import Callable, Iterator
 from html import escape
 from types import FrameType
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
 from kcm_cli.manager.server import responses
-from kcm_cli.manager.server.messages import Request, Response
 from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.profile_proto import Frame, Stack, as_text, encode_profile
+from kcm_cli.manager.server.responses import first
 
 _PERIOD_S = 0.01
 _LONGEST_S = 600.0
@@ -54,10 +57,10 @@ class Profiling:
         mux.handle_prefix("/debug/pprof/", self._profile)
 
     async def _redirect(self, request: Request) -> Response:
-        return Response("", 302, {"location": "/debug/pprof/", "content-type": "text/html; charset=utf-8"})
+        return RedirectResponse("/debug/pprof/", 302, {"content-type": "text/html; charset=utf-8"})
 
     async def _profile(self, request: Request) -> Response:
-        name = request.path.removeprefix("/debug/pprof/")
+        name = request.url.path.removeprefix("/debug/pprof/")
         match name:
             case "":
                 return _index()
@@ -105,7 +108,7 @@ class Profiling:
         while loop.time() < end:
             samples.update(thread_stacks(but=own))
             await asyncio.sleep(_PERIOD_S)
-        if request.first("debug"):
+        if first(request, "debug"):
             return responses.text(as_text(samples, name))
         body = encode_profile(
             samples, ("samples", "count"), period_ns=int(_PERIOD_S * 1e9), duration_ns=int(seconds * 1e9)
@@ -141,7 +144,7 @@ def task_stack(task: asyncio.Task[object]) -> Stack:
 
 
 def _answer(request: Request, name: str, samples: Counter[Stack], unit: tuple[str, str]) -> Response:
-    if request.first("debug") not in ("", "0"):
+    if first(request, "debug") not in ("", "0"):
         return responses.text(f"{as_text(samples, name)}\n# {ABOUT[name]}\n")
     return _download(encode_profile(samples, unit), name)
 
@@ -165,7 +168,7 @@ def _index() -> Response:
 
 
 def _seconds(request: Request, default_s: float) -> float | None:
-    text = request.first("seconds")
+    text = first(request, "seconds")
     try:
         seconds = float(text) if text else default_s
     except ValueError:

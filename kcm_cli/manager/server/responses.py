@@ -4,12 +4,18 @@ documents."""
 import json
 
 import yaml
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.manager.server.messages import Request, Response
 
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
+
+
+def first(request: Request, parameter: str) -> str:
+    """The first value of a query parameter, which counts in Go; empty if there is none."""
+    return next(iter(request.query_params.getlist(parameter)), "")
 
 
 def text(body: str | bytes, status: int = 200, *, sniff: bool = True) -> Response:
@@ -74,13 +80,13 @@ def forbidden(request: Request, user: str, verb: str, path: str, reason: str) ->
 
 def internal_error(request: Request, why: str) -> Response:
     """A 500 for a request that could not be authenticated or authorized."""
-    target = request.path + (f"?{request.query_string}" if request.query_string else "")
+    target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return error(f'Internal Server Error: "{target}": {why}', 500)
 
 
 def is_pretty(request: Request) -> bool:
     """Whether the response is to be indented: as requested, else by the user agent."""
-    asked = request.first("pretty")
+    asked = first(request, "pretty")
     if asked:
         return asked not in _FALSE
-    return (request.headers.get("user-agent") or "").startswith(_PRETTY_AGENTS)
+    return request.headers.get("user-agent", "").startswith(_PRETTY_AGENTS)

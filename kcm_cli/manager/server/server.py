@@ -12,6 +12,9 @@ import socket
 from pathlib import Path
 
 import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
 
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.clock import Clock
@@ -123,9 +126,15 @@ class Server:
     def _endpoints(self, delegates: Delegates, rng: random.Random) -> tuple[Endpoint, ...]:
         found = []
         if self._secure is not None and self._tls is not None:
-            authenticator, authorizer = self._authenticator(delegates, rng), self._authorizer(delegates, rng)
-            guard = Guard(self._mux, authenticator, authorizer, self._clock, self._metrics)
-            found.append(Endpoint(self._secure, NoCache(guard), self._tls.context))
+            guard = Middleware(
+                Guard,
+                authenticator=self._authenticator(delegates, rng),
+                authorizer=self._authorizer(delegates, rng),
+                clock=self._clock,
+                metrics=self._metrics,
+            )
+            app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache), guard])
+            found.append(Endpoint(self._secure, app, self._tls.context))
         return tuple(found)
 
     def _authenticator(self, delegates: Delegates, rng: random.Random) -> Authenticator:

@@ -1,7 +1,7 @@
 import asyncio
-from wsgiref.headers import Headers
 
 import pytest
+from starlette.datastructures import Headers
 
 from kcm_cli.component import virtual
 from kcm_cli.component.auth_config import AuthenticationConfig
@@ -34,14 +34,14 @@ def test_tokens_in_headers(header: str, token: str) -> None:
 
 def test_the_request_header_names_the_user() -> None:
     headers = Headers(
-        [
-            ("x-remote-user", "jane"),
-            ("x-remote-uid", "7"),
-            ("x-remote-group", "a"),
-            ("x-remote-group", "b"),
-            ("x-remote-group", ""),
-            ("x-remote-extra-acme.com%2fscope", "x"),
-            ("x-remote-extra-acme.com%2fscope", "y"),
+        raw=[
+            (b"x-remote-user", b"jane"),
+            (b"x-remote-uid", b"7"),
+            (b"x-remote-group", b"a"),
+            (b"x-remote-group", b"b"),
+            (b"x-remote-group", b""),
+            (b"x-remote-extra-acme.com%2fscope", b"x"),
+            (b"x-remote-extra-acme.com%2fscope", b"y"),
         ]
     )
     assert user_in_headers(headers, NAMES) == User("jane", "7", ("a", "b"), {"acme.com/scope": ("x", "y")})

@@ -5,7 +5,6 @@ import base64
 import warnings
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from wsgiref.headers import Headers
 
 import pytest
 from cryptography import x509
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from OpenSSL import crypto
+from starlette.datastructures import Headers
 
 from kcm_cli.component.client_certificates import Identity, identity_of
 from kcm_cli.component.clock import LoopClock

@@ -1,6 +1,7 @@
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
-from kcm_cli.manager.server.messages import Request, Response
 from kcm_cli.manager.server.mux import Mux
 
 
