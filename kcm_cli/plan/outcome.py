@@ -80,17 +80,17 @@ def simulate(
         return run(_one(life, ())), run(_one(life, tuple(changes)))
 
 
-def simulate_without_images(
+def simulate_changes(
     snapshot: Snapshot,
     config: Config,
     seed: int,
     changes: Sequence[Change],
     options: Options,
-    images: Sequence[str],
+    unpullable: Sequence[str] = (),
 ) -> Outcome:
-    """Run the twin with the changes, while these images cannot be pulled. Raises PlanError."""
+    """Run the twin with the changes only. unpullable: images that cannot be pulled. Raises PlanError."""
     with _rare_collections():
-        return run(_one(partial(_Life, snapshot, config, seed, options, images), tuple(changes)))
+        return run(_one(partial(_Life, snapshot, config, seed, options, unpullable), tuple(changes)))
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from kcm_cli.plan.formatting import describe_changes
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled
 from kcm_cli.plan.observe import NODES, PODS
-from kcm_cli.plan.outcome import Outcome, simulate, simulate_without_images
+from kcm_cli.plan.outcome import Outcome, simulate, simulate_changes
 from kcm_cli.plan.shown import Shown
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
@@ -67,7 +67,7 @@ def plan(
     shown = Shown(options.namespace, selector, snapshot, {id(one): one for run in runs for one in run}.values())
     found = [differences(one, other, shown) for one, other in runs]
     audit = _audit(base, shown) if is_audit else ()
-    without = partial(simulate_without_images, snapshot, config, options.seeds[0], changes, options)
+    without = partial(simulate_changes, snapshot, config, options.seeds[0], changes, options)
     return Answer(
         api_version=API_VERSION,
         kind="Plan",

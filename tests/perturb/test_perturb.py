@@ -43,7 +43,7 @@ from kcm_cli.testing.perturb.states import (
 from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_back
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
-from tests.perturb.kit import OPTIONS, config_map, core
+from tests.perturb.kit import OPTIONS, Case, config_map, core
 from tests.perturb.kopf_operators import FLAWS
 from tests.perturb.run import CASES
 
@@ -82,6 +82,10 @@ def test_what_kopf_loses_is_noted(sandbox: Sandbox, name: str, point: str, note:
     case = next(case for case in FLAWS if case.name == name)
     (outcome,) = each(sandbox, case.scenario(True), only=[point_of(point)])
     assert (outcome.came_up, outcome.story, outcome.note) == (True, "", note)
+
+
+@pytest.mark.parametrize("case", FLAWS, ids=lambda case: case.name)
+def test_nothing_is_lost_around_the_flaws_of_kopf(sandbox: Sandbox, case: Case) -> None:
     assert perturb(sandbox, case.scenario(False)) == []
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kcm_cli.plan import Options, load
-from kcm_cli.plan.outcome import simulate
+from kcm_cli.plan.outcome import simulate_changes
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
 from tests.places import ROOT
@@ -76,7 +76,7 @@ def planned_lines(scenario: Scenario) -> Counter[Line]:
     """What the plan says that controllers write."""
     snapshot = load(PLACE / f"{scenario.name}.kcm")
     options = Options(horizon_s=scenario.watched_s, namespace=scenario.name)
-    _, outcome = simulate(snapshot, configuration(()), 1, scenario.changes, options)
+    outcome = simulate_changes(snapshot, configuration(()), 1, scenario.changes, options)
     controllers = (write for write in outcome.writes if write.client not in SIMULATED and write.status != CONFLICT)
     return Counter(_line(write) for write in controllers if write.at_s >= outcome.since_s)
 
