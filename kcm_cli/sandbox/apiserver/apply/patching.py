@@ -58,15 +58,8 @@ class Patching:
         """The result of a patch that applies, before it is decoded. Changes ``current``."""
         return self._patches.merged(target_of(resource), current, body, content_type)
 
-    def track_update(  # noqa: PLR0913  # a write, and by whom
-        self,
-        resource: ResourceInfo,
-        subresource: str,
-        old: Doc | None,
-        new: Doc,
-        manager: str,
-        now: datetime,
-        stated: Doc | None = None,
+    def track_update(
+        self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime, stated: Doc | None = None
     ) -> None:
         """Set the managedFields of ``new``, for a create (``old`` is None), update or patch.
 
@@ -74,7 +67,7 @@ class Patching:
         empty ``managedFields`` in the request removes all managers. ``stated``: ``new`` as the client wrote it, if that
         has empty lists.
         """
-        self._tracker.update(self._place(resource, subresource), old, new, manager, now, stated)
+        self._tracker.update(place, old, new, manager, now, stated)
 
     def applied(self, body: bytes, mode: str, warnings: list[str]) -> Doc:
         """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
@@ -112,7 +105,7 @@ class Patching:
     def _merged(
         self, resource: ResourceInfo, subresource: str, live: Doc | None, applied: Applied, now: datetime
     ) -> tuple[Doc, list[Doc]]:
-        place = self._place(resource, subresource)
+        place = self.place(resource, subresource)
         return self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
 
     def settle_times(self, old: Doc, new: Doc) -> None:
@@ -122,7 +115,8 @@ class Patching:
         """
         tracking.settle_times(old, new)
 
-    def _place(self, resource: ResourceInfo, subresource: str) -> Place:
+    def place(self, resource: ResourceInfo, subresource: str) -> Place:
+        """The target of a write, for ``track_update``."""
         if self._seen != self._schemas.changes:  # custom kinds were added, changed or removed
             self._places.clear()
             self._seen = self._schemas.changes

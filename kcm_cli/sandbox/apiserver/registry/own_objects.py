@@ -16,7 +16,7 @@ def create(core: Core, gvr: GVR, doc: Tree) -> None:
     served = core.catalog.by_gvr(gvr)
     assert served is not None
     now = core.clock.now()
-    core.patching.track_update(served.info, "", None, doc, MANAGER, now)
+    core.patching.track_update(core.patching.place(served.info, ""), None, doc, MANAGER, now)
     objects.fill_system_fields(doc["metadata"], core.random, now)
     core.rules(served.info).prepare_create(doc, Context(format_time(now)))
     core.store.create(gvr, "", doc["metadata"]["name"], objects.ordered(served.info, doc))
@@ -29,6 +29,6 @@ def update(core: Core, gvr: GVR, current: Stored, doc: Tree, manager: str) -> No
     served = core.catalog.by_gvr(gvr)
     assert served is not None
     now, old = core.clock.now(), current.doc
-    core.patching.track_update(served.info, "", old, doc, manager, now)
+    core.patching.track_update(core.patching.place(served.info, ""), old, doc, manager, now)
     core.rules(served.info).prepare_update(doc, old, Context(format_time(now)))
     core.store.update(gvr, current.namespace, current.name, objects.ordered(served.info, doc), current.revision)

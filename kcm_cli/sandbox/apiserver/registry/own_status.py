@@ -35,5 +35,7 @@ class OwnStatus:
         """Write a changed copy of an object. Raises StoreError if the stored object has changed."""
         served = self._catalog.by_gvr(gvr)
         assert served is not None
-        self._patching.track_update(served.info, "status", current.doc, new, _MANAGER, self._clock.now())
+        self._patching.track_update(
+            self._patching.place(served.info, "status"), current.doc, new, _MANAGER, self._clock.now()
+        )
         self._store.update(gvr, current.namespace, current.name, new, current.revision)

@@ -111,7 +111,9 @@ class PodWrites:
         options = write_options("CreateOptions", call.request, call.query)
         eviction = self._decoded(call, _EVICTION, options.validation)
         now = self._core.clock.now()
-        self._core.patching.track_update(_EVICTIONS, call.subresource, None, eviction, options.manager, now)
+        self._core.patching.track_update(
+            self._core.patching.place(_EVICTIONS, call.subresource), None, eviction, options.manager, now
+        )
         if (eviction["metadata"].get("name") or "") != call.name:
             raise bad_request("name in URL does not match name in Eviction object")
         wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)

@@ -72,7 +72,9 @@ class Updater:
             old = None if current is None else self._live(call, current.doc)
             doc = core.completed(call.served, doc)
             now, sent = core.clock.now(), stated(current) if self._empties(call) else None
-            core.patching.track_update(resource, call.subresource, old, doc, options.manager, now, sent)
+            core.patching.track_update(
+                core.patching.place(resource, call.subresource), old, doc, options.manager, now, sent
+            )
             return self._core.to_storage(call.served, doc)
 
         def stated(current: Stored | None) -> Tree:
@@ -106,7 +108,9 @@ class Updater:
             doc = self._core.completed(call.served, doc)
             old = self._live(call, current.doc)
             now, sent = core.clock.now(), stated(current) if self._empties(call) else None
-            core.patching.track_update(resource, call.subresource, old, doc, options.manager, now, sent)
+            core.patching.track_update(
+                core.patching.place(resource, call.subresource), old, doc, options.manager, now, sent
+            )
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 

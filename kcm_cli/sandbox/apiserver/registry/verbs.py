@@ -94,7 +94,9 @@ class Verbs:
         meta: Tree = doc.setdefault("metadata", {})
         objects.wipe_system_fields(meta)
         objects.match_namespace(meta, call.namespace)
-        self._core.patching.track_update(call.resource, "", None, doc, options.manager, self._core.clock.now())
+        self._core.patching.track_update(
+            self._core.patching.place(call.resource, ""), None, doc, options.manager, self._core.clock.now()
+        )
         await self._admit(call, meta.get("name") or "", doc, options)
         made = self._security.reviews.create(call.resource.gvr.plural, doc, call.user, call.warnings)
         return call.media.document(201, made)
@@ -118,7 +120,9 @@ class Verbs:
         objects.match_namespace(meta, call.namespace)
         token_requests.default(doc)
         now = self._core.clock.now()
-        self._core.patching.track_update(_TOKEN_REQUESTS, call.subresource, None, doc, options.manager, now)
+        self._core.patching.track_update(
+            self._core.patching.place(_TOKEN_REQUESTS, call.subresource), None, doc, options.manager, now
+        )
         await self._admit(call, call.name, doc, options)
         made = self._security.token_requests.create(call.namespace, call.name, doc)
         return call.media.document(201, made)

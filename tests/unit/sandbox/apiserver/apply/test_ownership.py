@@ -50,9 +50,9 @@ class Live:
     def put(self, manager, content, *, now=NOW, subresource=""):
         new = {"apiVersion": self.resource.api_version, "kind": self.resource.kind, "metadata": {"name": "x"}}
         new = self.patching._schemas.normalizers.run(
-            self.patching._place(self.resource, "").node, {**new, **copy.deepcopy(content)}
+            self.patching.place(self.resource, "").node, {**new, **copy.deepcopy(content)}
         )
-        self.patching.track_update(self.resource, subresource, self.doc, new, manager, now)
+        self.patching.track_update(self.patching.place(self.resource, subresource), self.doc, new, manager, now)
         new["metadata"]["uid"] = "u"
         self.doc = new
         return self
