@@ -59,7 +59,8 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
 
     An error of one object is logged under ``name``, and the pass continues.
     """
-    left = iter(objects)
+    found = list(objects)
+    left = iter(found)
 
     async def work() -> None:
         for number, obj in enumerate(left, 1):
@@ -74,7 +75,7 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
                 await asyncio.sleep(0)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(workers):
+        for _ in found[:workers]:
             group.create_task(work())
 
 
