@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, ROOT_CA
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.surroundings import Host, ServerCA
@@ -35,7 +38,7 @@ from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.apiserver.assembly import assemble
-from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
@@ -219,4 +222,6 @@ def _root_ca(snapshot: Snapshot) -> bytes:
 @cache
 def _certificates(now: datetime) -> Certificates:
     """The server's certificates, which are required, but not used in a twin."""
-    return Certificates.load(None, now)
+    key = ec.generate_private_key(ec.SECP256R1())  # an RSA key would take 0.1 s
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    return Certificates.load(None, now, keys=Keys(service_account=pem))
