@@ -82,9 +82,9 @@ def test_a_manager_killed_at_any_moment_creates_no_pod_twice(seed: int) -> None:
     simulate(seed, scenario)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(1, 5))
 def test_random_work_under_random_faults_settles(seed: int) -> None:
-    """A few of the seeds that ``make simulate`` runs by the hundred."""
+    """A few of the seeds that ``make simulate`` runs by the hundred; seed 0 is run below."""
     simulate(seed, story)
 
 

@@ -72,11 +72,11 @@ def test_pods_of_a_deleted_node_are_deleted_and_recreated() -> None:
 
 
 def test_pods_beyond_the_capacity_are_pending() -> None:
-    answer = plan(crowded(), (Scale(WEB, 36),), Options(600))
+    answer = plan(crowded(), (Scale(WEB, 36),), Options(120))
     (problem,) = [one for one in answer.problems if one.kind == "pending"]
     assert str(problem.about) == "Deployment sim/web"
     assert "Too many pods" in problem.text
-    room = plan(crowded(), (Scale(WEB, 36), AddNode("node-1")), Options(600))
+    room = plan(crowded(), (Scale(WEB, 36), AddNode("node-1")), Options(120))
     assert [one for one in room.problems if one.kind == "pending"] == []
 
 
@@ -118,7 +118,7 @@ def test_a_pod_of_the_same_name_is_another_one() -> None:
 
 def test_labels_narrow_the_whole_answer() -> None:
     changes = [Scale(WEB, 40), Scale(Target("deploy", "api", NAMESPACE), 30), Drain("node-1")]
-    whole, web = plan(crowded(), changes, Options(600)), plan(crowded(), changes, Options(600, selector="app=web"))
+    whole, web = plan(crowded(), changes, Options(120)), plan(crowded(), changes, Options(120, selector="app=web"))
     assert {one.about.name.partition("-")[0] for one in whole.problems} == {"web", "api", "db"}
     assert {one.about.name for one in web.problems} == {"web"}
     assert {one.about.name.partition("-")[0] for one in web.timeline} == {"web"}
@@ -134,7 +134,7 @@ def test_labels_narrow_the_whole_answer() -> None:
 
 
 def test_a_namespace_narrows_the_whole_answer() -> None:
-    answer = plan(crowded(), [Scale(WEB, 40)], Options(600, namespace="default"))
+    answer = plan(crowded(), [Scale(WEB, 40)], Options(120, namespace="default"))
     assert (answer.problems, answer.timeline, answer.differences, answer.writes) == ((), (), (), ())
     assert answer.totals.pods_created == 0
 
@@ -161,7 +161,7 @@ def test_a_deletion_deletes_dependents() -> None:
 
 def test_a_refused_manifest_is_reported_as_by_kubectl() -> None:
     doc = deployment("bad", -1)
-    answer = planned(Apply(doc, "app.yaml, document 1"))
+    answer = planned(Apply(doc, "app.yaml, document 1"), horizon_s=10)
     (problem,) = [one for one in answer.problems if one.kind == "refused"]
     assert problem.text.startswith(
         'Error from server (Invalid): error when creating "app.yaml, document 1": Deployment'
@@ -171,10 +171,10 @@ def test_a_refused_manifest_is_reported_as_by_kubectl() -> None:
 
 def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced() -> None:
     change = Apply(deployment("web", 7))
-    (problem,) = [one for one in planned(change).problems if one.kind == "refused"]
+    (problem,) = [one for one in planned(change, horizon_s=10).problems if one.kind == "refused"]
     assert problem.text.startswith('error: Apply failed with 1 conflict: conflict with "sim"')
     assert ".spec.replicas" in problem.text
-    forced = planned(change, force_conflicts=True)
+    forced = planned(change, horizon_s=60, force_conflicts=True)
     assert problems(forced) == set()
     assert ("created", "Pod sim/", 2) in differences(forced)
 
@@ -203,13 +203,13 @@ def test_new_objects_of_a_manifest_are_listed() -> None:
 )
 def test_an_impossible_change_is_one_clear_line(change: Change, text: str) -> None:
     with pytest.raises(PlanError) as raised:
-        planned(change)
+        planned(change, horizon_s=1)
     assert text in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_the_same_snapshot_and_seed_give_the_same_bytes() -> None:
-    one, other = (planned(Scale(WEB, 9), seeds=(1, 2)).json() for _ in range(2))
+    one, other = (planned(Scale(WEB, 9), horizon_s=120, seeds=(1, 2)).json() for _ in range(2))
     assert one == other
 
 
