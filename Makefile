@@ -28,7 +28,7 @@ style: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) ## everything that needs no process of its own
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not e2e" --ignore tests/e2e
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "not e2e" --ignore tests/e2e
 
 e2e: $(READY) ## real processes over TLS, which mostly wait
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder tests/e2e
