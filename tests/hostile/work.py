@@ -70,7 +70,16 @@ class Place:
         return list((found or {}).get("items") or ())
 
     async def delete(self, path: str) -> None:
-        await self.server.ask("DELETE", path, {"propagationPolicy": "Background", "gracePeriodSeconds": 0})
+        """Delete an object, unless another client did. Raises Refused."""
+        options = {"propagationPolicy": "Background", "gracePeriodSeconds": 0}
+        for attempt in itertools.count():
+            answer = await self.server.ask("DELETE", path, options)
+            self.seen = "DELETE", path, answer.status, answer.body
+            if answer.status in (200, 202, 404, 409):
+                return
+            if attempt > 100 or answer.status not in (0, 403, 429, 500):
+                raise Refused(f"DELETE {path}: {answer.status} {answer.body}")
+            await asyncio.sleep(POLL_S)
 
     async def until(self, check: Callable[[], Awaitable[object]]) -> None:
         """Wait for the check to hold; how long, the caller of the work decides."""
