@@ -7,6 +7,7 @@ import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Requirement, Selector
+from kcm_cli.sandbox.scheduler.columns import Columns
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.state import ClusterState
@@ -70,3 +71,20 @@ def test_a_cached_state_decides_like_a_new_one(seed: int) -> None:
         if isinstance(found, Placement):
             live.place(info, found.node)
             placed.setdefault(found.node, []).append(info)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_any_age_have_the_values_of_now(seed: int) -> None:
+    """Some are read often, others after so many changes of pods that the older changes were forgotten."""
+    rng = random.Random(seed)
+    nodes = list(state_of(*(node_doc(f"n{number}") for number in range(5))).nodes.values())
+    columns, now = Columns(nodes), dict.fromkeys((node.name for node in nodes), 0)
+    for step in range(1, 2000):
+        name = rng.choice(nodes).name
+        now[name] = step
+        columns.changed(name, only_pods=rng.random() < 0.95)
+        for age in (1, 10, 30, 200):
+            if rng.randrange(age) == 0:
+                column = columns.column("step", age, by_pods=True)
+                read = column.of(range(len(nodes)), columns.nodes, lambda node: now[node.name])
+                assert list(read) == [now[node.name] for node in columns.nodes]
