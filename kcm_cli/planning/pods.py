@@ -75,18 +75,6 @@ def is_ready(pod: Pod) -> bool:
     return False
 
 
-def ready(pods: Iterable[Pod]) -> list[Pod]:
-    """The ready pods. ``is_ready`` in one piece."""
-    found = []
-    for pod in pods:
-        for condition in pod.status.conditions:
-            if condition.type == "Ready":
-                if condition.status == "True":
-                    found.append(pod)
-                break
-    return found
-
-
 def became_ready(old: Pod, new: Pod) -> bool:
     """Whether the pod became ready by this update."""
     return is_ready(new) and not is_ready(old)

@@ -117,7 +117,7 @@ def status(
     active: pods that the selector matches. terminating: None where the kind does not report it.
     """
     min_ready_s = owner.min_ready_s
-    ready = pod_rules.ready(active)
+    ready = [pod for pod in active if pod_rules.is_ready(pod)]
     available = ready if min_ready_s <= 0 else [p for p in ready if pod_rules.is_available(p, min_ready_s, now)]
     return msgspec.structs.replace(
         owner.status,

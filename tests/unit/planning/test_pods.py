@@ -202,15 +202,6 @@ _pods = st.builds(
 )
 
 
-some_condition = st.builds(Condition, st.sampled_from(("Ready", "Other")), st.sampled_from(("True", "False")))
-
-
-@given(st.lists(st.lists(some_condition)))
-def test_ready_pods(conditions):
-    pods = [Pod(status=PodStatus(conditions=tuple(each))) for each in conditions]
-    assert rules.ready(pods) == [pod for pod in pods if rules.is_ready(pod)]
-
-
 @given(st.lists(_pods, unique_by=lambda p: p.uid), st.randoms())
 def test_the_ranking_does_not_depend_on_the_order_of_the_list(candidates, rng):
     expected = rules.rank_for_deletion(candidates, candidates, NOW)
