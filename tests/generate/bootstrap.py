@@ -1,4 +1,4 @@
-"""Makes bootstrap.json.gz: the objects of a new cluster that do not depend on settings, from bootstrap.json.
+"""Makes bootstrap.json.gz, from bootstrap.json and rbac.txt: the objects of a new cluster that depend on no settings.
 
 python -m tests.generate.bootstrap
 """
@@ -6,14 +6,21 @@ python -m tests.generate.bootstrap
 from pathlib import Path
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
 from tests.generate.data import write
+from tests.generate.rbac import rbac_objects
 
 SOURCE = Path(__file__).with_name("bootstrap.json")
 
 
 def main() -> None:
     """Write bootstrap.json.gz."""
-    write("bootstrap", codec.encode(codec.decode(SOURCE.read_bytes(), list[dict[str, object]])).decode())
+    write("bootstrap", codec.encode(objects()).decode())
+
+
+def objects() -> list[Doc]:
+    """The objects, in the order in which they are created."""
+    return [*codec.decode(SOURCE.read_bytes(), list[dict[str, object]]), *rbac_objects()]
 
 
 if __name__ == "__main__":

@@ -4,21 +4,18 @@ upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 """
 
 from collections.abc import Sequence
-from functools import cache
 from ipaddress import ip_network
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.data import read_data
-from kcm_cli.sandbox.apiserver.security.bootstrap_roles import rbac_objects
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 
-@cache
-def fixed_objects() -> Sequence[Doc]:
+def fixed_objects() -> list[Doc]:
     """The objects in ``bootstrap.json.gz``: namespaces, priority classes, mandatory and suggested FlowSchemas and
-    priority levels (the sandbox does not throttle), and an APIService for each built-in version. Shared: do not change
-    them.
+    priority levels (the sandbox does not throttle), an APIService for each built-in version, and RBAC's roles and
+    bindings.
     """
     return codec.decode(read_data("bootstrap"), list[dict[str, object]])
 
@@ -37,7 +34,7 @@ def bootstrap_objects(
     address there are no endpoints. service_ranges: see ``Settings``. today: the date since which the use of legacy
     tokens is recorded.
     """
-    docs = [*fixed_objects(), *rbac_objects(), service_cidr(service_ranges), _authentication(client_ca)]
+    docs = [*fixed_objects(), service_cidr(service_ranges), _authentication(client_ca)]
     if today:
         docs.append(_token_tracking(today))
     docs.append(_service(str(ip_network(service_ranges[0])[1]), port))

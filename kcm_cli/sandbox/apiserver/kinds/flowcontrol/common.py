@@ -29,9 +29,9 @@ def validate_fixed(name: str, kind: str, spec: Tree) -> Errors:
 
 @cache
 def _mandatory() -> Mapping[tuple[str, str], Tree]:
-    objects: list[Tree] = list(fixed_objects())
-    names = ("exempt", "catch-all")
-    return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
+    objects: list[Tree] = fixed_objects()
+    wanted = [one for one in objects if one["metadata"]["name"] in ("exempt", "catch-all")]
+    return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in wanted}
 
 
 validate_status = rules.fields(rules.each("conditions", key="type", then=rules.fields(rules.required("type"))))

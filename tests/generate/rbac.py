@@ -1,4 +1,4 @@
-"""The RBAC objects of a new cluster, read from ``rbac.txt`` (which explains its format).
+"""The RBAC objects of a new cluster for bootstrap.json.gz, from ``rbac.txt`` (which explains its format).
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 """
