@@ -2,6 +2,8 @@
 
     python -m tests.generate.types
 
+Run ``tests.generate.columns`` first.
+
 ``types``: the shape of every type that a body can have (no prose, no alpha or beta kinds): some 200 KB,
 read in a few milliseconds. ``definitions``: the same definitions with their prose, for /openapi, read
 only when that is asked for. Both are deterministic: running this again changes nothing.
@@ -46,8 +48,7 @@ def main() -> None:
     wanted = _reachable(definitions)
     _write_types(definitions, wanted)
     kept = {name: _UNIONS.get(name) or _clean(definitions[name]) for name in sorted(wanted)}
-    text = json.dumps(kept, separators=(",", ":"), sort_keys=True).replace(_REF, "#/definitions/")
-    data.write_definitions(text)
+    data.write_definitions(json.loads(json.dumps(kept, sort_keys=True).replace(_REF, "#/definitions/")))
 
 
 def _kinds(definition: Json) -> Iterator[tuple[str, str, str]]:

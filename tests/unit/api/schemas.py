@@ -27,10 +27,7 @@ ODD_NUMBERS = (0, 1, -1, 2**31 - 1, 2**63 - 1, -(2**63))
 Schema = dict[str, Any]
 
 
-@cache
-def definitions() -> dict[str, Schema]:
-    found: dict[str, Schema] = json.loads(read_definitions())
-    return found
+definitions = cache(read_definitions)
 
 
 @cache

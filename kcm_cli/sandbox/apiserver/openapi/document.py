@@ -189,7 +189,7 @@ class OpenApi:
     def _load(self) -> None:
         if not self._definitions:
             self._facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
-            self._definitions = codec.decode(read_definitions(), dict[str, dict[str, object]])
+            self._definitions = dict(read_definitions())
 
     def _definition(self, name: str) -> Doc | None:
         self._load()

@@ -1,18 +1,18 @@
 """Columns and layouts of tables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
 
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.ages import human_duration
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.apiserver import trees
-from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.data import read_descriptions
 from kcm_cli.sandbox.apiserver.types import Tree
 
 Cell = Callable[[Tree, datetime], Any]
@@ -121,14 +121,8 @@ def of_field(kind: str, path: str, otherwise: object = "") -> tuple[str, Cell]:
     return about, at(path, otherwise)
 
 
-_kept: dict[str, str] = {}
-
-
-def descriptions() -> Mapping[str, str]:
-    """Descriptions of fields by ``Type.field``, read at the first use."""
-    if not _kept:
-        _kept.update(codec.decode(read_data("columns"), dict[str, str]))
-    return _kept
+descriptions = cache(read_descriptions)
+"""Descriptions of fields by ``Type.field``, read at the first use."""
 
 
 def age(text: str | None, now: datetime) -> str:
