@@ -1,6 +1,7 @@
 """Values of upstream's internal types as errors print them: as JSON, or as a diff of two.
 
-Only errors need it, so nothing is precomputed.
+Only errors need it, so nothing is precomputed. The types are those of ``machinery.go_types``, and in the same notation
+those of ``go_structs.json.gz`` (``tests/generate/go_structs.txt`` explains it).
 
 upstream: apimachinery pkg/util/validation/field/errors.go, pkg/util/diff/diff.go; go-difflib
 """
@@ -11,14 +12,21 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from kcm_cli.machinery import go_types
+from kcm_cli.machinery import codec, go_types
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import go_structs
 from kcm_cli.sandbox.apiserver.validation.labels import shown as shown_selector
 
 _field = re.compile(r"(\w+)(?:=([\w.^$]+))?:(\S+)").findall
 _map = re.compile(r"map\[[^]]+\](.+)").fullmatch
 _ZEROS: Mapping[str, object] = {"string": "", "bool": False, "int32": 0, "int64": 0}
+_INTERNAL_NAMES = {
+    "v1.PodTemplateSpec": "core.PodTemplateSpec",
+    "v1.PodSpec": "core.PodSpec",
+    "v1.PodSecurityContext": "core.PodSecurityContext",
+    "v1.Volume": "core.Volume",
+    "v1.VolumeSource": "core.VolumeSource",
+}
 _META_ORDER = (
     "name",
     "generateName",
@@ -46,8 +54,8 @@ _HTML = {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\
 
 @cache
 def _structs() -> Mapping[str, str]:
-    text = f"{go_types.STRUCTS}\n{go_structs.STRUCTS}".strip().replace("\n  ", " ")
-    return dict(line.split(" ", 1) for line in text.split("\n") if line)
+    shared = go_types.STRUCTS.strip().replace("\n  ", " ").split("\n")
+    return dict(line.split(" ", 1) for line in shared) | codec.decode(read_data("go_structs"), dict[str, str])
 
 
 def internal(type_: str, value: object) -> object:
@@ -84,7 +92,7 @@ def _plain(type_: str, value: object, above: Tree) -> object:
         return value
     if type_ in ("resource.Quantity", "intstr.IntOrString", "v1.Time"):
         return value if value is not None else {"resource.Quantity": "0", "intstr.IntOrString": 0}.get(type_)
-    name = go_structs.INTERNAL_NAMES.get(type_, type_)
+    name = _INTERNAL_NAMES.get(type_, type_)
     return _struct(_structs()[name], value if isinstance(value, dict) else {}, above)
 
 
