@@ -11,6 +11,7 @@ from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import go_print
 
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 _FIELDS = (
@@ -95,42 +96,22 @@ def _version(version: Tree, hoisted: set[str]) -> Version:
     )
 
 
-def go_versions(spec: Spec) -> list[Doc] | None:
+def go_versions(spec: Spec) -> list[object] | None:
     """The versions with the fields of the Go type, for errors."""
     if spec.doc.get("versions") is None:
         return None
     return [
-        {
-            "Name": version.name,
-            "Served": bool(version.own.get("served")),
-            "Storage": bool(version.own.get("storage")),
-            "Deprecated": bool(version.own.get("deprecated")),
-            "DeprecationWarning": version.own.get("deprecationWarning"),
-            "Schema": None if version.schema is None else {"OpenAPIV3Schema": go_schema(version.schema)},
-            "Subresources": _go_subresources(version.subresources),
-            "AdditionalPrinterColumns": [_go_column(column) for column in version.columns] or None,
-            "SelectableFields": [{"JSONPath": one.get("jsonPath") or ""} for one in version.selectable] or None,
-        }
+        go_print.internal(
+            "apiextensions.CustomResourceDefinitionVersion",
+            {
+                **version.own,
+                "schema": None if version.schema is None else {"openAPIV3Schema": go_schema(version.schema)},
+                "additionalPrinterColumns": version.columns or None,
+                "selectableFields": version.selectable or None,
+            },
+        )
         for version in spec.versions
     ]
-
-
-def _go_subresources(parts: Tree | None) -> Doc | None:
-    if parts is None:
-        return None
-    scale: Tree | None = parts.get("scale")
-    shown = scale and {
-        "SpecReplicasPath": scale.get("specReplicasPath") or "",
-        "StatusReplicasPath": scale.get("statusReplicasPath") or "",
-        "LabelSelectorPath": scale.get("labelSelectorPath"),
-    }
-    return {"Status": {} if parts.get("status") is not None else None, "Scale": shown}
-
-
-def _go_column(column: Tree) -> Doc:
-    fields = ("name", "type", "format", "description")
-    shown: Doc = {key.capitalize(): column.get(key) or "" for key in fields}
-    return {**shown, "Priority": column.get("priority") or 0, "JSONPath": column.get("jsonPath") or ""}
 
 
 def go_schema(schema: Tree) -> Doc:
@@ -157,16 +138,9 @@ def _go_value(key: str, value: object) -> object:
     return value
 
 
-def go_rule(rule: Tree) -> Doc:
+def go_rule(rule: Tree) -> object:
     """A rule with the fields of the Go type."""
-    return {
-        "Rule": rule.get("rule") or "",
-        "Message": rule.get("message") or "",
-        "MessageExpression": rule.get("messageExpression") or "",
-        "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath") or "",
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }
+    return go_print.internal("apiextensions.ValidationRule", rule)
 
 
 def shown_go(value: object) -> str:

@@ -67,18 +67,6 @@ ROLLING = (
 """``maxUnavailable`` and ``maxSurge`` of a rolling update."""
 
 
-def shown_strategy(strategy: Tree) -> Tree:
-    return {"Type": strategy.get("type", ""), "RollingUpdate": _shown_rolling(strategy.get("rollingUpdate"))}
-
-
-def _shown_rolling(rolling: Tree | None) -> Tree | None:
-    if rolling is None:
-        return None
-    if "partition" in rolling:
-        return {"Partition": rolling["partition"], "MaxUnavailable": rolling.get("maxUnavailable")}
-    return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
-
-
 def _ready(doc: Tree, now: datetime) -> str:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     return f"{status.get('readyReplicas', 0)}/{spec.get('replicas') or 0}"

@@ -8,7 +8,7 @@ from kcm_cli.api.well_known import TEMPLATE_GENERATION
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
-from kcm_cli.sandbox.apiserver.kinds.apps.common import shown_strategy, validate_immutable_selector
+from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selector
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, number, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import containers, labels_at, selector_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, numbers, pod_template, rules
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, numbers, pod_template, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import template_of
 
 
@@ -41,7 +41,8 @@ def _strategy(strategy: Tree, path: str) -> Errors:
         case "RollingUpdate":
             return _ROLLING(strategy, path)
         case _:
-            return [errors.not_supported(path, shown_strategy(strategy), ["RollingUpdate", "OnDelete"])]
+            shown = go_print.internal("apps.DaemonSetUpdateStrategy", strategy)
+            return [errors.not_supported(path, shown, ["RollingUpdate", "OnDelete"])]
 
 
 def _surges_or_misses(rolling: Tree, path: str) -> Errors:
@@ -66,9 +67,6 @@ _STATUS = rules.fields(
     *rules.counters(*_COUNTERS, "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
     *rules.counters("collisionCount"),
 )
-
-
-"""The annotation for a field of older versions, whose default is 0."""
 
 
 def _defaults(doc: Tree) -> None:

@@ -13,7 +13,6 @@ from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import (
     READY,
-    shown_strategy,
     validate_immutable_selector,
     validate_replica_template,
 )
@@ -25,7 +24,7 @@ from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, o
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_text
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, numbers, rules
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, numbers, rules
 from kcm_cli.sandbox.apiserver.validation.replicas import available_within_ready
 
 
@@ -39,7 +38,8 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
 def _strategy(strategy: Tree, path: str) -> Errors:
     if strategy.get("type") in _STRATEGIES:
         return _STRATEGIES[strategy["type"]](strategy, path)
-    return [errors.not_supported(path, shown_strategy(strategy), ["Recreate", "RollingUpdate"])]
+    shown = go_print.internal("apps.DeploymentStrategy", strategy)
+    return [errors.not_supported(path, shown, ["Recreate", "RollingUpdate"])]
 
 
 def _moves(rolling: Tree, path: str) -> Errors:

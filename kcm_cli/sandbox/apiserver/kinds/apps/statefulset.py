@@ -18,7 +18,16 @@ from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.tables.templates import containers
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_annotations, pod_template, rules
+from kcm_cli.sandbox.apiserver.validation import (
+    errors,
+    go_print,
+    labels,
+    metadata,
+    numbers,
+    pod_annotations,
+    pod_template,
+    rules,
+)
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 
 _BOUNDED = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
@@ -56,22 +65,19 @@ def _of_spec(spec: Tree, *, new: bool, check_template: bool = True) -> Errors:
 
 def _strategy(strategy: Tree, path: str) -> Errors:
     rolling = strategy.get("rollingUpdate")
-    shown = rolling and {
-        "Partition": rolling.get("partition", 0),
-        "MaxUnavailable": rolling.get("maxUnavailable"),
-    }
     match strategy.get("type"):
         case "" | None:
             yield errors.required(path)
         case "OnDelete":
             if rolling is not None:
+                shown = go_print.internal("apps.RollingUpdateStatefulSetStrategy", rolling)
                 detail = "only allowed for updateStrategy 'RollingUpdate'"
                 yield errors.invalid(f"{path}.rollingUpdate", shown, detail)
         case "RollingUpdate":
             yield from _ROLLING(strategy, path)
-        case other:
-            detail = "must be 'RollingUpdate' or 'OnDelete'"
-            yield errors.invalid(path, {"Type": other, "RollingUpdate": shown}, detail)
+        case _:
+            shown = go_print.internal("apps.StatefulSetUpdateStrategy", strategy)
+            yield errors.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _management(policy: str, path: str) -> Errors:

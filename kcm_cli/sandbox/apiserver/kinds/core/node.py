@@ -163,7 +163,7 @@ def _check_status(new: Tree, old: Tree) -> Errors:
     seen: list[Tree] = []
     for index, address in enumerate(status.get("addresses") or ()):
         if address in seen:
-            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            shown = go_print.internal("core.NodeAddress", address)
             yield errors.duplicate(f"status.addresses[{index}]", shown)
         seen.append(address)
     yield from _unchanged(spec, known)

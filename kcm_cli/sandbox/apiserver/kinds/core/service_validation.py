@@ -8,7 +8,7 @@ from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_fami
 from kcm_cli.sandbox.apiserver.kinds.networking.common import host_name, points
 from kcm_cli.sandbox.apiserver.trees import each_at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports, rules
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, labels, metadata, ports, rules
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 from kcm_cli.sandbox.apiserver.validation.service_addresses import is_headless, validate_cluster_ips
 
@@ -134,7 +134,8 @@ def _port_collisions(spec: Tree) -> Errors:
     seen.clear()
     for index, port in enumerate(items):
         if (key := (port.get("protocol", ""), port.get("port", 0))) in seen:
-            yield errors.duplicate(f"spec.ports[{index}]", _shown_port(*key))
+            shown = go_print.internal("core.ServicePort", {"protocol": key[0], "port": key[1]})
+            yield errors.duplicate(f"spec.ports[{index}]", shown)
         seen.add(key)
 
 
@@ -165,11 +166,6 @@ _REST = rules.fields(
     rules.by_value("sessionAffinity", _AFFINITIES, _KNOWN_AFFINITY),
 )
 _TYPE = rules.fields_of("core.v1.ServiceSpec", rules.one_of("type"))
-
-
-def _shown_port(protocol: str, port: int) -> Tree:
-    shown: Tree = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port}
-    return {**shown, "TargetPort": 0, "NodePort": 0}
 
 
 def _source_ranges(doc: Tree, old: Tree | None) -> Errors:

@@ -9,19 +9,14 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number, shown
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import conditions, errors, labels, numbers, rules
+from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, labels, numbers, rules
 
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
     spec = doc["spec"]
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        both = {
-            "MinAvailable": spec["minAvailable"],
-            "Selector": labels.shown(spec.get("selector")),
-            "MaxUnavailable": spec["maxUnavailable"],
-            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-        }
-        yield errors.invalid("spec", both, "minAvailable and maxUnavailable cannot be both set")
+        shown_spec = go_print.internal("policy.PodDisruptionBudgetSpec", spec)
+        yield errors.invalid("spec", shown_spec, "minAvailable and maxUnavailable cannot be both set")
     yield from _AMOUNTS(spec, "spec")
     lenient = old is not None and any(labels.validate_selector(old["spec"].get("selector"), ""))
     yield from labels.validate_selector(spec.get("selector"), "spec.selector", lenient_values=lenient)

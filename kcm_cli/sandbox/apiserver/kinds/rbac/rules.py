@@ -4,7 +4,7 @@ upstream: pkg/apis/rbac/validation/validation.go
 """
 
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, go_print
 from kcm_cli.sandbox.apiserver.validation.rules import (
     SEGMENT,
     SUBDOMAIN,
@@ -52,9 +52,7 @@ def same_role(new: Tree, old: Tree) -> Errors:
     """Check that a binding keeps its role."""
     ref = new.get("roleRef") or {}
     if ref != (old.get("roleRef") or {}):
-        names = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
-        shown = {field: ref.get(source, "") for field, source in names}
-        yield errors.invalid("roleRef", shown, "cannot change roleRef")
+        yield errors.invalid("roleRef", go_print.internal("rbac.RoleRef", ref), "cannot change roleRef")
 
 
 def _account(namespaced: bool) -> Rule:
