@@ -72,10 +72,6 @@ def _prepare_update(new: Tree, old: Tree) -> None:
     _store(new)
 
 
-def _prepare_status(new: Tree, old: Tree) -> None:
-    new["spec"] = old["spec"]
-
-
 def mark_terminating(doc: Tree, now: str) -> None:
     """Mark a definition as terminating, in place."""
     meta = doc["metadata"]
@@ -108,7 +104,6 @@ STRATEGY = Strategy(
     on_create=_prepare_create,
     on_update=_prepare_update,
     check=lambda new, old: validate(new) if old is None else validate_update(new, old),
-    on_status=_prepare_status,
     check_status=validate_status,
     warn=_warnings,
     needs_version_on_update=True,

@@ -70,6 +70,7 @@ def strategy_of(kind: Kind) -> Strategy:
     return Strategy(
         names=None,
         namespaced=kind.namespaced,
+        keeps_status=kind.status,
         on_create=writes.on_create,
         on_update=writes.on_update,
         on_status=writes.on_status,
@@ -100,8 +101,6 @@ class _Writes:
         doc["metadata"]["generation"] = 1
 
     def on_update(self, new: Tree, old: Tree) -> None:
-        if self._kind.status:
-            keep(new, old, "status")
         if not _same_content(new, old):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 

@@ -18,8 +18,10 @@ from typing import Literal
 
 import msgspec
 
+from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver import trees
 from kcm_cli.sandbox.apiserver.strategy import pod_fields
+from kcm_cli.sandbox.apiserver.strategy.parts import bump_if_spec_changed
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation import rules
@@ -88,6 +90,10 @@ class Strategy(msgspec.Struct, frozen=True):
     """The rules of one kind (or of one of its subresources).
 
     namespaced: set from discovery for built-in kinds (see ``kinds.strategy_of``).
+    new_status: the status of new objects, whatever the client sends, with fields that are written even if they are
+    empty; None if the client's is kept, or ``on_create`` makes it.
+    generation: new objects have generation 1, and a change of the spec increments it.
+    keeps_status: an update keeps the status.
     names: the rule for names, mostly that of DNS subdomains; None for a kind whose ``check`` validates metadata.
     warn, warn_status: warnings for a change that is accepted; ``old`` is None on creation.
     warn_refused: warnings for an update that is refused for these errors.
@@ -113,6 +119,9 @@ class Strategy(msgspec.Struct, frozen=True):
     """
 
     namespaced: bool = True
+    new_status: Tree | None = None
+    generation: bool = False
+    keeps_status: bool = True
     on_create: Change = nothing
     on_update: Carry = nothing
     on_status: Carry = nothing
@@ -143,6 +152,10 @@ class Strategy(msgspec.Struct, frozen=True):
         """Prepare a new object, which has a name, ``uid`` and ``creationTimestamp``."""
         if self.gated or self.template:
             self._drop_gated(doc, None)
+        if self.new_status is not None:
+            doc["status"] = copy(self.new_status)
+        if self.generation:
+            doc["metadata"]["generation"] = 1
         self.on_create(doc)
         self.stamp(doc, None, context)
 
@@ -151,7 +164,11 @@ class Strategy(msgspec.Struct, frozen=True):
         keep(new["metadata"], old["metadata"], "generation")
         if self.gated or self.template:
             self._drop_gated(new, old)
+        if self.keeps_status:
+            keep(new, old, "status")
         self.on_update(new, old)
+        if self.generation:
+            bump_if_spec_changed(new, old)
         self.stamp(new, old, context)
         _keep_system_fields(new, old)
 
@@ -160,6 +177,7 @@ class Strategy(msgspec.Struct, frozen=True):
         keep(new["metadata"], old["metadata"], "generation")
         if self.gated or self.template:
             self._drop_gated(new, old)
+        keep(new, old, "spec")
         self.on_status(new, old)
         self.stamp_status(new, old, context)
         _keep_system_fields(new, old)

@@ -14,7 +14,6 @@ from kcm_cli.machinery.labels import format_go, read_label_selector
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as admissionregistration_webhooks
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, layout, number, shown
@@ -131,8 +130,7 @@ def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
 
 POLICY_STRATEGY = Strategy(
     core_finalizers=False,
-    on_create=parts.first_generation,
-    on_update=parts.bump_if_spec_changed,
+    generation=True,
     needs_version_on_update=True,
     update_steps=("name", "rules"),
     warn=of_admission,

@@ -105,9 +105,8 @@ KIND = Kind(
     defaults=common.admission_policy,
     strategy=replace(
         common.POLICY_STRATEGY,
-        on_create=parts.new_with_status({}, generation=True),
-        on_update=parts.spec_update,
-        on_status=parts.strict_status_update,
+        new_status={},
+        on_status=parts.keep_metadata,
         check=_check,
         check_status=lambda new, old: _STATUS(new.get("status") or {}, "status"),
     ),

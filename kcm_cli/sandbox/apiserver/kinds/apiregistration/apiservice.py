@@ -12,7 +12,6 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, shown
 from kcm_cli.sandbox.apiserver.trees import keep
@@ -104,7 +103,6 @@ def _stamp_service(new: Tree, old: Tree | None, context: Context) -> None:
 
 
 def _service_status(new: Tree, old: Tree) -> None:
-    keep(new, old, "spec")
     for field in _SERVICE_STATUS_KEEPS:
         keep(new["metadata"], old["metadata"], field)
 
@@ -128,8 +126,7 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         names=None,
-        on_create=parts.new_with_status({}, generation=False),
-        on_update=parts.keep_status,
+        new_status={},
         on_status=_service_status,
         stamp=_stamp_service,
         needs_version_on_update=True,

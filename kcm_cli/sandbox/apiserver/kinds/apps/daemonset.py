@@ -10,7 +10,6 @@ from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selector
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, number, of_field, wide
@@ -101,24 +100,15 @@ def _template_generation(doc: Tree) -> int:
 
 
 def _new_daemon_set(doc: Tree) -> None:
-    doc["status"] = dict(_COUNTS)
-    parts.first_generation(doc)
     _set_template_generation(doc, str(max(1, _template_generation(doc))))
 
 
 def _daemon_set_update(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
-    template = _template_generation(old)
-    if new["spec"]["template"] != old["spec"]["template"]:
-        template += 1
-        parts.bump_generation(new, old)
-    elif new["spec"] != old["spec"]:
-        parts.bump_generation(new, old)
-    _set_template_generation(new, str(template))
+    changed = new["spec"]["template"] != old["spec"]["template"]
+    _set_template_generation(new, str(_template_generation(old) + changed))
 
 
 def _daemon_set_status(new: Tree, old: Tree) -> None:
-    parts.status_update(new, old)
     _set_template_generation(new, str(_template_generation(old)))
 
 
@@ -128,6 +118,8 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         template="spec.template",
+        new_status=_COUNTS,
+        generation=True,
         on_create=_new_daemon_set,
         on_update=_daemon_set_update,
         on_status=_daemon_set_status,

@@ -88,14 +88,11 @@ def _defaults(doc: Tree) -> None:
 
 
 def _deployment_update(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
-    changed = new["metadata"].get("annotations") or {}
-    if new["spec"] != old["spec"] or changed != (old["metadata"].get("annotations") or {}):
+    if (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {}):
         parts.bump_generation(new, old)
 
 
 def _deployment_status(new: Tree, old: Tree) -> None:
-    parts.status_update(new, old)
     keep(new["metadata"], old["metadata"], "labels")
 
 
@@ -110,7 +107,8 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         template="spec.template",
-        on_create=parts.new_with_status({}, generation=True),
+        new_status={},
+        generation=True,
         on_update=_deployment_update,
         on_status=_deployment_status,
         check=_check,

@@ -8,7 +8,6 @@ from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selector, validate_replica_template
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import Layout
@@ -38,9 +37,8 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         template="spec.template",
-        on_create=parts.new_with_status({"replicas": 0}, generation=True),
-        on_update=parts.spec_update,
-        on_status=parts.status_update,
+        new_status={"replicas": 0},
+        generation=True,
         check=_check,
         check_change=validate_immutable_selector,
         check_status=status_check(validate_replica_status),

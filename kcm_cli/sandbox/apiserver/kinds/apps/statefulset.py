@@ -10,7 +10,6 @@ from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import READY
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.strategy.warnings import storage as warnings_storage
@@ -199,9 +198,8 @@ KIND = Kind(
     strategy=Strategy(
         gated=("spec.updateStrategy.rollingUpdate.maxUnavailable",),  # MaxUnavailableStatefulSet
         template="spec.template",
-        on_create=parts.new_with_status({"replicas": 0, "availableReplicas": 0}, generation=True),
-        on_update=parts.spec_update,
-        on_status=parts.status_update,
+        new_status={"replicas": 0, "availableReplicas": 0},
+        generation=True,
         names=metadata.label,
         check=_check,
         check_change=_check_change,

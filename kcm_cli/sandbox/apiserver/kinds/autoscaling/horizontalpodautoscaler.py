@@ -10,7 +10,6 @@ from datetime import datetime
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, of_field, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -253,9 +252,7 @@ KIND = Kind(
     "horizontalpodautoscalers",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.new_with_status({"desiredReplicas": 0, "currentMetrics": None}, generation=False),
-        on_update=parts.keep_status,
-        on_status=parts.status_update,
+        new_status={"desiredReplicas": 0, "currentMetrics": None},
         check=_check,
         check_status=status_check(_STATUS),
     ),

@@ -16,7 +16,6 @@ from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_job_spec
 from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import validate_spec_of_template
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
 from kcm_cli.sandbox.apiserver.tables.column import (
@@ -167,9 +166,8 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         template="spec.jobTemplate.spec.template",
-        on_create=parts.new_with_status({}, generation=True),
-        on_update=parts.spec_update,
-        on_status=parts.status_update,
+        new_status={},
+        generation=True,
         check=_check,
         warn=of_cron_job,
     ),

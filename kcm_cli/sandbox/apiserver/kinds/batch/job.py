@@ -12,7 +12,6 @@ from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_j
 from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import NAME_LABELS, UID_LABELS
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, age, layout, wide
@@ -57,8 +56,6 @@ def of_job(new: Tree, old: Tree | None) -> list[str]:
 def _new_job(doc: Tree) -> None:
     if not doc["spec"].get("manualSelector"):
         _generate_selector(doc)
-    doc["status"] = {}
-    parts.first_generation(doc)
 
 
 def _template_labels(doc: Tree) -> None:
@@ -134,9 +131,9 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         template="spec.template",
+        new_status={},
+        generation=True,
         on_create=_new_job,
-        on_update=parts.spec_update,
-        on_status=parts.status_update,
         check=job_validation.check,
         check_change=job_validation.check_change,
         update_steps=("name", "rules", "metadata", "change"),

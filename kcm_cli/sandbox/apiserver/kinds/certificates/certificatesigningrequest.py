@@ -20,7 +20,6 @@ from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -211,13 +210,7 @@ def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:
     spec.update(context.user.info())
 
 
-def _request_update(new: Tree, old: Tree) -> None:
-    keep(new, old, "spec")
-    keep(new, old, "status")
-
-
 def _request_status(new: Tree, old: Tree) -> None:
-    keep(new, old, "spec")
     status, known = new.setdefault("status", {}), old.get("status") or {}
     for kind in _DECISIONS:
         _keep_decision(status, known, kind)
@@ -282,8 +275,8 @@ KIND = Kind(
     "certificatesigningrequests",
     strategy=Strategy(
         names=None,
-        on_create=parts.new_with_status({}, generation=False),
-        on_update=_request_update,
+        new_status={},
+        on_update=lambda new, old: keep(new, old, "spec"),
         on_status=_request_status,
         stamp=_stamp_request,
         stamp_status=_stamp_conditions,
@@ -294,6 +287,7 @@ KIND = Kind(
     subresources={
         "approval": Strategy(
             names=None,
+            keeps_status=False,
             on_update=_approval,
             stamp=_stamp_conditions,
             check_change=_check_approval,

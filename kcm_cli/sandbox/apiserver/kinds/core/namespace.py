@@ -8,7 +8,6 @@ from kcm_cli.sandbox.apiserver.apply.resets import STATUS
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.trees import keep
@@ -47,7 +46,6 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 def _new_namespace(doc: Tree) -> None:
-    doc["status"] = {"phase": "Active"}
     spec = doc.setdefault("spec", {})
     finalizers = spec.get("finalizers") or []
     if _FINALIZER not in finalizers:
@@ -56,7 +54,6 @@ def _new_namespace(doc: Tree) -> None:
 
 
 def _namespace_update(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
     keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
     _name_label(new)
 
@@ -66,13 +63,7 @@ def _name_label(doc: Tree) -> None:
     meta["labels"] = {**(meta.get("labels") or {}), _NAME_LABEL: meta.get("name", "")}
 
 
-def _namespace_status(new: Tree, old: Tree) -> None:
-    parts.status_update(new, old)
-    _name_label(new)
-
-
-def _namespace_finalize(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
+def _other_update(new: Tree, old: Tree) -> None:
     _name_label(new)
 
 
@@ -81,9 +72,10 @@ KIND = Kind(
     "namespaces",
     defaults=_defaults,
     strategy=Strategy(
+        new_status={"phase": "Active"},
         on_create=_new_namespace,
         on_update=_namespace_update,
-        on_status=_namespace_status,
+        on_status=_other_update,
         names=metadata.label,
         check=_check,
         update_steps=("name", "rules", "metadata"),
@@ -92,7 +84,7 @@ KIND = Kind(
     ),
     subresources={
         "finalize": Strategy(
-            on_update=_namespace_finalize,
+            on_update=_other_update,
             names=metadata.label,
             check=lambda new, old: _FINALIZE(new.get("spec") or {}, "spec"),
         )

@@ -16,7 +16,6 @@ from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -278,8 +277,6 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         gated=("spec.configSource", "status.config"),  # DynamicKubeletConfig
-        on_update=parts.keep_status,
-        on_status=parts.status_update,
         check=_check,
         check_change=_check_status,
         update_steps=("name", "rules", "change"),

@@ -13,7 +13,6 @@ from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, at, layout, of_field, wide
@@ -213,9 +212,7 @@ KIND = Kind(
     "persistentvolumes",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.new_with_status({"phase": "Pending"}, generation=False),
-        on_update=parts.keep_status,
-        on_status=parts.status_update,
+        new_status={"phase": "Pending"},
         stamp=_stamp_volume,
         stamp_status=_stamp_volume_status,
         check=_check,

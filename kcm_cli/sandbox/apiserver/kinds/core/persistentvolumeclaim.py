@@ -11,7 +11,6 @@ from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Cell, Column, at, layout, of_field, wide
@@ -156,18 +155,8 @@ def of_claim(new: Tree, old: Tree | None) -> list[str]:
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 
 
-def _new_claim(doc: Tree) -> None:
-    doc["status"] = {"phase": "Pending"}
-    spec = doc["spec"]
-    _drop_foreign_namespace(spec, {})
-    if spec.get("dataSourceRef") is None and not _known_source(spec.get("dataSource")):
-        spec.pop("dataSource", None)
-    normalize_sources(spec)
-
-
-def _claim_update(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
-    spec, known = new["spec"], old["spec"]
+def _settle_sources(spec: Tree, known: Tree) -> None:
+    """``known``: the old spec, empty for a new claim."""
     _drop_foreign_namespace(spec, known)
     in_use = known.get("dataSource") is not None or known.get("dataSourceRef") is not None
     if not in_use and spec.get("dataSourceRef") is None and not _known_source(spec.get("dataSource")):
@@ -213,9 +202,9 @@ KIND = Kind(
     "persistentvolumeclaims",
     defaults=volumes.claim,
     strategy=Strategy(
-        on_create=_new_claim,
-        on_update=_claim_update,
-        on_status=parts.status_update,
+        new_status={"phase": "Pending"},
+        on_create=lambda doc: _settle_sources(doc["spec"], {}),
+        on_update=lambda new, old: _settle_sources(new["spec"], old["spec"]),
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "name", "rules", "change"),

@@ -145,7 +145,6 @@ _ENDED = ("Succeeded", "Failed")
 
 
 def _new(doc: Tree) -> None:
-    parts.first_generation(doc)
     spec = doc["spec"]
     status: Tree = {"phase": "Pending", "qosClass": qos_class(spec)}
     doc["status"] = status
@@ -173,7 +172,6 @@ def _new(doc: Tree) -> None:
 
 def _update(new: Tree, old: Tree) -> None:
     pod_fields.drop_gated(new["spec"], old["spec"])
-    parts.spec_update(new, old)
 
 
 def _affinity_terms(affinity: Tree) -> Iterator[Tree]:
@@ -200,7 +198,6 @@ def _merge_keys(term: Tree, labels: dict[str, str]) -> None:
 
 
 def _strategy_status(new: Tree, old: Tree) -> None:
-    keep(new, old, "spec")
     new["metadata"].pop("deletionTimestamp", None)
     keep(new["metadata"], old["metadata"], "ownerReferences")
     status, known = new.setdefault("status", {}), old.get("status") or {}
@@ -237,9 +234,7 @@ def _ephemeral_containers(new: Tree, old: Tree) -> None:
     spec = dict(old["spec"])
     keep(spec, new["spec"], "ephemeralContainers")
     new["spec"] = spec
-    keep(new, old, "status")
     parts.keep_metadata(new, old)
-    parts.bump_if_spec_changed(new, old)
 
 
 def _resize(new: Tree, old: Tree) -> None:
@@ -253,8 +248,6 @@ def _resize(new: Tree, old: Tree) -> None:
         keep(changed, spec, "resources")
         new["spec"] = changed
         parts.keep_metadata(new, old)
-    keep(new, old, "status")
-    parts.bump_if_spec_changed(new, old)
 
 
 def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
@@ -291,6 +284,7 @@ KIND = Kind(
     "pods",
     defaults=_defaults,
     strategy=Strategy(
+        generation=True,
         on_create=_new,
         on_update=_update,
         on_status=_strategy_status,
@@ -304,9 +298,12 @@ KIND = Kind(
     ),
     subresources={
         "ephemeralcontainers": Strategy(
-            names=None, on_update=_ephemeral_containers, check_change=pod_validation.validate_ephemeral_containers
+            names=None,
+            generation=True,
+            on_update=_ephemeral_containers,
+            check_change=pod_validation.validate_ephemeral_containers,
         ),
-        "resize": Strategy(names=None, on_update=_resize, check_change=validate_resize),
+        "resize": Strategy(names=None, generation=True, on_update=_resize, check_change=validate_resize),
     },
     table=layout(
         NAME,

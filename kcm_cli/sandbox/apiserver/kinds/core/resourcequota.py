@@ -12,7 +12,6 @@ from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.core.common import needs_version
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, created, layout, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -165,9 +164,7 @@ KIND = Kind(
     "resourcequotas",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.new_with_status({}, generation=False),
-        on_update=parts.keep_status,
-        on_status=parts.status_update,
+        new_status={},
         returns_object_on_delete=True,
         check=_check,
         check_change=_check_change,

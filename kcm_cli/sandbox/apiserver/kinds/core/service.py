@@ -12,7 +12,6 @@ from kcm_cli.sandbox.apiserver.kinds.core.service_validation import externally_a
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses, balancer_warnings
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy import service_families as families
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
@@ -49,15 +48,6 @@ def _session_affinity(spec: Tree) -> None:
         client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
         if client.get("timeoutSeconds") is None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
-
-
-def _new(doc: Tree) -> None:
-    doc["status"] = {"loadBalancer": {}}
-
-
-def _update(new: Tree, old: Tree) -> None:
-    parts.keep_status(new, old)
-    drop_by_type(new, old)
 
 
 def _shown(doc: Tree) -> None:
@@ -151,9 +141,8 @@ KIND = Kind(
     "services",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=_new,
-        on_update=_update,
-        on_status=parts.status_update,
+        new_status={"loadBalancer": {}},
+        on_update=drop_by_type,
         names=metadata.label,
         on_read=_shown,
         stored=_stored,

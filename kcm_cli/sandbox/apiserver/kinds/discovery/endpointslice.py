@@ -136,11 +136,6 @@ def _slice_update(new: Tree, old: Tree) -> None:
         _drop_topology(new, old)
 
 
-def _new_slice(doc: Tree) -> None:
-    parts.first_generation(doc)
-    _drop_topology(doc, None)
-
-
 def _drop_topology(new: Tree, old: Tree | None) -> None:
     """Drop ``deprecatedTopology``, which v1 cannot write. A host name in the old object's becomes ``nodeName``."""
     before = [item.get("deprecatedTopology") or {} for item in (old or {}).get("endpoints") or ()]
@@ -165,7 +160,8 @@ KIND = Kind(
     "endpointslices",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=_new_slice,
+        generation=True,
+        on_create=lambda doc: _drop_topology(doc, None),
         on_update=_slice_update,
         check=_check,
         check_change=lambda new, old: errors.fixed(

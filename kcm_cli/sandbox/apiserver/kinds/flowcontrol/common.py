@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import cache
 
 from kcm_cli.sandbox.apiserver.security.bootstrap import fixed_objects
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -39,7 +38,6 @@ validate_status = rules.fields(rules.each("conditions", key="type", then=rules.f
 
 def _whole_metadata_status(new: Tree, old: Tree) -> None:
     """An update of the status that keeps all metadata except managed fields."""
-    keep(new, old, "spec")
     meta = dict(old["metadata"])
     for field in ("managedFields", "resourceVersion"):
         keep(meta, new["metadata"], field)
@@ -47,8 +45,8 @@ def _whole_metadata_status(new: Tree, old: Tree) -> None:
 
 
 STRATEGY = Strategy(
-    on_create=parts.new_with_status({}, generation=True),
-    on_update=parts.spec_update,
+    new_status={},
+    generation=True,
     on_status=_whole_metadata_status,
     update_steps=("name", "rules"),
     check_status=lambda new, old: validate_status(new.get("status") or {}, "status"),

@@ -19,7 +19,6 @@ from kcm_cli.sandbox.apiserver.kinds.networking.common import (
     points,
     validate_reference,
 )
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -146,9 +145,8 @@ KIND = Kind(
     "networking.k8s.io",
     "ingresses",
     strategy=Strategy(
-        on_create=parts.new_with_status({"loadBalancer": {}}, generation=True),
-        on_update=parts.spec_update,
-        on_status=parts.status_update,
+        new_status={"loadBalancer": {}},
+        generation=True,
         check=_check,
         update_steps=("metadata", "name", "rules"),
         check_status=_check_status,

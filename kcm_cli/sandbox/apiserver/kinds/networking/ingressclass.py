@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, name_of, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -58,8 +57,7 @@ KIND = Kind(
     "ingressclasses",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.first_generation,
-        on_update=parts.bump_if_spec_changed,
+        generation=True,
         check=by_spec(_SPEC),
         check_change=_check_change,
         update_steps=("metadata", "change", "name", "rules"),

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.tables.templates import selector_at
@@ -126,8 +125,7 @@ KIND = Kind(
     "networkpolicies",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.first_generation,
-        on_update=parts.bump_if_spec_changed,
+        generation=True,
         empty_counts=True,
         check=_check,
         warn=of_network_policy,

@@ -67,9 +67,8 @@ KIND = Kind(
     "networking.k8s.io",
     "servicecidrs",
     strategy=Strategy(
-        on_create=parts.new_with_status({}, generation=False),
-        on_update=parts.keep_status,
-        on_status=parts.strict_status_update,
+        new_status={},
+        on_status=parts.keep_metadata,
         check=_check,
         check_status=status_check(rules.anything),
     ),

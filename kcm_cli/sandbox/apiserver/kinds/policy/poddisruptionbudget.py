@@ -5,7 +5,6 @@ pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/printers/internalversio
 """
 
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number, shown
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -48,9 +47,8 @@ KIND = Kind(
     "poddisruptionbudgets",
     strategy=Strategy(
         names=None,
-        on_create=parts.new_with_status(_NEW_COUNTERS, generation=True),
-        on_update=parts.spec_update,
-        on_status=parts.status_update,
+        new_status=_NEW_COUNTERS,
+        generation=True,
         needs_version_on_update=True,
         check=_check,
         check_status=lambda new, old: _STATUS(new.get("status") or {}, "status"),

@@ -7,7 +7,6 @@ pkg/registry/resource/deviceclass/strategy.go, pkg/printers/internalversion/prin
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, validate_selector
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, validate_configuration
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.types import Errors
@@ -30,8 +29,7 @@ KIND = Kind(
     "resource.k8s.io",
     "deviceclasses",
     strategy=Strategy(
-        on_create=parts.first_generation,
-        on_update=parts.bump_if_spec_changed,
+        generation=True,
         returns_object_on_delete=True,
         check=by_spec(_SPEC),
         update_steps=("name", "rules", "metadata"),

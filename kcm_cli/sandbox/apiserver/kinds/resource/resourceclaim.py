@@ -176,7 +176,7 @@ def _defaults(doc: Tree) -> None:
 
 
 def _claim_status(new: Tree, old: Tree) -> None:
-    parts.strict_status_update(new, old)
+    parts.keep_metadata(new, old)
     status = new.setdefault("status", {})
     deallocated = _allocated(old.get("status") or {}) - _allocated(status)
     devices = [device for device in status.get("devices") or () if _device_id(device) not in deallocated]
@@ -207,8 +207,7 @@ KIND = Kind(
     "resourceclaims",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.new_with_status({}, generation=False),
-        on_update=parts.keep_status,
+        new_status={},
         on_status=_claim_status,
         returns_object_on_delete=True,
         check=_check,

@@ -192,11 +192,6 @@ _GATED_DEVICE_FIELDS = ("nodeAllocatableResourceMappings",)  # gate DRANodeAlloc
 _LIST_ATTRIBUTES = ("bools", "ints", "strings", "versions")  # gate DRAListTypeAttributes
 
 
-def _new_slice(doc: Tree) -> None:
-    parts.first_generation(doc)
-    _drop_gated(doc)
-
-
 def _slice_update(new: Tree, old: Tree) -> None:
     parts.bump_if_spec_changed(new, old)
     _drop_gated(new)
@@ -230,7 +225,8 @@ KIND = Kind(
     "resource.k8s.io",
     "resourceslices",
     strategy=Strategy(
-        on_create=_new_slice,
+        generation=True,
+        on_create=_drop_gated,
         on_update=_slice_update,
         stamp=_stamp_taints,
         warn=_warn_driver,

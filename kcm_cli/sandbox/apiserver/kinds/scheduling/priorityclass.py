@@ -6,7 +6,6 @@ pkg/registry/scheduling/priorityclass/strategy.go, pkg/printers/internalversion/
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, flag, layout, number, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -53,7 +52,7 @@ KIND = Kind(
     "priorityclasses",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.first_generation,
+        generation=True,
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "change"),

@@ -128,9 +128,8 @@ KIND = Kind(
     "volumeattachments",
     defaults=_defaults,
     strategy=Strategy(
-        on_create=parts.new_with_status({"attached": False}, generation=False),
-        on_update=parts.keep_status,
-        on_status=parts.strict_status_update,
+        new_status={"attached": False},
+        on_status=parts.keep_metadata,
         needs_version_on_update=True,
         returns_object_on_delete=True,
         check=by(_ATTACHMENT),
