@@ -59,11 +59,10 @@ def validate_init(containers: list[Tree], regular: list[Tree], around: Surroundi
             yield from _BEFORE_OTHERS(container, place)
 
 
-def _no_restart(policy: str, path: str) -> Errors:
-    if policy == "RestartContainer":
-        yield errors.invalid(path, policy, "must not be set to 'RestartContainer' for non-sidecar initContainers")
-
-
+_no_restart = rules.must(
+    lambda policy: policy != "RestartContainer",
+    "must not be set to 'RestartContainer' for non-sidecar initContainers",
+)
 _BEFORE_OTHERS = rules.fields(
     *(
         rules.forbidden(field, _SIDECARS_ONLY, zero=False)

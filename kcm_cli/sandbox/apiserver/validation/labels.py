@@ -81,11 +81,12 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
 
 def validate_selector(selector: Tree | None, path: str, *, lenient_values: bool = False) -> list[FieldError]:
     """Check a LabelSelector. ``lenient_values``: the old object has values that are invalid for labels."""
-    return [*_selector(lenient_values)(selector, path)] if selector else []
+    return [*selector_rule(lenient_values)(selector, path)] if selector else []
 
 
 @cache
-def _selector(lenient_values: bool) -> rules.Rule:
+def selector_rule(lenient_values: bool) -> rules.Rule:
+    """The rule for a LabelSelector (see ``validate_selector``)."""
     requirement = rules.fields(
         operator_and_values("not a valid selector operator"),
         rules.always("key", validate_key),

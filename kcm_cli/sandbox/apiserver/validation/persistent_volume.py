@@ -52,15 +52,9 @@ def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) ->
         yield errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
 
 
-def _endpoints_namespace(namespace: str, path: str) -> Errors:
-    if namespace:
-        return rules.LABEL(namespace, path)
-    detail = "if the endpointnamespace is set, it must be a valid namespace name"
-    return [errors.invalid(path, namespace, detail)]
-
-
-def _not_empty(text: str, path: str) -> Errors:
-    return () if text else [errors.required(path)]
+_endpoints_namespace = rules.unless(
+    rules.must(bool, "if the endpointnamespace is set, it must be a valid namespace name"), rules.LABEL
+)
 
 
 def _iscsi(source: Tree, name: str, path: str) -> Errors:
@@ -77,7 +71,7 @@ _SOURCES: dict[str, rules.Rule] = {
     **COMMON,
     **PERSISTENT,
     "glusterfs": rules.fields(COMMON["glusterfs"], rules.optional("endpointsNamespace", _endpoints_namespace)),
-    "azureFile": rules.fields(COMMON["azureFile"], rules.optional("secretNamespace", _not_empty)),
+    "azureFile": rules.fields(COMMON["azureFile"], rules.optional("secretNamespace", rules.given())),
     "local": rules.fields(rules.required("path", file_paths.no_backsteps)),
     "csi": rules.fields(
         rules.required("driver", volume_sources.CSI_DRIVER),
@@ -87,13 +81,10 @@ _SOURCES: dict[str, rules.Rule] = {
 }
 
 
-def _class_name(name: str, path: str) -> Errors:
-    return rules.SUBDOMAIN(name, path) if name else [errors.required(path, "an empty string is disallowed")]
-
-
 def _needs_csi(spec: Tree, path: str) -> Errors:
     if spec.get("volumeAttributesClassName") is not None and spec.get("csi") is None:
         yield errors.required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
 
 
+_class_name = rules.unless(rules.given("an empty string is disallowed"), rules.SUBDOMAIN)
 validate_attributes_class = rules.fields(rules.optional("volumeAttributesClassName", _class_name), _needs_csi)

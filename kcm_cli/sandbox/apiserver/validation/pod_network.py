@@ -26,9 +26,9 @@ def validate_dns(spec: Tree, path: str) -> Errors:
         yield from _CONFIG(config, place)
 
 
-def _few_servers(servers: list[str], path: str) -> Errors:
-    if len(servers) > _SERVERS_MAX:
-        yield errors.invalid(path, servers, f"must not have more than {_SERVERS_MAX} nameservers")
+_few_servers = rules.must(
+    lambda servers: len(servers) <= _SERVERS_MAX, f"must not have more than {_SERVERS_MAX} nameservers"
+)
 
 
 def _searches(searches: list[str], path: str) -> Errors:

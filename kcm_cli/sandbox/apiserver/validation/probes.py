@@ -23,15 +23,11 @@ def _never(value: int, path: str) -> Errors:
     return [errors.invalid(path, value, "must not be set for readinessProbes")]
 
 
-def _once(value: int, path: str) -> Errors:
-    return () if value == 1 else [errors.invalid(path, value, "must be 1")]
-
-
 _COUNTERS = (
     *rules.counters("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"),
     rules.optional("terminationGracePeriodSeconds", rules.at_least(1, errors.NOT_POSITIVE)),
 )
-_RESTARTING = rules.fields(*_COUNTERS, rules.always("successThreshold", _once, default=0))
+_RESTARTING = rules.fields(*_COUNTERS, rules.always("successThreshold", rules.between(1, 1, "must be 1"), default=0))
 _PROBES = {
     "livenessProbe": _RESTARTING,
     "readinessProbe": rules.fields(*_COUNTERS, rules.optional("terminationGracePeriodSeconds", _never)),

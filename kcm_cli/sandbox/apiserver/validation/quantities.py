@@ -10,7 +10,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
 from kcm_cli.machinery.remembered import remembered, remembered_all
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, rules
 
 HUGE = "hugepages-"
 NOT_INTEGER = "must be an integer"
@@ -93,14 +93,8 @@ def amount(name: str, value: str, path: str) -> list[FieldError]:
     return found
 
 
-def positive(value: str, path: str) -> Errors:
-    """Above zero."""
-    return [] if from_json(value).sign > 0 else [errors.invalid(path, value, NOT_POSITIVE)]
-
-
-def non_negative(value: str, path: str) -> Errors:
-    """Zero or more."""
-    return [] if from_json(value).sign >= 0 else [errors.invalid(path, value, errors.NEGATIVE)]
+positive = rules.must(lambda value: from_json(value).sign > 0, NOT_POSITIVE)
+non_negative = rules.must(lambda value: from_json(value).sign >= 0, errors.NEGATIVE)
 
 
 def _huge_amount(name: str, value: Quantity) -> bool:

@@ -225,32 +225,33 @@ def form(messages: Callable[[Any], Sequence[str]], *, start: str = "", separator
     return check if separator is None else check_once
 
 
-def between(low: int, high: int, detail: str = "") -> Rule:
-    """A number in a range, both ends included."""
-    text = detail or names.range_message(low, high)
+def must(valid: Callable[[Any], object], detail: str) -> Rule:
+    """A value for which ``valid`` is true."""
 
-    def check(value: int, path: str) -> Errors:
-        return _NONE if low <= value <= high else (errors.invalid(path, value, text),)
+    def check(value: Any, path: str) -> Errors:
+        return _NONE if valid(value) else (errors.invalid(path, value, detail),)
 
     return check
+
+
+def given(detail: str = "") -> Rule:
+    """A value that is not empty."""
+    return lambda value, path: _NONE if value else (errors.required(path, detail),)
+
+
+def between(low: int, high: int, detail: str = "") -> Rule:
+    """A number in a range, both ends included."""
+    return must(lambda value: low <= value <= high, detail or names.range_message(low, high))
 
 
 def at_least(low: int, detail: str = errors.NEGATIVE) -> Rule:
     """A number that is not lower."""
-
-    def check(value: int, path: str) -> Errors:
-        return _NONE if value >= low else (errors.invalid(path, value, detail),)
-
-    return check
+    return must(lambda value: value >= low, detail)
 
 
 def at_most(high: int, detail: str) -> Rule:
     """A number that is not higher."""
-
-    def check(value: int, path: str) -> Errors:
-        return _NONE if value <= high else (errors.invalid(path, value, detail),)
-
-    return check
+    return must(lambda value: value <= high, detail)
 
 
 def max_bytes(limit: int) -> Rule:

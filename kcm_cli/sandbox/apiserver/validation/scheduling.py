@@ -39,7 +39,6 @@ def _field_name(item: Tree, path: str) -> Errors:
 _NODE_NAMES = rules.fields(rules.each("values", rules.SUBDOMAIN))
 
 
-@cache
 def _node_term(lenient: bool) -> rules.Rule:
     expression = rules.fields(
         labels.operator_and_values(_BAD_OPERATOR, Gt=_ONE_VALUE, Lt=_ONE_VALUE),
@@ -53,53 +52,19 @@ def _node_term(lenient: bool) -> rules.Rule:
 
 
 @cache
-def _node_selector(lenient: bool) -> rules.Rule:
+def node_selector(lenient: bool) -> rules.Rule:
+    """The rule for the terms of a node selector. ``lenient``: the old object has values that are invalid for labels."""
     detail = "must have at least one node selector term"
     return rules.fields(rules.required("nodeSelectorTerms", rules.items(_node_term(lenient)), detail=detail))
 
 
-@cache
-def _node_affinity(lenient: bool) -> rules.Rule:
-    weighted = rules.fields(_WEIGHT, rules.optional("preference", _node_term(True)))
-    return rules.fields(rules.optional(_REQUIRED, _node_selector(lenient)), rules.each(_PREFERRED, weighted))
+validate_node_selector = node_selector(False)
 
 
 def _namespaces(values: list[str], path: str) -> Errors:
     # upstream: pkg/apis/core/validation/validation.go#validatePodAffinityTerm (writes the path in the singular)
     for name in values:
         yield from errors.invalid_each(path, name, names.dns1123_label(name))
-
-
-@cache
-def _affinity(lenient: bool) -> rules.Rule:
-    def selector(found: Tree, path: str) -> Errors:
-        return labels.validate_selector(found, path, lenient_values=lenient)
-
-    term = rules.fields(
-        rules.optional("labelSelector", selector),
-        rules.optional("namespaceSelector", selector),
-        rules.optional("namespaces", _namespaces, at="namespace"),
-        match_label_keys,
-        rules.required("topologyKey", detail="can not be empty"),
-        rules.always("topologyKey", labels.validate_key),
-    )
-    weighted = rules.fields(_WEIGHT, rules.always("podAffinityTerm", term, default={}))
-    pods = rules.fields(rules.each(_REQUIRED, term), rules.each(_PREFERRED, weighted))
-    return rules.fields(
-        rules.optional("nodeAffinity", _node_affinity(lenient)),
-        rules.optional("podAffinity", pods),
-        rules.optional("podAntiAffinity", pods),
-    )
-
-
-def validate_affinity(affinity: Tree, path: str, *, lenient: bool = False) -> Errors:
-    """Check node and pod affinity. ``lenient``: the old object has values that are invalid for labels."""
-    return _affinity(lenient)(affinity, path)
-
-
-def validate_node_selector(selector: Tree, path: str, *, lenient: bool = False) -> Errors:
-    """Check the terms of a node selector."""
-    return _node_selector(lenient)(selector, path)
 
 
 def match_label_keys(term: Tree, path: str) -> Errors:
@@ -127,6 +92,29 @@ _LABEL_KEYS = rules.fields(rules.optional("matchLabelKeys", _KEYS), rules.option
 _NO_LABEL_KEYS = rules.fields(
     rules.forbidden("matchLabelKeys", _NO_SELECTOR), rules.forbidden("mismatchLabelKeys", _NO_SELECTOR)
 )
+
+_NODES = rules.fields(
+    rules.optional(_REQUIRED, validate_node_selector),
+    rules.each(_PREFERRED, rules.fields(_WEIGHT, rules.optional("preference", _node_term(True)))),
+)
+_TERM = rules.fields(
+    rules.optional("labelSelector", labels.validate_selector),
+    rules.optional("namespaceSelector", labels.validate_selector),
+    rules.optional("namespaces", _namespaces, at="namespace"),
+    match_label_keys,
+    rules.required("topologyKey", detail="can not be empty"),
+    rules.always("topologyKey", labels.validate_key),
+)
+_PODS = rules.fields(
+    rules.each(_REQUIRED, _TERM),
+    rules.each(_PREFERRED, rules.fields(_WEIGHT, rules.always("podAffinityTerm", _TERM, default={}))),
+)
+validate_affinity = rules.fields(
+    rules.optional("nodeAffinity", _NODES),
+    rules.optional("podAffinity", _PODS),
+    rules.optional("podAntiAffinity", _PODS),
+)
+"""Node and pod affinity."""
 
 
 def validate_tolerations(tolerations: list[Tree], path: str) -> Errors:

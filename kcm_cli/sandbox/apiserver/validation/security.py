@@ -26,8 +26,7 @@ def validate_container(context: Tree, path: str, *, host_users: bool) -> Errors:
     return _CONTAINER[host_users](context, path)
 
 
-def _unmasked(mount: str, path: str) -> Errors:
-    return [errors.invalid(path, mount, "`hostUsers` must be false to use `Unmasked`")] if mount == "Unmasked" else ()
+_unmasked = rules.must(lambda mount: mount != "Unmasked", "`hostUsers` must be false to use `Unmasked`")
 
 
 def _escalation(context: Tree, path: str) -> Errors:

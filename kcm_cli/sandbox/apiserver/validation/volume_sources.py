@@ -29,8 +29,7 @@ _QUOBYTE = "must be a host:port pair or multiple pairs separated by commas"
 _pair = re.compile(r"(\[[^\]]*\]|[^:\[\]]*):[^:]*").fullmatch
 
 
-def _absolute(target: str, path: str) -> Errors:
-    return () if target.startswith("/") else [errors.invalid(path, target, "must be an absolute path")]
+_absolute = rules.must(lambda target: target.startswith("/"), "must be an absolute path")
 
 
 def _fc(source: Tree, path: str) -> Errors:

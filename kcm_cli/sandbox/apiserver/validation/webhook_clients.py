@@ -98,7 +98,8 @@ def reviews(versions: Sequence[str], path: str) -> Errors:
         seen.add(version)
 
 
-def known_review(versions: Sequence[str], path: str) -> Errors:
-    """Check that the server sends at least one of these versions."""
-    if not any(version in REVIEWS for version in versions):
-        yield errors.invalid(path, versions, f"must include at least one of {', '.join(REVIEWS)}")
+known_review = rules.must(
+    lambda versions: any(version in REVIEWS for version in versions),
+    f"must include at least one of {', '.join(REVIEWS)}",
+)
+"""Versions of which the server sends at least one."""

@@ -53,7 +53,7 @@ check_group_and_scope = rules.fields(
         "group",
         rules.unless(
             rules.form(names.dns1123_subdomain, separator=","),
-            rules.form(lambda group: [] if "." in group else ["should be a domain with at least one dot"]),
+            rules.must(lambda group: "." in group, "should be a domain with at least one dot"),
         ),
     ),
     rules.one_of("scope", "Cluster", "Namespaced"),
@@ -61,19 +61,18 @@ check_group_and_scope = rules.fields(
 """Validates group and scope."""
 
 
-def _simple_path(text: str) -> list[str]:
-    return [] if text.startswith(".") else ["must be a simple json path starting with ."]
+_simple_path = rules.must(lambda text: text.startswith("."), "must be a simple json path starting with .")
 
 
 def _below(detail: str, *roots: str) -> rules.Rule:
-    return rules.form(lambda text: _simple_path(text) or ([] if text.startswith(roots) else [detail]))
+    return rules.unless(_simple_path, rules.must(lambda text: text.startswith(roots), detail))
 
 
 check_column = rules.fields(
     rules.required("name"),
-    rules.required("type", rules.form(lambda value: [] if value in _COLUMN_TYPES else [_TYPES]), detail=_TYPES),
-    rules.nonempty("format", rules.form(lambda value: [] if value in _COLUMN_FORMATS else [_FORMATS])),
-    rules.required("jsonPath", rules.form(_simple_path), at="JSONPath"),
+    rules.required("type", rules.must(lambda value: value in _COLUMN_TYPES, _TYPES), detail=_TYPES),
+    rules.nonempty("format", rules.must(lambda value: value in _COLUMN_FORMATS, _FORMATS)),
+    rules.required("jsonPath", _simple_path, at="JSONPath"),
 )
 """Validates a printer column."""
 

@@ -15,16 +15,8 @@ FAILURE_POLICIES = rules.choices("admissionregistration.v1.ValidatingWebhook", "
 
 def alone(what: str) -> rules.Rule:
     """A list that has ``*`` only as its single item."""
-
-    def check(values: list[str], path: str) -> Errors:
-        if len(values) > 1 and "*" in values:
-            yield errors.invalid(path, values, f"if '*' is present, must not specify other {what}")
-
-    return check
-
-
-def _given(text: str, path: str) -> Errors:
-    return () if text else [errors.required(path)]
+    detail = f"if '*' is present, must not specify other {what}"
+    return rules.must(lambda values: len(values) < 2 or "*" not in values, detail)
 
 
 _CONDITIONS_MAX = 64
@@ -62,7 +54,7 @@ validate_rule = rules.fields_of(
     rules.required("operations", alone("operations"), rules.items(rules.enum(*rules.choices(_RULE, "operations")))),
     rules.required("apiGroups", alone("API groups")),
     rules.required("apiVersions", alone("API versions")),
-    rules.each("apiVersions", _given),
+    rules.each("apiVersions", rules.given()),
     rules.required("resources", _resources),
     rules.maybe_one_of("scope"),
 )

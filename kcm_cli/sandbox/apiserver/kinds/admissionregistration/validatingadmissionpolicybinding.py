@@ -12,25 +12,18 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies im
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import POLICY_BINDING
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import by_spec
-from kcm_cli.sandbox.apiserver.types import Errors
-from kcm_cli.sandbox.apiserver.validation import errors, rules
-
-
-def _not_both(actions: list[str], path: str) -> Errors:
-    if "Deny" in actions and "Warn" in actions:
-        yield errors.invalid(path, actions, _DENY_AND_WARN)
-
+from kcm_cli.sandbox.apiserver.validation import rules
 
 _SPEC = "admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"
 _ACTIONS = rules.items(rules.enum(*rules.choices(_SPEC, "validationActions")), key="")
-_BINDING = rules.fields(
-    validate_binding,
-    rules.required("validationActions", _ACTIONS, _not_both, detail="at least one validation action is required"),
-)
-
 _DENY_AND_WARN = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response "
     "and headers serves no purpose)"
+)
+_not_both = rules.must(lambda actions: not {"Deny", "Warn"} <= set(actions), _DENY_AND_WARN)
+_BINDING = rules.fields(
+    validate_binding,
+    rules.required("validationActions", _ACTIONS, _not_both, detail="at least one validation action is required"),
 )
 
 

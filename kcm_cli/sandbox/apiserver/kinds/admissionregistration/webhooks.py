@@ -60,9 +60,7 @@ def _qualified(name: str, path: str) -> Errors:
 
 @cache
 def _webhook(leniency: _Leniency) -> rules.Rule:
-    def selector(found: Tree, path: str) -> Errors:
-        return labels.validate_selector(found, path, lenient_values=leniency.selectors)
-
+    selector = labels.selector_rule(leniency.selectors)
     side_effects = _SIDE_EFFECTS if leniency.side_effects else _NO_SIDE_EFFECTS
     known = () if leniency.reviews else (webhook_clients.known_review,)
     return rules.fields_of(

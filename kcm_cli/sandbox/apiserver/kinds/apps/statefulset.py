@@ -4,7 +4,6 @@ upstream: pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation,
 pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod, volumes
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
@@ -79,13 +78,8 @@ def _strategy(strategy: Tree, path: str) -> Errors:
             yield errors.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
 
 
-def _management(policy: str, path: str) -> Errors:
-    if policy not in ("OrderedReady", "Parallel"):
-        yield errors.invalid(path, policy, "must be 'OrderedReady' or 'Parallel'")
-
-
-def _some(unavailable: IntOrString, path: str) -> Errors:
-    return [errors.invalid(path, unavailable, "cannot be 0")] if common.amount(unavailable) == 0 else ()
+_management = rules.must(lambda policy: policy in ("OrderedReady", "Parallel"), "must be 'OrderedReady' or 'Parallel'")
+_some = rules.must(common.amount, "cannot be 0")
 
 
 def _spec(new: bool) -> rules.Rule:

@@ -95,10 +95,6 @@ _ORDER = ("object", "external", "pods", "resource", "containerResource")
 _TYPES = tuple(sorted(_FIELDS))
 
 
-def _named_by(name: str, path: str) -> Errors:
-    return errors.invalid_each(path, name, quantities.container_name(name))
-
-
 validate_reference = rules.fields(rules.required("kind", rules.SEGMENT), rules.required("name", rules.SEGMENT))
 """Kind and name of a reference."""
 
@@ -111,21 +107,17 @@ _IDENTITY: Mapping[str, rules.Rule] = {
     "resource": rules.fields(_NAME),
     "containerResource": rules.fields(
         _NAME,
-        rules.nonempty("name", _named_by),
+        rules.nonempty("name", rules.form(quantities.container_name)),
         rules.required("container", rules.LABEL, detail="must specify a container"),
     ),
 }
 
 
-def _positive(amount: str, path: str) -> Errors:
-    return [errors.invalid(path, amount, "must be positive")] if from_json(amount).sign <= 0 else ()
-
-
-def _target_type(kind: str, path: str) -> Errors:
-    if kind not in ("Utilization", "Value", "AverageValue"):
-        yield errors.invalid(path, kind, "must be either Utilization, Value, or AverageValue")
-
-
+_positive = rules.must(lambda amount: from_json(amount).sign > 0, "must be positive")
+_target_type = rules.must(
+    lambda kind: kind in ("Utilization", "Value", "AverageValue"),
+    "must be either Utilization, Value, or AverageValue",
+)
 _TARGET = rules.fields(
     rules.required("type", detail="must specify a metric target type"),
     rules.always("type", _target_type),

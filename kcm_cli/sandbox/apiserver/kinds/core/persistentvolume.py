@@ -125,10 +125,8 @@ def _capacity(capacity: Mapping[str, str], path: str) -> Errors:
 
 
 def _node_affinity(lenient: bool) -> rules.Rule:
-    def check(required: Tree, path: str) -> Errors:
-        return scheduling.validate_node_selector(required, path, lenient=lenient)
-
-    return rules.fields(rules.present("required", check, detail="must specify required node constraints"))
+    required = scheduling.node_selector(lenient)
+    return rules.fields(rules.present("required", required, detail="must specify required node constraints"))
 
 
 _VOLUME = "core.v1.PersistentVolumeSpec"

@@ -181,11 +181,7 @@ def _health(statuses: list[Tree], own: list[Tree], path: str) -> Errors:
         yield from _RESOURCES(item, place)
 
 
-def _not_empty(message: str, path: str) -> Errors:
-    return _MESSAGE(message, path) if message else [errors.required(path, "must be non-empty if specified")]
-
-
-_MESSAGE = rules.max_bytes(1024)
+_not_empty = rules.unless(rules.given("must be non-empty if specified"), rules.max_bytes(1024))
 _RESOURCE = rules.fields(
     rules.always("health", rules.enum("Healthy", "Unhealthy", "Unknown")), rules.optional("message", _not_empty)
 )

@@ -37,11 +37,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
     yield from _POLICY(spec, "spec")
 
 
-def _two_types(types: list[str], path: str) -> Errors:
-    if len(types) > len(_TYPES):
-        yield errors.invalid(path, types, "may not specify more than two policyTypes")
-
-
+_two_types = rules.must(lambda types: len(types) <= len(_TYPES), "may not specify more than two policyTypes")
 _POLICY = rules.fields(rules.optional("policyTypes", rules.unless(_two_types, rules.items(rules.enum(*_TYPES)))))
 
 _DIRECTIONS = (("ingress", "from"), ("egress", "to"))

@@ -9,19 +9,14 @@ from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, valid
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, validate_configuration
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
-from kcm_cli.sandbox.apiserver.types import Errors
-from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules
-
-
-def _extended(name: str, path: str) -> Errors:
-    if not quantities.is_extended(name):
-        yield errors.invalid(path, name, "must be a valid extended resource name")
-
+from kcm_cli.sandbox.apiserver.validation import quantities, rules
 
 _SPEC = rules.fields(
     rules.optional("selectors", at_most_items(LIST_MAX, validate_selector)),
     rules.optional("config", at_most_items(LIST_MAX, validate_configuration)),
-    rules.optional("extendedResourceName", _extended),
+    rules.optional(
+        "extendedResourceName", rules.must(quantities.is_extended, "must be a valid extended resource name")
+    ),
 )
 
 

@@ -118,11 +118,6 @@ def validate_device(device: Tree, path: str, *, selects_nodes: bool) -> Errors:
     yield from validate_bindings(device, path)
 
 
-def _version(version: str, path: str) -> Errors:
-    if not _semver(version):
-        yield errors.invalid(path, version, "must be a string compatible with semver.org spec 2.0.0")
-
-
 def _one_value(attribute: Tree, path: str) -> Errors:
     given = [field for field in attribute if attribute[field] is not None]
     if not given:
@@ -131,6 +126,7 @@ def _one_value(attribute: Tree, path: str) -> Errors:
         yield errors.invalid(path, go_print.internal("resource.DeviceAttribute", attribute), _ONE_VALUE)
 
 
+_version = rules.must(_semver, "must be a string compatible with semver.org spec 2.0.0")
 _SHORT = rules.max_bytes(TEXT_MAX)
 _ATTRIBUTE = rules.fields(rules.optional("string", _SHORT), rules.optional("version", _version, _SHORT), _one_value)
 _TAINT = rules.fields(

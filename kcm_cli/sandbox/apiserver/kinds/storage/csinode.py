@@ -13,31 +13,23 @@ from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, rules
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
 
 
-def _short(node_id: str, path: str) -> Errors:
-    if len(node_id.encode()) > NODE_ID_MAX:
-        yield errors.invalid(path, node_id, f"must be {NODE_ID_MAX} characters or less")
+def _topology(driver: Tree, path: str) -> Errors:
+    keys = driver.get("topologyKeys") or []
+    for position, key in enumerate(keys):
+        if not key:
+            yield errors.required(path)
+        if key in keys[:position]:
+            yield errors.duplicate(path, key)
+        yield from labels.validate_key(key, path)
 
 
-def _drivers(drivers: list[Tree], path: str) -> Errors:
-    unique = rules.Unique()
-    for index, driver in enumerate(drivers):
-        place, keys = f"{path}[{index}]", driver.get("topologyKeys") or []
-        yield from _DRIVER(driver, place)
-        yield from unique(driver.get("name", ""), f"{place}.name")
-        for position, key in enumerate(keys):
-            if not key:
-                yield errors.required(place)
-            if key in keys[:position]:
-                yield errors.duplicate(place, key)
-            yield from labels.validate_key(key, place)
-
-
+_short = rules.must(lambda name: len(name.encode()) <= NODE_ID_MAX, f"must be {NODE_ID_MAX} characters or less")
 _DRIVER = rules.fields(
     rules.required("name", CSI_DRIVER),
     rules.required("nodeID", _short),
     rules.optional("allocatable", rules.fields(*rules.counters("count"))),
 )
-_SPEC = rules.fields(rules.optional("drivers", _drivers))
+_SPEC = rules.fields(rules.each("drivers", _DRIVER, key="name", then=_topology))
 
 
 def _check_change(new: Tree, old: Tree) -> Errors:

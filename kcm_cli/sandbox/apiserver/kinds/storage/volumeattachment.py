@@ -4,7 +4,6 @@ upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
 pkg/registry/storage/volumeattachment/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -67,17 +66,13 @@ def _message(message: str, path: str) -> Errors:
         yield errors.too_long(path, METADATA_MAX)
 
 
-def _code(code: int, path: str) -> Errors:
-    return [errors.invalid(path, code, names.range_message(0, 2**31 - 1))] if code < 0 else ()
-
-
 def _named(source: Tree, path: str) -> Errors:
     name = source.get("persistentVolumeName")
     return () if name is None else rules.SUBDOMAIN(name, f"{path}.persistentVolumeName")
 
 
 _PERSISTENT = rules.fields(rules.required("persistentVolumeName", detail="must specify non empty persistentVolumeName"))
-_ERROR = rules.fields(rules.optional("message", _message), rules.optional("errorCode", _code))
+_ERROR = rules.fields(rules.optional("message", _message), rules.optional("errorCode", rules.between(0, 2**31 - 1)))
 
 
 def _source(source: Tree, path: str) -> Errors:
