@@ -163,7 +163,7 @@ class CustomVersion:
             problems += findings.strict
 
         if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
-            problems += self._coerce(self._shapes[found.version], doc, refuse)
+            problems += _coerced(self._shapes[found.version].coerce, doc, refuse)
         else:
             _coerced(self._own.bare, doc, refuse)  # metadata is always decoded
         if mode == STRICT and problems:
@@ -191,9 +191,6 @@ class CustomVersion:
                 raise refuse(str(error)) from None
             name = str(cast("Doc", doc["metadata"]).get("name", ""))
             raise invalid_kind(found.group, found.kind, name, [error.error]) from None
-
-    def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
-        return _coerced(of.coerce, doc, refuse)
 
     # Conversion.
 

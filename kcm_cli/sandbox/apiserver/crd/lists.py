@@ -76,12 +76,8 @@ def _own(schema: Structural, value: list[object], path: str) -> list[FieldError]
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
-    keys = [_key(schema, item) for item in value]
+    keys = [_of(schema.list_keys, item) for item in value]
     return [_duplicate(f"{path}[{index}]", keys[index]) for index in _again([identity(key) for key in keys])]
-
-
-def _key(schema: Structural, item: object) -> Doc:
-    return _of(schema.list_keys, item)
 
 
 def _of(keys: Iterable[str], item: object) -> Doc:

@@ -83,8 +83,3 @@ def structural(schema: Doc) -> Structural:
         additional=structural(additional) if isinstance(additional, dict) else (True if additional else None),
         items=structural(items) if isinstance(items, dict) else None,
     )
-
-
-def has_defaults(schema: Structural) -> bool:
-    """Whether a schema has defaults."""
-    return schema.default is not NO_DEFAULT or any(map(has_defaults, schema.subschemas()))

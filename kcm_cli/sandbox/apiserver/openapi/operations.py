@@ -253,10 +253,7 @@ def _collection(served: Served, names: Names, kind: Kind, path: str, definition:
     if "list" in verbs:
         yield _list(names.id("list"), path, names, kind, definition)
     if "create" in verbs:
-        yield Operation(
-            path, "post", names.id("create"), "post", f"create {names.kind}", kind, names.tag, _WRITE,
-            body=definition, answer=definition, codes=(200, 201, 202),
-        )  # fmt: skip
+        yield from _on_object("create", path, names, kind, definition)
     if "deletecollection" in verbs:
         query = tuple(sorted({*_LIST, *_DELETE} - {"allowWatchBookmarks", "watch"}))
         yield Operation(
@@ -275,15 +272,9 @@ def _list(id_: str, path: str, names: Names, kind: Kind, definition: str) -> Ope
 
 def _single(served: Served, names: Names, kind: Kind, path: str, definition: str) -> Iterator[Operation]:
     verbs = served.info.verbs
-    if "get" in verbs:
-        yield Operation(path, "get", names.id("read"), "get", f"read {names.kind}", kind, names.tag, answer=definition)
-    if "update" in verbs:
-        yield Operation(
-            path, "put", names.id("replace"), "put", f"replace {names.kind}", kind, names.tag, _WRITE,
-            body=definition, answer=definition, codes=(200, 201),
-        )  # fmt: skip
-    if "patch" in verbs:
-        yield _patch(path, names.id("patch"), names, kind, definition)
+    for verb in ("get", "update", "patch"):
+        if verb in verbs:
+            yield from _on_object(verb, path, names, kind, definition)
     if "delete" in verbs:
         returned = kinds.strategy_of(served.info).returns_object_on_delete and kind.kind != "Namespace"  # as upstream
         answered = definition if returned else STATUS
@@ -293,11 +284,29 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
         )  # fmt: skip
 
 
-def _patch(path: str, id_: str, names: Names, kind: Kind, definition: str) -> Operation:
-    return Operation(
-        path, "patch", id_, "patch", f"change part of {names.kind}", kind, names.tag, (*_WRITE, "force"),
-        body=META + "Patch", body_types=PATCH_TYPES, answer=definition, codes=(200, 201),
-    )  # fmt: skip
+def _on_object(verb: str, path: str, names: Names, kind: Kind, definition: str, sub: str = "") -> Iterator[Operation]:
+    """The operation of a verb on a resource or its subresource ``sub``; none for other verbs."""
+    suffix, what = _capitalized(sub), f"{sub} of {names.kind}" if sub else names.kind
+    match verb:
+        case "get":
+            yield Operation(
+                path, "get", names.id("read", suffix), "get", f"read {what}", kind, names.tag, answer=definition
+            )
+        case "update":
+            yield Operation(
+                path, "put", names.id("replace", suffix), "put", f"replace {what}", kind, names.tag, _WRITE,
+                body=definition, answer=definition, codes=(200, 201),
+            )  # fmt: skip
+        case "patch":
+            yield Operation(
+                path, "patch", names.id("patch", suffix), "patch", f"change part of {names.kind}", kind, names.tag,
+                (*_WRITE, "force"), body=META + "Patch", body_types=PATCH_TYPES, answer=definition, codes=(200, 201),
+            )  # fmt: skip
+        case "create":
+            yield Operation(
+                path, "post", names.id("create", suffix), "post", f"create {what}", kind, names.tag, _WRITE,
+                body=definition, answer=definition, codes=(200, 201, 202),
+            )  # fmt: skip
 
 
 def _watches(served: Served, names: Names, kind: Kind) -> Iterator[Operation]:
@@ -336,34 +345,11 @@ def _subresource(sub: Subresource, names: Names, parent: Kind, path: str, defini
         )  # fmt: skip
         return
     for verb in sorted(sub.verbs):
-        operation = _sub_operation(verb, sub, names, kind, path, body)
-        if operation is not None:
-            yield operation
+        yield from _on_object(verb, path, names, kind, body, sub.name)
 
 
 def _capitalized(name: str) -> str:
     return name[:1].upper() + name[1:]
-
-
-def _sub_operation(verb: str, sub: Subresource, names: Names, kind: Kind, path: str, body: str) -> Operation | None:
-    suffix = _capitalized(sub.name)
-    said = f"{sub.name} of {names.kind}"
-    match verb:
-        case "get":
-            return Operation(path, "get", names.id("read", suffix), "get", f"read {said}", kind, names.tag, answer=body)
-        case "update":
-            return Operation(
-                path, "put", names.id("replace", suffix), "put", f"replace {said}", kind, names.tag, _WRITE,
-                body=body, answer=body, codes=(200, 201),
-            )  # fmt: skip
-        case "patch":
-            return _patch(path, names.id("patch", suffix), names, kind, body)
-        case "create":
-            return Operation(
-                path, "post", names.id("create", suffix), "post", f"create {said}", kind, names.tag, _WRITE,
-                body=body, answer=body, codes=(200, 201, 202),
-            )  # fmt: skip
-    return None
 
 
 def _connections(sub: Subresource, names: Names, kind: Kind, path: str, suffix: str) -> Iterator[Operation]:

@@ -1,107 +1,50 @@
 """OpenAPI 2.0 in gnostic's protobuf form, the only one that client-go requests.
 
-The tables have, for each message, the field's number and type by its JSON key. A type is ``s`` (string), ``b``
-(boolean), ``i`` (integer), ``d`` (double), ``any`` (a YAML string), the name of a message, or one of these in brackets
-(repeated).
+The tables have a message per line and its continuations, with its fields: JSON key, number and type. A type is ``s``
+(string), ``b`` (boolean), ``i`` (integer), ``d`` (double), ``any`` (a YAML string), the name of a message, or one of
+these in brackets (repeated).
 
 upstream: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
 """
 
-import struct
 from collections.abc import Callable, Mapping
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.protowire import FIXED64, numbered, packed, varint
+from kcm_cli.machinery.protowire import doubled, numbered, packed
 
 Table = Mapping[str, tuple[int, str]]
 
 _EXTENSIONS = "x-"
+_TABLES = """
+Document swagger:1:s info:2:Info paths:8:Paths definitions:9:Definitions security:12:[Requirement]
+  securityDefinitions:13:Securities x-:16:[any]
+Info title:1:s version:2:s x-:7:[any]
+PathItem get:2:Operation put:3:Operation post:4:Operation delete:5:Operation options:6:Operation head:7:Operation
+  patch:8:Operation parameters:9:[Parameter]
+Operation tags:1:[s] description:3:s operationId:5:s produces:6:[s] consumes:7:[s] parameters:8:[Parameter]
+  responses:9:Responses schemes:10:[s] deprecated:11:b x-:13:[any]
+Body description:1:s name:2:s in:3:s required:4:b schema:5:Schema
+Query required:1:b in:2:s description:3:s name:4:s type:6:s uniqueItems:20:b
+Path required:1:b in:2:s description:3:s name:4:s type:5:s uniqueItems:19:b
+Response description:1:s schema:2:Items
+Schema $ref:1:s format:2:s title:3:s description:4:s default:5:any multipleOf:6:d maximum:7:d exclusiveMaximum:8:b
+  minimum:9:d exclusiveMinimum:10:b maxLength:11:i minLength:12:i pattern:13:s maxItems:14:i minItems:15:i
+  uniqueItems:16:b maxProperties:17:i minProperties:18:i required:19:[s] enum:20:[any]
+  additionalProperties:21:Additional type:22:Type items:23:Items allOf:24:[Schema] properties:25:Definitions
+  discriminator:26:s readOnly:27:b externalDocs:29:ExternalDocs example:30:any x-:31:[any]
+ExternalDocs description:1:s url:2:s
+ApiKey type:1:s name:2:s in:3:s description:4:s
+"""
+
+
+def _table(fields: list[str]) -> Table:
+    parts = [field.split(":") for field in fields]
+    return {key: (int(number), type_) for key, number, type_ in parts}
+
+
 _MESSAGES: Mapping[str, Table] = {
-    "Document": {
-        "swagger": (1, "s"),
-        "info": (2, "Info"),
-        "paths": (8, "Paths"),
-        "definitions": (9, "Definitions"),
-        "security": (12, "[Requirement]"),
-        "securityDefinitions": (13, "Securities"),
-        _EXTENSIONS: (16, "[any]"),
-    },
-    "Info": {"title": (1, "s"), "version": (2, "s"), _EXTENSIONS: (7, "[any]")},
-    "PathItem": {
-        "get": (2, "Operation"),
-        "put": (3, "Operation"),
-        "post": (4, "Operation"),
-        "delete": (5, "Operation"),
-        "options": (6, "Operation"),
-        "head": (7, "Operation"),
-        "patch": (8, "Operation"),
-        "parameters": (9, "[Parameter]"),
-    },
-    "Operation": {
-        "tags": (1, "[s]"),
-        "description": (3, "s"),
-        "operationId": (5, "s"),
-        "produces": (6, "[s]"),
-        "consumes": (7, "[s]"),
-        "parameters": (8, "[Parameter]"),
-        "responses": (9, "Responses"),
-        "schemes": (10, "[s]"),
-        "deprecated": (11, "b"),
-        _EXTENSIONS: (13, "[any]"),
-    },
-    "Body": {"description": (1, "s"), "name": (2, "s"), "in": (3, "s"), "required": (4, "b"), "schema": (5, "Schema")},
-    "Query": {
-        "required": (1, "b"),
-        "in": (2, "s"),
-        "description": (3, "s"),
-        "name": (4, "s"),
-        "type": (6, "s"),
-        "uniqueItems": (20, "b"),
-    },
-    "Path": {
-        "required": (1, "b"),
-        "in": (2, "s"),
-        "description": (3, "s"),
-        "name": (4, "s"),
-        "type": (5, "s"),
-        "uniqueItems": (19, "b"),
-    },
-    "Response": {"description": (1, "s"), "schema": (2, "SchemaItem")},
-    "Schema": {
-        "$ref": (1, "s"),
-        "format": (2, "s"),
-        "title": (3, "s"),
-        "description": (4, "s"),
-        "default": (5, "any"),
-        "multipleOf": (6, "d"),
-        "maximum": (7, "d"),
-        "exclusiveMaximum": (8, "b"),
-        "minimum": (9, "d"),
-        "exclusiveMinimum": (10, "b"),
-        "maxLength": (11, "i"),
-        "minLength": (12, "i"),
-        "pattern": (13, "s"),
-        "maxItems": (14, "i"),
-        "minItems": (15, "i"),
-        "uniqueItems": (16, "b"),
-        "maxProperties": (17, "i"),
-        "minProperties": (18, "i"),
-        "required": (19, "[s]"),
-        "enum": (20, "[any]"),
-        "additionalProperties": (21, "Additional"),
-        "type": (22, "Type"),
-        "items": (23, "Items"),
-        "allOf": (24, "[Schema]"),
-        "properties": (25, "Definitions"),
-        "discriminator": (26, "s"),
-        "readOnly": (27, "b"),
-        "externalDocs": (29, "ExternalDocs"),
-        "example": (30, "any"),
-        _EXTENSIONS: (31, "[any]"),
-    },
-    "ExternalDocs": {"description": (1, "s"), "url": (2, "s")},
-    "ApiKey": {"type": (1, "s"), "name": (2, "s"), "in": (3, "s"), "description": (4, "s")},
+    line.split()[0]: _table(line.split()[1:]) for line in _TABLES.strip().replace("\n  ", " ").split("\n")
 }
 
 
@@ -139,7 +82,7 @@ def _field(number: int, type_: str, value: object) -> bytes:
             return numbered(number, value)
         case "d":
             assert isinstance(value, int | float)
-            return varint(number << 3 | FIXED64) + struct.pack("<d", value)
+            return doubled(number, value)
     return packed(number, _payload(type_, value))
 
 
@@ -202,7 +145,6 @@ _SPECIAL: Mapping[str, Callable[[object], bytes]] = {
     "Definitions": _pairs(1, "Schema"),
     "Responses": _pairs(1, "ResponseValue"),
     "ResponseValue": lambda value: packed(1, _message("Response", value)),
-    "SchemaItem": lambda value: packed(1, _message("Schema", value)),
     "Items": lambda value: packed(1, _message("Schema", value)),
     "Type": _type,
     "Additional": _additional,
