@@ -1,9 +1,11 @@
 """Generated data of the sandbox's API server is current."""
 
-from kcm_cli.machinery import codec
+import gzip
+
+from kcm_cli.machinery import codec, go_types
 from kcm_cli.sandbox.apiserver.data import read_data
 from tests.generate.bootstrap import objects
-from tests.generate.go_structs import structs
+from tests.generate.go_structs import structs, types
 
 
 def test_bootstrap_objects_are_current() -> None:
@@ -11,5 +13,7 @@ def test_bootstrap_objects_are_current() -> None:
     assert found == objects(), "run python -m tests.generate.bootstrap"
 
 
-def test_internal_types_are_current() -> None:
-    assert codec.decode(read_data("go_structs"), dict[str, str]) == structs(), "run python -m tests.generate.go_structs"
+def test_go_types_are_current() -> None:
+    again = "run python -m tests.generate.go_structs"
+    assert codec.decode(read_data("go_structs"), dict[str, str]) == structs(), again
+    assert codec.decode_doc(gzip.decompress(go_types.DATA.read_bytes())) == types(), again

@@ -130,7 +130,7 @@ def _field_order(node: Node, value: Doc) -> list[str]:
 @cache
 def _orders() -> dict[str, dict[str, int]]:
     """The positions of fields, by type and field."""
-    lines = dict(line.split(" ", 1) for line in go_types.STRUCTS.strip().replace("\n  ", " ").split("\n"))
+    lines = go_types.declarations()
     found = {type_: _names(type_, lines) for type_ in lines}
     return {type_: {name: place for place, name in enumerate(names)} for type_, names in found.items()}
 

@@ -54,8 +54,7 @@ _HTML = {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\
 
 @cache
 def _structs() -> Mapping[str, str]:
-    shared = go_types.STRUCTS.strip().replace("\n  ", " ").split("\n")
-    return dict(line.split(" ", 1) for line in shared) | codec.decode(read_data("go_structs"), dict[str, str])
+    return {**go_types.declarations(), **codec.decode(read_data("go_structs"), dict[str, str])}
 
 
 def internal(type_: str, value: object) -> object:
