@@ -6,6 +6,7 @@ upstream: apiserver pkg/endpoints/discovery (v1.36)
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.discovery import health
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
 AGGREGATED = "apidiscovery.k8s.io/v2"
 _WRITES = frozenset(["create", "patch", "update"])
@@ -90,14 +91,16 @@ def _entries(served: Served) -> list[Doc]:
         "namespaced": info.namespaced,
         "kind": info.kind,
         "verbs": _verbs(served),
+        **_extras(info),
     }
-    if info.short_names:
-        main["shortNames"] = info.short_names
-    if info.categories:
-        main["categories"] = info.categories
     if served.storage_hash:
         main["storageVersionHash"] = served.storage_hash
     return [main, *(_sub_entry(served, sub) for sub in _subresources(served))]
+
+
+def _extras(info: ResourceInfo) -> Doc:
+    parts = (("shortNames", info.short_names), ("categories", info.categories))
+    return {key: values for key, values in parts if values}
 
 
 def _subresources(served: Served) -> list[Subresource]:
@@ -148,11 +151,8 @@ def _discovered_resource(served: Served) -> Doc:
         "scope": "Namespaced" if info.namespaced else "Cluster",
         "singularResource": info.singular,
         "verbs": _verbs(served),
+        **_extras(info),
     }
-    if info.short_names:
-        entry["shortNames"] = info.short_names
-    if info.categories:
-        entry["categories"] = info.categories
     if served.subresources:
         entry["subresources"] = [_discovered_sub(served, sub) for sub in _subresources(served)]
     return entry

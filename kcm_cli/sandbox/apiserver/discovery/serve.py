@@ -143,11 +143,7 @@ class Discovery:
         if not media:
             return None
         core = request.path.startswith("/api/") or request.path == "/api"
-        key = f"aggregated {core}"
-        body = self._kept.get(key)
-        if body is None:
-            document = documents.aggregated(self._catalog, core=core)
-            body = self._kept[key] = codec.encode(document) + b"\n"
+        body = self._kept_json(f"aggregated {core}", lambda: documents.aggregated(self._catalog, core=core)).body
         tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
         wanted = f"{media};{_AGGREGATED}"
         headers = {"content-type": wanted, "etag": tag, "vary": "Accept", "cache-control": "public"}

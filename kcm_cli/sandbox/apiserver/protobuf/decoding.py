@@ -32,13 +32,10 @@ def to_json(body: bytes) -> bytes:
     meta = dict(fields(_bytes(envelope.get(1, b""))))
     api_version, kind = (_bytes(meta.get(number, b"")).decode("utf-8", "replace") for number in (1, 2))
     try:
-        return codec.encode({"kind": kind, "apiVersion": api_version, **_document(api_version, kind, envelope)})
+        doc = _read(message_of(api_version, kind), _bytes(envelope.get(2, b"")))
+        return codec.encode({"kind": kind, "apiVersion": api_version, **doc})
     except RecursionError as error:
         raise FormatError("exceeded max depth") from error
-
-
-def _document(api_version: str, kind: str, envelope: dict[int, int | bytes]) -> Doc:
-    return _read(message_of(api_version, kind), _bytes(envelope.get(2, b"")))
 
 
 def _read(name: str, data: bytes) -> Doc:

@@ -73,7 +73,7 @@ class TableMedia(Media):
         self._sent = False
 
     def object(self, status: int, stored: Stored) -> Response:
-        return responses.doc_response(status, self._table([stored.doc], _version_of(stored.doc)))
+        return self.document(status, stored.doc)
 
     def document(self, status: int, doc: Doc) -> Response:
         if doc.get("kind") == "Status":
@@ -88,18 +88,19 @@ class TableMedia(Media):
         return responses.doc_response(200, self._table(docs, metadata))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
-        table = self._table([stored.doc], _version_of(stored.doc))
-        if self._sent:
-            table["columnDefinitions"] = None
+        frame = self._frame(type_, stored.doc)
         self._sent = True
-        return frame_of(type_, codec.encode(table))
+        return frame
 
     def bookmark(self, mark: Doc) -> bytes:
         doc: Tree = mark
-        table = self._table([{**doc, "metadata": {"name": "", **doc["metadata"]}}], _version_of(doc))
+        return self._frame("BOOKMARK", {**doc, "metadata": {"name": "", **doc["metadata"]}})
+
+    def _frame(self, type_: str, doc: Doc) -> bytes:
+        table = self._table([doc], _version_of(doc))
         if self._sent:
             table["columnDefinitions"] = None
-        return frame_of("BOOKMARK", codec.encode(table))
+        return frame_of(type_, codec.encode(table))
 
     def _table(self, docs: Sequence[Doc], metadata: Doc) -> Doc:
         now = self._core.clock.now()

@@ -187,7 +187,7 @@ def _template(spec: Tree, known: Tree, old: Tree) -> Errors:
     if template == before:
         return []
     if not known.get("suspend") or not _idle(old.get("status") or {}):
-        return _template_fixed(template, before)
+        return [errors.invalid("spec.template", go_print.internal("core.PodTemplateSpec", template), errors.IMMUTABLE)]
     after, allowed = template.get("spec") or {}, _with_directives(template, before)["spec"]
     for field in ("containers", "initContainers"):
         mine, theirs = after.get(field) or [], allowed.get(field) or []
@@ -203,13 +203,6 @@ def _idle(status: Tree) -> bool:
     conditions = status.get("conditions") or ()
     suspended = any(item.get("type") == "Suspended" and item.get("status") == "True" for item in conditions)
     return (status.get("startTime") is None or suspended) and not status.get("active")
-
-
-def _template_fixed(template: Tree, before: Tree) -> Errors:
-    if template == before:
-        return []
-    shown = go_print.internal("core.PodTemplateSpec", template)
-    return [errors.invalid("spec.template", shown, errors.IMMUTABLE)]
 
 
 def _with_resources(container: Tree, new: Tree) -> Tree:

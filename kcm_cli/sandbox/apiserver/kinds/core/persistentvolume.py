@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
-from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
+from kcm_cli.sandbox.apiserver.strategy.warnings import nodes, storage
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, at, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.trees import each_at, places
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -158,14 +158,7 @@ _RECYCLE = (
     "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
     "Instead, the recommended approach is to use dynamic provisioning."
 )
-_SOURCES = (
-    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
-    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
-    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
-    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
-    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
-)
+_DEPRECATED = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 
 
 def of_volume(new: Tree, old: Tree | None) -> list[str]:
@@ -179,7 +172,7 @@ def of_volume(new: Tree, old: Tree | None) -> list[str]:
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         found.append(_RECYCLE)
     found += each_at(nodes.of_term, new, f"spec.nodeAffinity.{_TERMS}")
-    return found + [f"spec.{shown}: {text}" for kind, shown, text in _SOURCES if spec.get(kind) is not None]
+    return found + [f"spec.{storage.DEPRECATED[kind]}" for kind in _DEPRECATED if spec.get(kind) is not None]
 
 
 def _stamp_volume(new: Tree, old: Tree | None, context: Context) -> None:

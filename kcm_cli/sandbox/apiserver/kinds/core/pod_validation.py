@@ -77,14 +77,15 @@ def _updated(new: Tree, old: Tree) -> Errors:
     if spec == known:
         return
     for field in ("containers", "initContainers"):
-        wrong, stop = _container_updates(spec.get(field) or [], known.get(field) or [], f"spec.{field}")
-        yield from wrong
-        if stop:
+        if len(spec.get(field) or ()) != len(known.get(field) or ()):
+            yield errors.forbidden(f"spec.{field}", "pod updates may not add or remove containers")
             return
-    wrong, stop = _deadline(spec.get("activeDeadlineSeconds"), known.get("activeDeadlineSeconds"))
-    yield from wrong
-    if stop:
-        return
+        yield from _UPDATED(spec.get(field) or (), f"spec.{field}")
+    deadline, before = spec.get("activeDeadlineSeconds"), known.get("activeDeadlineSeconds")
+    if detail := _deadline_problem(deadline, before):
+        yield errors.invalid("spec.activeDeadlineSeconds", deadline, detail)
+        if deadline is not None:
+            return
     yield from _tolerations(spec.get("tolerations") or [], known.get("tolerations") or [])
     yield from _gates(spec.get("schedulingGates") or [], known.get("schedulingGates") or [])
     munged = _without_updatable(spec, known)
@@ -123,12 +124,6 @@ def _fixed(key: str, verb: str, path: str) -> Errors:
         yield errors.forbidden(f"{path}[{key}]", f"may not {verb} mirror pod annotation")
 
 
-def _container_updates(new: list[Tree], old: list[Tree], path: str) -> tuple[Errors, bool]:
-    if len(new) != len(old):
-        return [errors.forbidden(path, "pod updates may not add or remove containers")], True
-    return _UPDATED(new, path), False
-
-
 _UPDATED = rules.items(rules.fields(rules.required("image"), containers.image_padding))
 
 
@@ -141,16 +136,12 @@ def _gates(new: list[Tree], old: list[Tree]) -> Errors:
             yield errors.forbidden(f"spec.schedulingGates[{index}].name", detail)
 
 
-def _deadline(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
-    path = "spec.activeDeadlineSeconds"
+def _deadline_problem(new: int | None, old: int | None) -> str:
     if new is None:
-        detail = "must not update from a positive integer to nil value"
-        return ([] if old is None else [errors.invalid(path, None, detail)]), False
+        return "" if old is None else "must not update from a positive integer to nil value"
     if not 0 <= new <= _DEADLINE_MAX:
-        return [errors.invalid(path, new, names.range_message(0, _DEADLINE_MAX))], True
-    if old is not None and old < new:
-        return [errors.invalid(path, new, "must be less than or equal to previous value")], True
-    return [], False
+        return names.range_message(0, _DEADLINE_MAX)
+    return "must be less than or equal to previous value" if old is not None and old < new else ""
 
 
 def _tolerations(new: list[Tree], old: list[Tree]) -> Errors:

@@ -17,6 +17,7 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import PRECEDENCE_MAX, v
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 
@@ -144,8 +145,8 @@ def _defaults(doc: Tree) -> None:
 
 
 def _dangling(doc: Tree, now: datetime) -> str:
-    conditions = (doc.get("status") or {}).get("conditions") or ()
-    return next((one["status"] for one in conditions if one["type"] == "Dangling"), "?")
+    dangling = condition(doc, "Dangling")
+    return "?" if dangling is None else dangling["status"]
 
 
 _TABLE = layout(

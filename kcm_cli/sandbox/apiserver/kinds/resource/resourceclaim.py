@@ -26,7 +26,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTER
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
-from kcm_cli.sandbox.apiserver.trees import put
+from kcm_cli.sandbox.apiserver.trees import places, put
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, metadata, rules, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import CSI_DRIVER
@@ -56,8 +56,7 @@ def _check_status(new: Tree, old: Tree) -> Errors:
     users, before = status.get("reservedFor") or [], known.get("reservedFor") or []
     yield from _CONSUMERS(users, "status.reservedFor")
     allocation, allocated = status.get("allocation"), known.get("allocation")
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    yield from _reported(status.get("devices") or [], {identity(item) for item in results})
+    yield from _reported(status.get("devices") or [], _allocated(status))
     if users and allocation is None:
         yield errors.forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
     elif new["metadata"].get("deletionTimestamp") and any(user not in before for user in users):
@@ -170,8 +169,7 @@ def shown_identity(device: DeviceId) -> Tree:
 
 def _defaults(doc: Tree) -> None:
     claim_spec(doc.setdefault("spec", {}))
-    allocation = (doc.setdefault("status", {}).get("allocation") or {}).get("devices") or {}
-    for result in allocation.get("results") or ():
+    for result, _ in places(doc.setdefault("status", {}), "allocation.devices.results[]"):
         tolerations(result)
 
 
@@ -179,17 +177,12 @@ def _claim_status(new: Tree, old: Tree) -> None:
     parts.keep_metadata(new, old)
     status = new.setdefault("status", {})
     deallocated = _allocated(old.get("status") or {}) - _allocated(status)
-    devices = [device for device in status.get("devices") or () if _device_id(device) not in deallocated]
+    devices = [device for device in status.get("devices") or () if identity(device) not in deallocated]
     put(status, "devices", devices)
 
 
-def _device_id(device: Tree) -> tuple[object, ...]:
-    return tuple(device.get(field) for field in ("driver", "pool", "device", "shareID"))
-
-
-def _allocated(status: Tree) -> set[tuple[object, ...]]:
-    devices = (status.get("allocation") or {}).get("devices") or {}
-    return {_device_id(result) for result in devices.get("results") or ()}
+def _allocated(status: Tree) -> set[DeviceId]:
+    return {identity(result) for result, _ in places(status, "allocation.devices.results[]")}
 
 
 def _state(doc: Tree, now: datetime) -> str:

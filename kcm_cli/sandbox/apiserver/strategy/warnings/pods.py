@@ -24,19 +24,7 @@ _ANNOTATIONS: Mapping[str, str] = {
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-_VOLUMES = (
-    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
-    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
-    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
-    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
-    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
-    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
-    ("ephemeral", "", ""),
-    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
-    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
-)
-_OLD_VOLUMES = frozenset(kind for kind, _, _ in _VOLUMES)
+_WARNED_VOLUMES = frozenset([*storage.DEPRECATED, "ephemeral"])
 
 
 def of_template(template: Tree | None, path: str) -> list[str]:
@@ -106,16 +94,12 @@ def _pod_affinity(affinity: Tree, path: str) -> list[str]:
 def _volumes(volumes: list[Tree], path: str) -> list[str]:
     found: list[str] = []
     for index, volume in enumerate(volumes):
-        if _OLD_VOLUMES.isdisjoint(volume):
+        if _WARNED_VOLUMES.isdisjoint(volume):
             continue
-        for kind, shown, text in _VOLUMES:
-            source = volume.get(kind)
-            if source is not None and kind != "ephemeral":
-                found.append(f"{path}[{index}].{shown}: {text}")
-            elif source is not None:
-                template = (source.get("volumeClaimTemplate") or {}).get("spec") or {}
-                place = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
-                found += storage.of_claim_spec(template, place)
+        found += [
+            f"{path}[{index}].{text}" for kind, text in storage.DEPRECATED.items() if volume.get(kind) is not None
+        ]
+        found += each_at(storage.of_claim_spec, volume, "ephemeral.volumeClaimTemplate.spec", f"{path}[{index}]")
     return found
 
 

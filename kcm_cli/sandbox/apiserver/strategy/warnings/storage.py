@@ -10,6 +10,19 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.types import Tree
 
+DEPRECATED: Mapping[str, str] = {
+    "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "flocker: deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "quobyte: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+"""Warnings about sources of volumes."""
+
 
 @remembered(4096)
 def _is_whole(value: str) -> bool:
