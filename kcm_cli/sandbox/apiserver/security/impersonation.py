@@ -18,13 +18,14 @@ from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, refusal
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated, refusal
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
     EXTRA_PREFIX,
     groups_of,
     split_user_name,
 )
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, RequestInfo, User
+from kcm_cli.sandbox.apiserver.validation.labels import domain_prefixed_path
 
 _AUTHENTICATION = "authentication.k8s.io"
 _EXTRA_HEADER = "impersonate-extra-"
@@ -229,23 +230,14 @@ def _wrong_extra(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     for key, values in extra.items():
         if not key:
             yield "impersonating the empty string key in extra is not allowed"
-        elif why := _wrong_key(key):
-            yield f"impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {why}"
+        elif wrong := [f"{error.field}: {error.message}" for error in domain_prefixed_path(key, "extra.key")]:
+            yield f"impersonating an invalid key in extra is not allowed: {aggregated(wrong)}"
         elif key != key.lower():
             yield f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
         elif not values:
             yield "impersonating empty values in extra is not allowed"
         elif "" in values:
             yield "impersonating the empty string value in extra is not allowed"
-
-
-def _wrong_key(key: str) -> str:
-    """The error for a key that is no domain-prefixed path, otherwise empty."""
-    domain, slash, path = key.partition("/")
-    if not slash or not domain or not path:
-        return f'{quote(key)}: must be a domain-prefixed path (such as "acme.io/foo")'
-    wrong = names.dns1123_subdomain(domain)
-    return f"{quote(domain)}: {wrong[0]}" if wrong else ""
 
 
 def _with(groups: tuple[str, ...], group: str) -> tuple[str, ...]:

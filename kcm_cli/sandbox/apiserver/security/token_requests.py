@@ -25,9 +25,9 @@ from kcm_cli.sandbox.apiserver.security.service_accounts import (
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import invalid
+from kcm_cli.sandbox.apiserver.validation.volume_projections import TOKEN_SECONDS
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
-_MIN_S, _MAX_S = 600, 1 << 32
 _DEFAULT_S = 3600
 _PROJECTED_S = 3607
 """The expirationSeconds of the ServiceAccount admission plugin. Such tokens are valid for ``_EXTENDED_S``."""
@@ -123,11 +123,8 @@ class TokenRequests:
         spec["audiences"] = spec.get("audiences") or list(self._audiences)
         default(request)
         expires_s: int = spec["expirationSeconds"]
-        path = "spec.expirationSeconds"
-        if expires_s < _MIN_S:
-            raise _invalid("", invalid(path, expires_s, "may not specify a duration less than 10 minutes"))
-        if expires_s > _MAX_S:
-            raise _invalid("", invalid(path, expires_s, "may not specify a duration larger than 2^32 seconds"))
+        for error in TOKEN_SECONDS(expires_s, "spec.expirationSeconds"):
+            raise _invalid("", error)
 
     def _bound(self, namespace: str, name: str, reference: Tree) -> Tree:
         """The claims about the object that the token is bound to. Raises ApiError."""

@@ -261,6 +261,22 @@ def test_permissions_for_impersonation(api: Api, grants: Grants, headers: dict[s
         assert f'User "{user.name}" cannot impersonate:user-info {resource}' in answer.message
 
 
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("scopes", '"scopes": must be a domain-prefixed path (such as "acme.io/foo")'),
+        ("acme..io%2ffoo", '"acme..io": a lowercase RFC 1123 subdomain'),
+        ("acme.io%2ff%20o", '"f o": Invalid path (regex used for validation is'),
+    ],
+)
+def test_keys_of_impersonated_extra_are_paths(api: Api, grants: Grants, key: str, why: str) -> None:
+    on = rule("impersonate-on:user-info:create", on="*", groups="*")
+    user = grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
+    answer = whoami(api, user, user="jane", **{f"extra-{key}": "y"})
+    text = "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "
+    assert text + why in answer.message
+
+
 def test_the_old_impersonation_permission_suffices(api: Api, grants: Grants) -> None:
     user = grants.user(rule("impersonate", on="users", names=("jane",)))
     answer = whoami(api, user, user="joe")
