@@ -5,21 +5,20 @@ explains the notation.
 """
 
 import re
-import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.packed import unpacked
 
 DATA = Path(__file__).with_name("go_types.json.gz")
-_GZIP = 16 + zlib.MAX_WBITS
 _field = re.compile(r"(\w+)(?:=([\w.]+))?:(\S+)")
 
 
 @cache
 def _data() -> Mapping[str, dict[str, str]]:
-    return codec.decode(zlib.decompress(DATA.read_bytes(), _GZIP), dict[str, dict[str, str]])
+    return codec.decode(unpacked(DATA), dict[str, dict[str, str]])
 
 
 def declarations() -> dict[str, str]:

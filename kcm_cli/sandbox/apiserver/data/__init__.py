@@ -1,17 +1,15 @@
 """Facts about the API of v1.36, compressed; ``tests/generate`` has the scripts that made them."""
 
-import zlib
 from pathlib import Path
 from typing import Any
 
 from kcm_cli.machinery import codec
-
-_GZIP = 16 + zlib.MAX_WBITS
+from kcm_cli.machinery.packed import unpacked
 
 
 def read_data(name: str) -> bytes:
     """The JSON text of ``name.json.gz``."""
-    return zlib.decompress(Path(__file__).with_name(f"{name}.json.gz").read_bytes(), _GZIP)
+    return unpacked(Path(__file__).with_name(f"{name}.json.gz"))
 
 
 def read_descriptions() -> dict[str, str]:
