@@ -113,9 +113,9 @@ class Selector:
         return all(label in self._exact for label in labels.items())
 
     @property
-    def exact_label(self) -> tuple[str, str] | None:
-        """One of the labels that everything selected has, with its only value, if there is one."""
-        return self._exact[0] if self._exact else None
+    def exact_labels(self) -> tuple[tuple[str, str], ...]:
+        """The labels that everything selected has, with their only values."""
+        return self._exact
 
     def exact(self, key: str) -> str | None:
         """The only value that this label may have, by the first requirement about it; None if there is no such

@@ -2,13 +2,13 @@
 
 Guarantees: the cost of a decision depends on the number of nodes, not of pods. A kind is counted on first use, and the
 least recently used kinds are dropped. A pod that comes or goes is compared with the kinds of its namespace that require
-one of its labels or none, and with those of any namespace.
+no label, or one of its labels that was rare when the kind was counted first, and with those of any namespace.
 
 upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} count all pods anew for each pod.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -27,6 +27,7 @@ Counts = dict[str, int]
 
 
 Label = tuple[str, str]
+_Group = tuple[str, Label | None]
 
 
 class Kind(Protocol):
@@ -37,8 +38,8 @@ class Kind(Protocol):
         """The namespace of the pods; empty if they may be in any."""
 
     @property
-    def label(self) -> Label | None:
-        """A label that all of the pods have, if there is one."""
+    def labels(self) -> Sequence[Label]:
+        """Labels that all of the pods have."""
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
 
@@ -50,8 +51,8 @@ class Labelled(msgspec.Struct, frozen=True, cache_hash=True):
     selector: Selector
 
     @property
-    def label(self) -> Label | None:
-        return self.selector.exact_label
+    def labels(self) -> Sequence[Label]:
+        return self.selector.exact_labels
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
         meta = info.pod.metadata
@@ -70,8 +71,8 @@ class Matched(msgspec.Struct, frozen=True):
         return _ANYWHERE
 
     @property
-    def label(self) -> Label | None:
-        return None
+    def labels(self) -> Sequence[Label]:
+        return ()
 
     def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
         return matches_all(self.terms, info, namespaces)
@@ -93,8 +94,11 @@ class PodIndex:
     def __init__(self) -> None:
         self.namespaces: Namespaces = {}
         self._counts: OrderedDict[Kind, Counts] = OrderedDict()
-        self._groups: dict[tuple[str, Label | None], dict[Kind, Counts]] = {}
+        self._groups: dict[_Group, dict[Kind, Counts]] = {}
         """The counts by namespace and label of the kind."""
+        self._group_of: dict[Kind, _Group] = {}
+        self._labelled: Counter[_Group] = Counter()
+        """The number of pods with a label in a namespace."""
         self.anti: dict[Term, Counts] = {}
         self.drawn: dict[tuple[Term, int], Counts] = {}
 
@@ -111,22 +115,27 @@ class PodIndex:
         self._change(node, info, -1)
 
     def counts(self, kind: Kind, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
-        """The pods of a kind by node. ``pods``: those in its namespace with their nodes, read for a new kind only."""
+        """The pods of a kind by node. ``pods``: those in its namespace with their nodes, read for a new kind only,
+        and only if some pod has each of its labels."""
         found = self._counts.get(kind)
         if found is not None:
             self._counts.move_to_end(kind)
             return found
-        found = self._counts[kind] = self._groups.setdefault((kind.namespace, kind.label), {})[kind] = {}
-        for node, info in pods:
-            if kind.has(info, self.namespaces):
-                found[node] = found.get(node, 0) + 1
+        groups: list[_Group] = [(kind.namespace, label) for label in kind.labels]
+        rarest = min(groups, key=self._labelled.__getitem__, default=(kind.namespace, None))
+        found = self._counts[kind] = self._groups.setdefault(rarest, {})[kind] = {}
+        self._group_of[kind] = rarest
+        if rarest[1] is None or rarest in self._labelled:
+            for node, info in pods:
+                if kind.has(info, self.namespaces):
+                    found[node] = found.get(node, 0) + 1
         if len(self._counts) > MOST_KINDS:
             self._give_up(next(iter(self._counts)))
         return found
 
     def _give_up(self, kind: Kind) -> None:
         del self._counts[kind]
-        group = kind.namespace, kind.label
+        group = self._group_of.pop(kind)
         alike = self._groups[group]
         del alike[kind]
         if not alike:
@@ -134,8 +143,10 @@ class PodIndex:
 
     def _change(self, node: str, info: PodInfo, sign: int) -> None:
         meta = info.pod.metadata
-        labels = (None, *(meta.labels or {}).items())
-        for group in ((_ANYWHERE, None), *((meta.namespace, label) for label in labels)):
+        groups: list[_Group] = [(meta.namespace, label) for label in (meta.labels or _NO_LABELS).items()]
+        for group in groups:
+            _count(self._labelled, group, sign)
+        for group in ((_ANYWHERE, None), (meta.namespace, None), *groups):
             for kind, counts in self._groups.get(group, _NO_KINDS).items():
                 if kind.has(info, self.namespaces):
                     _count(counts, node, sign)
@@ -154,12 +165,12 @@ def _drawn_by(info: PodInfo) -> Iterator[tuple[Term, int]]:
         yield term, -term.weight
 
 
-def _count(counts: Counts, node: str, sign: int) -> None:
-    left = counts.get(node, 0) + sign
+def _count(counts: dict[K, int], key: K, sign: int) -> None:
+    left = counts.get(key, 0) + sign
     if left:
-        counts[node] = left
+        counts[key] = left
     else:
-        counts.pop(node, None)
+        counts.pop(key, None)
 
 
 def _count_in(all_counts: dict[K, Counts], key: K, node: str, sign: int) -> None:

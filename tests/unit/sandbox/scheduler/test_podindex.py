@@ -20,7 +20,9 @@ AWAY = {"podAntiAffinity": {REQUIRED: [TERM]}}
 NEAR = {"podAffinity": {REQUIRED: [TERM]}}
 KIND = Labelled("default", Selector((Requirement("app", EQUALS, ("a",)),)))
 OTHERS = Labelled("default", Selector((Requirement("app", NOT_IN, ("a",)),)))
+ONE_POD = Labelled("default", Selector((*KIND.selector.requirements, Requirement("name", EQUALS, ("p",)))))
 MATCHED = Matched(pod("x", affinity=AWAY).anti_affinity)
+KINDS = (KIND, OTHERS, ONE_POD, MATCHED)
 
 steps = st.one_of(
     st.tuples(
@@ -41,7 +43,7 @@ def apply(state: ClusterState, step: tuple) -> None:
         case ("place", name, node, app, affinity, leaving):
             metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if leaving else {}
             spec = {"affinity": affinity} if affinity else {}
-            state.place(pod(name, {"app": app}, metadata=metadata, **spec), node)
+            state.place(pod(name, {"app": app, "name": name}, metadata=metadata, **spec), node)
         case ("take", name):
             state.take_off(f"default/{name}")
         case ("node", name):
@@ -50,28 +52,31 @@ def apply(state: ClusterState, step: tuple) -> None:
             state.remove_node(name)
 
 
-def counted(state: ClusterState) -> tuple[dict, dict, dict, Counter]:
+def counted(state: ClusterState) -> tuple[list[dict], Counter]:
     pods = [(node.name, info) for node in state.all() for info in node.pods.values()]
-    kinds = (KIND, OTHERS, MATCHED)
-    labelled, others, matched = (Counter(n for n, info in pods if kind.has(info, state.namespaces)) for kind in kinds)
+    counts = [dict(Counter(n for n, info in pods if kind.has(info, state.namespaces))) for kind in KINDS]
     anti = Counter((term, name) for name, info in pods for term in info.anti_affinity)
-    return dict(labelled), dict(others), dict(matched), anti
+    return counts, anti
 
 
-def kept(state: ClusterState) -> tuple[dict, dict, dict, Counter]:
+def kept(state: ClusterState) -> tuple[list[dict], Counter]:
     anti: Counter = Counter()
     for term, counts in state.anti():
         for name, count in counts.items():
             anti[term, name] += count
-    return state.counts(KIND), state.counts(OTHERS), state.counts(MATCHED), anti
+    return [state.counts(kind) for kind in KINDS], anti
 
 
-@given(st.lists(steps, max_size=30))
-def test_cached_counts_equal_new_ones(changes: list[tuple]) -> None:
+@given(st.lists(steps, max_size=15), st.lists(steps, max_size=15))
+def test_cached_counts_equal_new_ones(before: list[tuple], after: list[tuple]) -> None:
+    """``before``: the changes before the kinds are counted first."""
     state = state_of(node_doc("x"), node_doc("y"))
-    for change in changes:
+    for change in before:
         apply(state, change)
+    for change in [*after, *before]:
         assert kept(state) == counted(state)
+        apply(state, change)
+    assert kept(state) == counted(state)
 
 
 @given(st.lists(steps, max_size=15), st.sampled_from("xy"))
