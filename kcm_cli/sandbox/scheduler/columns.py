@@ -8,6 +8,7 @@ upstream: pkg/scheduler/backend/cache/{node_tree,snapshot}.go has the order; eac
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -91,6 +92,12 @@ class Columns:
         self._kept: dict[tuple[str, object], Column[Any]] = {}
         self._changes: list[int] = []
         """The positions whose pods have changed, the latest last."""
+
+    @cached_property
+    def ranks(self) -> Sequence[int]:
+        """The place of each node in the order of names, by position."""
+        ranks = {name: rank for rank, name in enumerate(sorted(self.positions))}
+        return [ranks[node.name] for node in self.nodes]
 
     def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
         """A column, which is kept while it is among the most recently used ones."""

@@ -120,7 +120,7 @@ def decide(
     if len(feasible) > 1:
         compared = Compared(state, feasible)
         parts = [*scoring.scores(info, compared), (made.devices.scores(compared), DEVICES_WEIGHT)]
-        chosen = state.nodes[rng.choice(scoring.best(parts, compared))]
+        chosen = columns.nodes[rng.choice(scoring.best(parts, compared))]
     return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
 
 

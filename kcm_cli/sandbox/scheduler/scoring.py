@@ -16,7 +16,7 @@ from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY
 from kcm_cli.sandbox.scheduler.spread import spread_scores
 from kcm_cli.sandbox.scheduler.state import NodeInfo
-from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Scores
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Scores, summed
 
 TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT, IMAGE_WEIGHT = 3, 2, 2, 2, 1
 _COMPARED = (CPU, MEMORY)
@@ -38,25 +38,17 @@ def scores(info: PodInfo, compared: Compared) -> Sequence[Weighted]:
     )
 
 
-def best(parts: Iterable[Weighted], compared: Compared) -> list[str]:
-    """The names of the nodes with the highest weighted sum, sorted.
-
-    Each combination of the parts' values is summed up once. A part that is equal for all nodes is left out.
-    """
+def best(parts: Iterable[Weighted], compared: Compared) -> list[int]:
+    """The positions of the nodes with the highest weighted sum, sorted by name. A part that is equal for all nodes is
+    left out."""
     telling = [(part, weight) for part, weight in parts if part is not None and len(part.points) > 1]
-    positions = compared.positions
+    positions: Iterable[int] = compared.positions
     if telling:
-        cases = list(zip(*(part.values for part, _ in telling), strict=True))
-        total = {
-            case: sum(part.points[value] * weight for value, (part, weight) in zip(case, telling, strict=True))
-            for case in set(cases)
-        }
-        top = max(total.values())
-        first, *others = [case for case, score in total.items() if score == top]
-        chosen = {first, *others}.__contains__ if others else first.__eq__
-        positions = list(compress(positions, map(chosen, cases)))
-    nodes = compared.state.columns.nodes
-    return sorted([nodes[position].name for position in positions])
+        totals = summed(
+            (part.values, {value: points * weight for value, points in part.points.items()}) for part, weight in telling
+        )
+        positions = compress(positions, map(max(totals).__eq__, totals))
+    return sorted(positions, key=compared.state.columns.ranks.__getitem__)
 
 
 def _least_allocated(info: PodInfo, node: NodeInfo) -> int:

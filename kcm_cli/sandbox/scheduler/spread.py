@@ -8,6 +8,7 @@ upstream: pkg/scheduler/framework/plugins/podtopologyspread
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,7 +21,7 @@ from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.podindex import Labelled
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
-from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Filter, Refusal, Scores
+from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Filter, Refusal, Scores, summed
 from kcm_cli.sandbox.views import TopologySpreadConstraint
 
 K = TypeVar("K")
@@ -83,10 +84,7 @@ def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
 
 
 def spread_scores(info: PodInfo, compared: Compared) -> Scores | None:
-    """Up to 100 for each node by ScheduleAnyway constraints; None if there are none.
-
-    Nodes with equal counts and domains have equal scores, so that each combination is computed once.
-    """
+    """Up to 100 for each node by ScheduleAnyway constraints; None if there are none."""
     own = bool(info.pod.spec.topology_spread_constraints)
     constraints = _constraints(info, "ScheduleAnyway") if own else _default(info, compared.state)
     if not constraints:
@@ -112,12 +110,8 @@ def _scores(
 ) -> Scores:
     required = constraints if own else ()
     points = [_points(info, compared, required, constraint, domains[constraint.key]) for constraint in constraints]
-    cases = list(zip(*(values for values, _ in points), strict=True))
-    raw = {
-        case: round_half_up(sum(found[value] for value, (_, found) in zip(case, points, strict=True)))
-        for case in set(cases)
-    }
-    return Scores(cases, _normalized(raw))
+    sums = summed(points)
+    return Scores(sums, _normalized({value: round_half_up(value) for value in set(sums)}))
 
 
 def _points(
@@ -212,12 +206,16 @@ def _constraint(info: PodInfo, item: TopologySpreadConstraint) -> _Constraint:
     )
 
 
-def _default(info: PodInfo, state: ClusterState) -> list[_Constraint]:
+def _default(info: PodInfo, state: ClusterState) -> Sequence[_Constraint]:
     selector = state.selector_for(info.pod)
     if selector.empty:
-        return []
-    pods, honors = _alike(info, selector), _asks_for_nodes(info)
-    return [_Constraint(skew, key, pods, honors_affinity=honors) for skew, key in _DEFAULTS]
+        return ()
+    return _spread_over(Labelled(info.pod.namespace, selector), honors_affinity=_asks_for_nodes(info))
+
+
+@lru_cache(256)
+def _spread_over(pods: Labelled, *, honors_affinity: bool) -> Sequence[_Constraint]:
+    return [_Constraint(skew, key, pods, honors_affinity=honors_affinity) for skew, key in _DEFAULTS]
 
 
 def _alike(info: PodInfo, selector: Selector) -> Labelled:

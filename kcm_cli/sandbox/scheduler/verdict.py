@@ -4,14 +4,18 @@ upstream: pkg/scheduler/framework/types.go#FitError
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.scheduler.devices.views import Claim
     from kcm_cli.sandbox.scheduler.state import NodeInfo
+
+N = TypeVar("N", int, float)
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -37,6 +41,12 @@ class Scores(msgspec.Struct, frozen=True):
 def each_its_own(points: Sequence[int]) -> Scores:
     """Scores with these points for each node."""
     return Scores(points, {value: value for value in set(points)})
+
+
+def summed(parts: Iterable[tuple[Sequence[Any], Mapping[Any, N]]]) -> list[N]:
+    """The sum for each node of at least one part: (the value of each node, the points of each value)."""
+    each: Iterable[Iterable[N]] = (map(points.__getitem__, values) for values, points in parts)
+    return list(reduce(lambda left, right: map(add, left, right), each))
 
 
 class FitError(msgspec.Struct, frozen=True):

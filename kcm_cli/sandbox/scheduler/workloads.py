@@ -38,14 +38,25 @@ REPLICATION_CONTROLLERS = Resource(GVR("", "v1", "replicationcontrollers"), "Rep
 REPLICA_SETS = Resource(GVR("apps", "v1", "replicasets"), "ReplicaSet", ReplicaOwner)
 STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", ReplicaOwner)
 
+_KEPT = 1024
+
+
+class _Compiled(msgspec.Struct, frozen=True):
+    """A selector, and what it was made of."""
+
+    wanted: dict[str, str]
+    whole: LabelSelector | None
+    selector: Selector
+
 
 class Workloads(msgspec.Struct, frozen=True):
-    """The stores of objects that select or own pods."""
+    """The stores of objects that select or own pods. ``compiled``: the latest selectors by owner."""
 
     services: Store[Service]
     replication_controllers: Store[SelectingByMap]
     replica_sets: Store[ReplicaOwner]
     stateful_sets: Store[ReplicaOwner]
+    compiled: dict[str, _Compiled] = msgspec.field(default_factory=dict)
 
     def selector_for(self, pod: SimulatedPod) -> Selector:
         """The selector for a pod; empty if nothing selects it."""
@@ -68,7 +79,12 @@ class Workloads(msgspec.Struct, frozen=True):
             case ("apps/v1", "StatefulSet"):
                 stateful_set = self.stateful_sets.get(key)
                 whole = stateful_set.spec.selector if stateful_set is not None else None
-        return _joined(wanted, whole)
+        known = self.compiled.get(key)
+        if known is None or known.wanted != wanted or known.whole != whole:
+            if len(self.compiled) >= _KEPT:
+                self.compiled.clear()
+            known = self.compiled[key] = _Compiled(wanted, whole, _joined(wanted, whole))
+        return known.selector
 
 
 def _joined(wanted: dict[str, str], whole: LabelSelector | None) -> Selector:

@@ -57,6 +57,18 @@ def test_selectors_of_services_and_controllers(docs, info, expected):
     assert str(known(**docs).selector_for(info.pod)) == expected
 
 
+def test_selectors_follow_services_and_controllers():
+    stores = known(replica_sets=FULL)
+    info = owned("ReplicaSet")
+    assert str(stores.selector_for(info.pod)) == "app in (a,b)"
+    stores.services.put(SERVICES.decode(codec.encode({"metadata": {"namespace": "default", "name": "s"}, **MAP})))
+    assert str(stores.selector_for(info.pod)) == "app=a,app in (a,b)"
+    stores.replica_sets.pop("default/x")
+    assert str(stores.selector_for(info.pod)) == "app=a"
+    stores.services.pop("default/s")
+    assert str(stores.selector_for(info.pod)) == ""
+
+
 def test_pods_of_a_workload_are_spread():
     busy = pod("busy", {"app": "other"}, cpu="2")
     state = state_of(node_doc("a"), node_doc("b"), pods={"a": [owned("ReplicaSet")], "b": [busy]})
