@@ -1,9 +1,9 @@
 """The scheduler's Events, in events.k8s.io form: repeated Events about the same object become a series.
 
 Guarantees: emitting never waits. The first hundred Events are written at once, further ones at 50 a second. If a
-thousand are waiting, more are dropped, as by kube-scheduler. Of repeated Events, the first is written, the second makes
-it a series of two, and the count is written again after six minutes without a repetition, otherwise every half hour.
-Writes that fail for lack of a connection are retried.
+thousand are waiting, more are dropped, as by kube-scheduler, and do not count as emitted. Of repeated Events, the first
+is written, the second makes it a series of two, and the count is written again after six minutes without a repetition,
+otherwise every half hour. Writes that fail for lack of a connection are retried.
 
 upstream: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
 """
@@ -71,8 +71,11 @@ class Recorder:
     def emit(self, notice: Notice, action: str) -> None:
         """Emit an Event, unless too many are waiting."""
         key = (notice.ref, notice.type, notice.reason, action)
-        time, now = format_micro_time(self._clock.now()), self._clock.monotonic()
         known = self._known.get(key)
+        if known is None and self._queue.full():
+            self._drop(notice)
+            return
+        time, now = format_micro_time(self._clock.now()), self._clock.monotonic()
         if known is None:
             emitted = _Emitted(notice, action, self._names.of(notice.ref), time, now)
         else:
@@ -92,7 +95,10 @@ class Recorder:
         try:
             self._queue.put_nowait(emitted)
         except asyncio.QueueFull:
-            log.debug("Event dropped", extra={"fields": {"object": emitted.notice.ref.name}})
+            self._drop(emitted.notice)
+
+    def _drop(self, notice: Notice) -> None:
+        log.debug("Event dropped", extra={"fields": {"object": notice.ref.name}})
 
     async def _write_all(self) -> None:
         while True:

@@ -103,5 +103,10 @@ def test_too_many_at_once_are_dropped(play):
         assert BURST + QPS - 2 <= len(await emitted(world)) <= BURST + QPS + 2
         await world.wait(WAITING / QPS)
         assert len(await emitted(world)) == WAITING
+        recorder.emit(
+            Notice(EventRef("v1", "Pod", "default", f"p{WAITING}", "u"), "Normal", "Scheduled", ""), "Binding"
+        )
+        await world.wait(1)
+        assert not [event for event in await emitted(world) if "series" in event]
 
     recording(play, test)
