@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KEPT = 128
+_LABELS = 8
 _FEW = 64
 _CHANGES = 4
 """For how many changes of pods per node columns are kept that are not used."""
@@ -45,36 +46,48 @@ class Column(Generic[T]):
             for position in list(stale) if len(stale) <= _FEW else stale.intersection(positions):
                 values[position] = read(nodes[position])
                 stale.discard(position)
-        if isinstance(positions, range):
-            return values[positions.start : positions.stop]
-        return list(map(values.__getitem__, positions))
+        return taken(values, positions)
 
 
-class Totals(Column[int]):
-    """A number for each node, and its sum by domain (``by_domain``), which is updated with each change."""
+def taken(values: Sequence[T], positions: Sequence[int]) -> Sequence[T]:
+    """The values at some positions."""
+    if isinstance(positions, range):
+        return values[positions.start : positions.stop]
+    return list(map(values.__getitem__, positions))
 
-    __slots__ = ("by_domain",)
 
-    def __init__(self, count: int) -> None:
-        super().__init__(count, by_pods=True)
-        self.values = [0] * count
-        self.by_domain: Counter[str | None] = Counter()
+class PodCounts:
+    """The number of pods of a kind on each node (``values``, by position) and by the values of labels, updated with
+    each change of ``known``, the numbers by node."""
 
-    def sums(
-        self,
-        nodes: Sequence["NodeInfo"],
-        domain: Callable[["NodeInfo"], str | None],
-        read: Callable[["NodeInfo"], int],
-    ) -> Mapping[str | None, int]:
-        """The sums by domain."""
-        for position in self.stale:
-            node = nodes[position]
-            value = read(node)
-            if value != self.values[position]:
-                self.by_domain[domain(node)] += value - self.values[position]
-                self.values[position] = value
-        self.stale.clear()
-        return self.by_domain
+    __slots__ = ("known", "values", "_nodes", "_positions", "_by_label")
+
+    def __init__(self, nodes: Sequence["NodeInfo"], positions: Mapping[str, int], known: Mapping[str, int]) -> None:
+        self.known = known
+        self.values = [0] * len(nodes)
+        self._nodes, self._positions = nodes, positions
+        self._by_label: dict[str, Counter[str | None]] = {}
+        for name in known:
+            self.update(name)
+
+    def update(self, name: str) -> None:
+        """The number of a node changed."""
+        position, count = self._positions[name], self.known.get(name, 0)
+        more = count - self.values[position]
+        self.values[position] = count
+        for label, sums in self._by_label.items():
+            sums[self._nodes[position].labels.get(label)] += more
+
+    def by(self, label: str) -> Mapping[str | None, int]:
+        """The sums over nodes with the same value of a label."""
+        found = self._by_label.get(label)
+        if found is None:
+            if len(self._by_label) >= _LABELS:
+                self._by_label.clear()
+            found = self._by_label[label] = Counter()
+            for name, count in self.known.items():
+                found[self._nodes[self._positions[name]].labels.get(label)] += count
+        return found
 
 
 class Columns:
@@ -90,6 +103,7 @@ class Columns:
         self.nodes: Sequence[NodeInfo] = [node for each in rounds for node in each if node is not None]
         self.positions: Mapping[str, int] = {node.name: position for position, node in enumerate(self.nodes)}
         self._kept: dict[tuple[str, object], Column[Any]] = {}
+        self._counts: dict[object, PodCounts] = {}
         self._changes: list[int] = []
         """The positions whose pods have changed, the latest last."""
 
@@ -99,26 +113,33 @@ class Columns:
         ranks = {name: rank for rank, name in enumerate(sorted(self.positions))}
         return [ranks[node.name] for node in self.nodes]
 
-    def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
-        """A column, which is kept while it is among the most recently used ones."""
-        return self._keep((what, key), lambda: Column(len(self.nodes), by_pods=by_pods))
-
-    def totals(self, what: str, key: object) -> Totals:
-        """``column`` for sums by domain."""
-        found = self._keep((what, key), lambda: Totals(len(self.nodes)))
-        assert isinstance(found, Totals)
+    def counts(self, kind: object, known: Mapping[str, int]) -> PodCounts:
+        """The numbers of pods of a kind, which are kept while they are among the most recently used ones."""
+        found = self._counts.pop(kind, None)
+        if found is None or found.known is not known:
+            found = PodCounts(self.nodes, self.positions, known)
+            if len(self._counts) >= _KEPT:
+                del self._counts[next(iter(self._counts))]
+        self._counts[kind] = found
         return found
 
-    def _keep(self, key: tuple[str, object], make: Callable[[], Column[Any]]) -> Column[Any]:
-        found = self._kept.pop(key, None)
+    def counted(self, kind: object, name: str) -> None:
+        """The number of pods of a kind on a node changed."""
+        found = self._counts.get(kind)
+        if found is not None:
+            found.update(name)
+
+    def column(self, what: str, key: object, *, by_pods: bool) -> Column[Any]:
+        """A column, which is kept while it is among the most recently used ones."""
+        found = self._kept.pop((what, key), None)
         if found is None:
-            found = make()
+            found = Column(len(self.nodes), by_pods=by_pods)
             if len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
         elif found.by_pods:
             found.stale.update(self._changes[found.seen :])
         found.seen = len(self._changes)
-        self._kept[key] = found  # the last one now
+        self._kept[what, key] = found  # the last one now
         return found
 
     def changed(self, name: str, *, only_pods: bool) -> None:

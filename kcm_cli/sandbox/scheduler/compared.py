@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kcm_cli.sandbox.scheduler.columns import PodCounts, taken
 from kcm_cli.sandbox.scheduler.podindex import Kind
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import Scores, each_its_own
@@ -36,12 +37,11 @@ class Compared:
 
     def counts(self, kind: Kind) -> Sequence[int]:
         """The number of pods of a kind on each node."""
-        known = self.state.counts(kind)
-        column = self._column("pods", kind, by_pods=True)
-        return column.of(self.positions, self._all, lambda node: known.get(node.name, 0))
+        return taken(self._pods(kind).values, self.positions)
 
     def counts_by(self, label: str, kind: Kind) -> Mapping[str | None, int]:
         """The number of pods of a kind on all nodes with the same value of a label."""
-        known = self.state.counts(kind)
-        totals = self.state.columns.totals("pods by label", (label, kind))
-        return totals.sums(self._all, lambda node: node.labels.get(label), lambda node: known.get(node.name, 0))
+        return self._pods(kind).by(label)
+
+    def _pods(self, kind: Kind) -> PodCounts:
+        return self.state.columns.counts(kind, self.state.counts(kind))

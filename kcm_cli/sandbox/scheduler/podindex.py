@@ -8,7 +8,7 @@ upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} c
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -89,9 +89,13 @@ _NO_KINDS: Mapping[Kind, Counts] = {}
 
 
 class PodIndex:
-    """The counts, and the terms of assigned pods: ``anti`` has required anti-affinity, ``drawn`` all weighted terms."""
+    """The counts, and the terms of assigned pods: ``anti`` has required anti-affinity, ``drawn`` all weighted terms.
 
-    def __init__(self) -> None:
+    counted: called with a kind and the name of a node after the node's number of these pods has changed.
+    """
+
+    def __init__(self, counted: Callable[[Kind, str], None]) -> None:
+        self._counted = counted
         self.namespaces: Namespaces = {}
         self._counts: OrderedDict[Kind, Counts] = OrderedDict()
         self._groups: dict[_Group, dict[Kind, Counts]] = {}
@@ -150,6 +154,7 @@ class PodIndex:
             for kind, counts in self._groups.get(group, _NO_KINDS).items():
                 if kind.has(info, self.namespaces):
                     _count(counts, node, sign)
+                    self._counted(kind, node)
         for term in info.anti_affinity:
             _count_in(self.anti, term, node, sign)
         for weighted in _drawn_by(info):

@@ -47,7 +47,7 @@ def best(parts: Iterable[Weighted], compared: Compared) -> list[int]:
         totals = summed(
             (part.values, {value: points * weight for value, points in part.points.items()}) for part, weight in telling
         )
-        positions = compress(positions, map(max(totals).__eq__, totals))
+        positions = compress(positions, map({max(totals)}.__contains__, totals))
     return sorted(positions, key=compared.state.columns.ranks.__getitem__)
 
 

@@ -124,7 +124,7 @@ class ClusterState:
         self.devices = devices if devices is not None else no_devices()
         self._placed: dict[str, dict[str, str]] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
-        self._index = PodIndex()
+        self._index = PodIndex(self._counted)
         self._columns: Columns | None = None
         self._soft: set[str] = set()
         self._supposed: tuple[ClusterState, NodeInfo] | None = None
@@ -285,6 +285,10 @@ class ClusterState:
         if self._columns is not None:
             self._columns.changed(node.name, only_pods=only_pods)
         (self._soft.add if node.soft_taints else self._soft.discard)(node.name)
+
+    def _counted(self, kind: Kind, node: str) -> None:
+        if self._columns is not None:
+            self._columns.counted(kind, node)
 
     def _add_images(self, node: NodeInfo) -> None:
         for name, size in node.images.items():
