@@ -145,20 +145,46 @@ class PodIndex:
         if not alike:
             del self._groups[group]
 
+    def replace(self, node: str, old: PodInfo, new: PodInfo) -> None:
+        """A pod has other labels, or is being deleted."""
+        self._count_terms(node, old, -1)
+        self._count_labels(old, -1)
+        self._count_labels(new, 1)
+        self._count_terms(node, new, 1)
+        was, now = self._kinds_of(old), self._kinds_of(new)
+        for kind in was ^ now:
+            self._count_kind(kind, node, 1 if kind in now else -1)
+
     def _change(self, node: str, info: PodInfo, sign: int) -> None:
-        meta = info.pod.metadata
-        groups: list[_Group] = [(meta.namespace, label) for label in (meta.labels or _NO_LABELS).items()]
-        for group in groups:
+        self._count_labels(info, sign)
+        for kind in self._kinds_of(info):
+            self._count_kind(kind, node, sign)
+        self._count_terms(node, info, sign)
+
+    def _kinds_of(self, info: PodInfo) -> set[Kind]:
+        groups = ((_ANYWHERE, None), (info.pod.metadata.namespace, None), *_groups_of(info))
+        return {
+            kind for group in groups for kind in self._groups.get(group, _NO_KINDS) if kind.has(info, self.namespaces)
+        }
+
+    def _count_kind(self, kind: Kind, node: str, sign: int) -> None:
+        _count(self._counts[kind], node, sign)
+        self._counted(kind, node)
+
+    def _count_labels(self, info: PodInfo, sign: int) -> None:
+        for group in _groups_of(info):
             _count(self._labelled, group, sign)
-        for group in ((_ANYWHERE, None), (meta.namespace, None), *groups):
-            for kind, counts in self._groups.get(group, _NO_KINDS).items():
-                if kind.has(info, self.namespaces):
-                    _count(counts, node, sign)
-                    self._counted(kind, node)
+
+    def _count_terms(self, node: str, info: PodInfo, sign: int) -> None:
         for term in info.anti_affinity:
             _count_in(self.anti, term, node, sign)
         for weighted in _drawn_by(info):
             _count_in(self.drawn, weighted, node, sign)
+
+
+def _groups_of(info: PodInfo) -> list[_Group]:
+    meta = info.pod.metadata
+    return [(meta.namespace, label) for label in (meta.labels or _NO_LABELS).items()]
 
 
 def _drawn_by(info: PodInfo) -> Iterator[tuple[Term, int]]:

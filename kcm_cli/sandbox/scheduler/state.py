@@ -167,10 +167,14 @@ class ClusterState:
         on = self.nodes.get(node)
         if on is None:
             self._waiting.setdefault(node, {})[info.key] = info
-        elif not _counts_alike(on.pods.get(info.key), info):
+            return
+        known = on.pods.get(info.key)
+        if known is None or known.requests is not info.requests:  # a pod that is parsed again has other requests
             self._add(on, info)
-        else:
-            on.pods[info.key] = info
+            return
+        on.pods[info.key] = info
+        if known.pod.deleting != info.pod.deleting or known.pod.metadata.labels != info.pod.metadata.labels:
+            self._index.replace(on.name, known, info)
 
     def take_off(self, key: str) -> bool:
         """Remove a pod from its node. Returns whether it had one."""
@@ -319,16 +323,6 @@ class ClusterState:
 
 def _namespace_of(key: str) -> str:
     return key.partition("/")[0]
-
-
-def _counts_alike(old: PodInfo | None, new: PodInfo) -> bool:
-    """Whether nothing that is summed up differs. A pod that is parsed again has other requests."""
-    return (
-        old is not None
-        and old.requests is new.requests
-        and old.pod.deleting == new.pod.deleting
-        and old.pod.metadata.labels == new.pod.metadata.labels
-    )
 
 
 def _without(counts: Counts, node: str) -> Counts:

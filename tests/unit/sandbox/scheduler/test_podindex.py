@@ -10,6 +10,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import EQUALS, NOT_IN, Requirement, Selector
 from kcm_cli.sandbox.scheduler import podindex
 from kcm_cli.sandbox.scheduler.podindex import Labelled, Matched
+from kcm_cli.sandbox.scheduler.podinfo import relabelled
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import node_doc, pod, state_of
@@ -34,6 +35,7 @@ steps = st.one_of(
         st.booleans(),
     ),
     st.tuples(st.just("take"), st.sampled_from("pqrs")),
+    st.tuples(st.just("relabel"), st.sampled_from("pqrs"), st.sampled_from("ab")),
     st.tuples(st.sampled_from(["node", "no node"]), st.sampled_from("xyz")),
 )
 
@@ -44,6 +46,11 @@ def apply(state: ClusterState, step: tuple) -> None:
             metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if leaving else {}
             spec = {"affinity": affinity} if affinity else {}
             state.place(pod(name, {"app": app, "name": name}, metadata=metadata, **spec), node)
+        case ("relabel", name, app):
+            on = state.nodes.get(state.node_of(f"default/{name}") or "")
+            if on is not None:
+                info = on.pods[f"default/{name}"]
+                state.place(relabelled(info, pod(name, {"app": app, "zone": "z"}).pod), on.name)
         case ("take", name):
             state.take_off(f"default/{name}")
         case ("node", name):
