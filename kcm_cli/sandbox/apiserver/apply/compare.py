@@ -9,6 +9,7 @@ upstream: sigs.k8s.io/structured-merge-diff typed/compare.go
 from collections.abc import Callable, Iterator
 from typing import cast
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.apply import atoms
 from kcm_cli.sandbox.apiserver.apply.atoms import Form
@@ -35,6 +36,7 @@ class Changes:
 
 
 _KEPT = 4096
+_KEPT_LISTS, _LONGEST = 256, 8192
 
 
 class Comparer:
@@ -42,6 +44,8 @@ class Comparer:
 
     def __init__(self) -> None:
         self._wholes: dict[Node, Whole] = {}
+        self._fields: dict[Node, dict[str, tuple[str, Node]]] = {}
+        self._known: dict[tuple[Node, bytes, bytes], tuple[Fields, Fields, Fields]] = {}
 
     def compare(self, node: Node, old: Doc, new: Doc) -> Changes:
         """Raises NoElement for a set or keyed list with an item that has no path element."""
@@ -199,18 +203,46 @@ class Comparer:
                 target[key] = below
 
     def _map(self, node: Node, old: Doc, new: Doc, out: tuple[Fields, Fields, Fields]) -> None:
+        declared = self._declared(node)
         for key, value in new.items():
             if key in old:
                 before = old[key]
-                if before is not value:
-                    self._value(atoms.entry(node, key), before, value, f"f:{key}", out)
+                if before is not value and (before != value or before.__class__ is not value.__class__):
+                    label, child = declared.get(key) or (f"f:{key}", atoms.entry(node, key))
+                    self._value(child, before, value, label, out)
             else:
-                out[0][f"f:{key}"] = self.whole(atoms.entry(node, key))(value)
+                label, child = declared.get(key) or (f"f:{key}", atoms.entry(node, key))
+                out[0][label] = self.whole(child)(value)
         for key, value in old.items():
             if key not in new:
                 out[2][f"f:{key}"] = self.whole(atoms.entry(node, key))(value)
 
+    def _declared(self, node: Node) -> dict[str, tuple[str, Node]]:
+        """The declared fields of a type: path element and type."""
+        made = self._fields.get(node)
+        if made is None:
+            if len(self._fields) >= _KEPT:
+                self._fields.clear()
+            made = self._fields[node] = {name: (f"f:{name}", field.node) for name, field in node.fields.items()}
+        return made
+
     def _items(self, node: Node, old: list[object], new: list[object], out: tuple[Fields, Fields, Fields]) -> None:
+        """Compare lists. Results are cached: kubelets report the same conditions for many pods in a second."""
+        key = node, codec.encode(old), codec.encode(new)
+        known = self._known.get(key)
+        if known is None:
+            known = ({}, {}, {})
+            self._compare_items(node, old, new, known)
+            if len(key[1]) + len(key[2]) <= _LONGEST:
+                if len(self._known) >= _KEPT_LISTS:
+                    self._known.clear()
+                self._known[key] = known
+        for target, found in zip(out, known, strict=True):
+            target.update(found)
+
+    def _compare_items(
+        self, node: Node, old: list[object], new: list[object], out: tuple[Fields, Fields, Fields]
+    ) -> None:
         before, after = _by_element(node, old), _by_element(node, new)
         kind = atoms.item(node)
         whole = self.whole(kind)

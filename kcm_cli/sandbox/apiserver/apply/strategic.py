@@ -12,10 +12,12 @@ upstream: apimachinery pkg/util/strategicpatch/patch.go
 
 import json
 import math
+import re
 from collections.abc import Callable, Hashable
 from operator import itemgetter
 from typing import cast
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_type, go_value, same, same_type
@@ -88,7 +90,9 @@ def _plain(value: object) -> str:
 
 def _take(current: Doc, key: str, value: object) -> None:
     """Set a value that is not merged: without nulls, and without maps that have directives."""
-    kept = _without_directives(value, nulls=False) if value.__class__ in _NESTED else value
+    kept = value
+    if value.__class__ in _NESTED and _PRUNED.search(codec.encode(value)):
+        kept = _without_directives(value, nulls=False)
     if kept is _NOTHING:
         current.pop(key, None)
     else:
@@ -123,6 +127,8 @@ def _without_directives(value: object, *, nulls: bool = True) -> object:
 
 _NOTHING = object()
 _NESTED = (dict, list)
+_PRUNED = re.compile(rb"null|\$patch")
+"""In all encoded values that have a null or a directive."""
 
 
 def _field(node: Node, key: str) -> Field:
@@ -142,9 +148,35 @@ def _merge_field(field: Field, current: Doc, patch: Doc) -> Doc:
 
 
 def _merge_list_field(field: Field, current: Items, patch: Items, *, deleting: bool) -> Items:
-    if not deleting and "merge" not in field.strategy:
-        return patch
-    return _merge_list(field, current, patch, deleting=deleting)
+    if deleting:
+        return _merge_list(field, current, patch, deleting=True)
+    return _merged_again(field, current, patch) if "merge" in field.strategy else patch
+
+
+_KEPT, _LONGEST = 256, 4096
+_merged: dict[tuple[Field, bytes, bytes], bytes] = {}
+"""Merged lists, encoded, by what was merged: kubelets report the same conditions for many pods in a second."""
+
+
+def _merged_again(field: Field, current: Items, patch: Items) -> Items:
+    """The merged list. It is cached for flat items without directives, whose merge does not change the patch."""
+    data = codec.encode(patch)
+    if (
+        not field.merge_key
+        or len(data) > _LONGEST
+        or b"$" in data
+        or data.count(b"{") + data.count(b"[") > len(patch) + 1
+    ):
+        return _merge_list(field, current, patch, deleting=False)
+    key = field, codec.encode(current), data
+    if (known := _merged.get(key)) is None:
+        known = codec.encode(_merge_list(field, current, patch, deleting=False))
+        if len(known) > _LONGEST:
+            return codec.decode(known, list)
+        if len(_merged) >= _KEPT:
+            _merged.clear()
+        _merged[key] = known
+    return codec.decode(known, list)
 
 
 # --- $retainKeys and $setElementOrder --------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.sandbox.apiserver.apply import strategic
 from kcm_cli.sandbox.apiserver.apply.strategic import StrategicError, merge
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 
@@ -295,3 +296,49 @@ def test_new_items_with_an_empty_order():
     patch = pod({"$setElementOrder/containers": [], "containers": given})
     containers = merge(DEPLOYMENT, pod({"containers": live}), patch)["spec"]["template"]["spec"]["containers"]
     assert names(containers) == ["a", "y", "x", "b"]
+
+
+TEXT = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "x", "null", "$patch", "{"])
+CONDITION = st.fixed_dictionaries(
+    {"type": st.sampled_from("ABC")},
+    optional={"status": TEXT, "reason": TEXT, "$patch": st.sampled_from(["delete", "replace"]), "unknown": TEXT},
+)
+POD = Schemas().node(Target("", "v1", "Pod"))
+
+
+def merged_conditions(live, patch):
+    """The result, or the error's text, and the patch as merging leaves it."""
+    live, patch = copy.deepcopy(live), copy.deepcopy(patch)
+    try:
+        result = merge(POD, live, patch)
+        return result, copy.deepcopy(patch)  # the result may share parts of it
+    except StrategicError as error:
+        return str(error), patch
+
+
+@given(
+    st.lists(CONDITION, max_size=4),
+    st.lists(CONDITION, max_size=4),
+    st.sampled_from([{}, {"$setElementOrder/conditions": [{"type": "B"}, {"type": "A"}]}]),
+)
+def test_a_merge_that_is_known_gives_the_same_result_which_belongs_to_the_caller(live, conditions, order):
+    before = {"status": {"conditions": live}}
+    patch = {"status": {"conditions": conditions, **order}}
+    strategic._merged.clear()
+    first, left = merged_conditions(before, patch)
+    expected = copy.deepcopy(first)
+    if isinstance(first, dict):
+        for condition in first["status"]["conditions"]:
+            condition["changed"] = True
+    again, left_again = merged_conditions(before, patch)
+    assert (again, left_again) == (expected, left)
+
+
+def test_known_merges_are_limited_in_number_and_size():
+    for number in range(2 * strategic._KEPT):
+        merged_conditions({"status": {"conditions": []}}, {"status": {"conditions": [{"type": f"{number}"}]}})
+    size = len(strategic._merged)
+    assert 0 < size <= strategic._KEPT
+    long = [{"type": "A", "message": "x" * strategic._LONGEST}]
+    result, _ = merged_conditions({"status": {"conditions": []}}, {"status": {"conditions": long}})
+    assert result["status"]["conditions"] == long and len(strategic._merged) == size
