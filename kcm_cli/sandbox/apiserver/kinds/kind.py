@@ -19,6 +19,7 @@ class Kind(msgspec.Struct, frozen=True):
     """One built-in kind.
 
     defaults: sets defaults in place, and makes quantities canonical. Idempotent.
+    status_defaults: the part of them that a write of the status needs which leaves the spec as it is stored.
     strategy: preparation and validation of writes of the object and of its status.
     subresources: strategies of subresources with rules of their own (``finalize``, ``approval``, ``resize``).
     table: the columns of ``kubectl get``.
@@ -29,6 +30,7 @@ class Kind(msgspec.Struct, frozen=True):
     group: str
     resource: str
     defaults: Callable[[Tree], None] = nothing
+    status_defaults: Callable[[Tree], None] | None = None
     strategy: Strategy = msgspec.field(default_factory=Strategy)
     subresources: Mapping[str, Strategy] = msgspec.field(default_factory=dict)
     table: Layout = PLAIN

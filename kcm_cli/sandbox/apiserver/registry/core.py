@@ -65,6 +65,14 @@ class Core(msgspec.Struct, frozen=True):
         else:
             kinds.of(info).defaults(doc)
 
+    def default_status(self, info: ResourceInfo, doc: Tree, stored: Tree) -> None:
+        """The same for a write of the status, which keeps the stored spec: one that is equal gets no defaults."""
+        defaults = None if info.custom else kinds.of(info).status_defaults
+        if defaults is not None and doc.get("spec") == stored.get("spec"):
+            defaults(doc)
+        else:
+            self.default(info, doc)
+
     def to_storage(self, served: Served, doc: Tree) -> Tree:
         """A request's document in the stored form. Custom objects stay as they are: see ``stored_version``."""
         return conversion.to_storage(served, doc)

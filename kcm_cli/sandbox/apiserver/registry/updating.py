@@ -64,10 +64,11 @@ class Updater:
         """PUT. Raises ApiError."""
         options = write_options("UpdateOptions", call.request, call.query)
         core, resource = self._core, call.resource
-        first: list[Tree] = [self._decoded(call, options, call.warnings)]
+        current = core.store.get(call.hub.storage, call.namespace, call.name)
+        first: list[Tree] = [self._decoded(call, options, call.warnings, current)]
 
         def produce(current: Stored | None) -> Tree:
-            doc = first.pop() if first else self._decoded(call, options, [])
+            doc = first.pop() if first else self._decoded(call, options, [], current)
             self.check_uid(call, doc["metadata"].get("uid"), current, dry_run=options.dry_run)
             old = None if current is None else self._live(call, current.doc)
             doc = core.completed(call.served, doc)
@@ -104,7 +105,7 @@ class Updater:
             call.warnings[:] = before + patched.warnings
             doc = patched.doc
             doc.setdefault("metadata", {})
-            self._core.default(resource, doc)
+            self._default(call, doc, current)
             doc = self._core.completed(call.served, doc)
             old = self._live(call, current.doc)
             now, sent = core.clock.now(), stated(current) if self._empties(call) else None
@@ -267,13 +268,19 @@ class Updater:
         if version != current.revision:
             raise api_errors.outdated(call.resource, call.name)
 
-    def _decoded(self, call: Call, options: WriteOptions, warnings: list[str]) -> Tree:
+    def _default(self, call: Call, doc: Tree, current: Stored | None) -> None:
+        if current is not None and call.subresource == STATUS:
+            self._core.default_status(call.resource, doc, current.doc)
+        else:
+            self._core.default(call.resource, doc)
+
+    def _decoded(self, call: Call, options: WriteOptions, warnings: list[str], current: Stored | None) -> Tree:
         resource = call.resource
         doc: Tree
         doc, notes = self._core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
         warnings += notes
         meta: Tree = doc.setdefault("metadata", {})
-        self._core.default(resource, doc)
+        self._default(call, doc, current)
         self._check_identity(call, doc)
         objects.drop_repeated_owners(meta, warnings, mutated=False)
         return doc

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import (
 )
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, nothing, status_check
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, containers, selector_text
@@ -105,6 +105,7 @@ KIND = Kind(
     "apps",
     "deployments",
     defaults=_defaults,
+    status_defaults=nothing,
     strategy=Strategy(
         template="spec.template",
         new_status={},

@@ -28,13 +28,18 @@ def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     fill.absent(spec, replicas=1)
     pod.template(spec)
-    fill.absent(doc["status"], replicas=0)
+    _status_defaults(doc)
+
+
+def _status_defaults(doc: Tree) -> None:
+    fill.absent(doc.setdefault("status", {}), replicas=0)
 
 
 KIND = Kind(
     "apps",
     "replicasets",
     defaults=_defaults,
+    status_defaults=_status_defaults,
     strategy=Strategy(
         template="spec.template",
         new_status={"replicas": 0},

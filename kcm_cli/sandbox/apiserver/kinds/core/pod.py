@@ -51,6 +51,11 @@ def _defaults(doc: Tree) -> None:
     pod_spec(spec)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
+    _status_defaults(doc)
+
+
+def _status_defaults(doc: Tree) -> None:
+    """Default the metadata and the status."""
     drop_init_annotations(doc["metadata"])
     status = doc.setdefault("status", {})
     if status:
@@ -283,6 +288,7 @@ KIND = Kind(
     "",
     "pods",
     defaults=_defaults,
+    status_defaults=_status_defaults,
     strategy=Strategy(
         generation=True,
         on_create=_new,

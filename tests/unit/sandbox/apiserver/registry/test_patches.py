@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.registry.pods import PODS
 from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -241,5 +242,31 @@ def test_names_in_stated_managed_fields(served: Any, entry: Any, problem: str) -
         body = {"metadata": {"name": "c", "managedFields": [{**rest, **entry}]}, "data": {"a": "1"}}
         refused = await api.json("PUT", CONFIG_MAPS + "/c", body, status=422)
         assert problem in refused["message"]
+
+    served(test)
+
+
+STATUS_PATCHES: list[dict[str, Any]] = [
+    {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True", "lastProbeTime": None}]}},
+    {"status": None},
+    {"spec": None, "status": {"phase": "Running"}},
+    {"spec": {"nodeName": "other"}, "status": {"phase": "Running"}},
+    {"metadata": {"labels": {"x": "y"}}, "spec": {"$patch": "replace"}},
+]
+
+
+@pytest.mark.parametrize("patch", STATUS_PATCHES)
+def test_a_patch_of_the_status_leaves_the_spec_and_earlier_versions_as_they_are(served: Any, patch: Any) -> None:
+    async def test(api: Api) -> None:
+        pods = "/api/v1/namespaces/default/pods"
+        body = {"metadata": {"name": "p"}, "spec": deployment()["spec"]["template"]["spec"]}
+        await api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", **body})
+        before = api.server.api.core.store.get(PODS, "default", "p")
+        answer = await api.call("PATCH", f"{pods}/p/status", patch, headers=STRATEGIC)
+        assert answer.status == 200
+        after = api.server.api.core.store.get(PODS, "default", "p")
+        assert after.doc["spec"] == before.doc["spec"]
+        for version in (before, after):
+            assert version.doc == version.copy()
 
     served(test)
