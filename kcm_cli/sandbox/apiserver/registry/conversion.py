@@ -21,6 +21,8 @@ _EVENT_NAMES = (
     ("deprecatedCount", "count"),
     ("reportingController", "reportingComponent"),
 )
+_TO_CORE = dict(_EVENT_NAMES)
+_FROM_CORE = {core: ours for ours, core in _EVENT_NAMES}
 _EVENT_ALWAYS: Tree = {"reportingComponent": "", "reportingInstance": ""}
 """Fields without omitempty in the core form."""
 _EVENT_OPTIONAL = frozenset(["reportingComponent", "reportingInstance", "message", "reason", "action"])
@@ -41,14 +43,14 @@ def from_storage(served: Served, doc: Tree) -> Tree:
 
 
 def _event_to_core(doc: Tree) -> Tree:
-    names = dict(_EVENT_NAMES)
-    core = {names.get(key, key): value for key, value in doc.items()}
+    find = _TO_CORE.get
+    core = {find(key, key): value for key, value in doc.items()}
     return {**_EVENT_ALWAYS, **core, "apiVersion": "v1"}
 
 
 def _event_from_core(doc: Tree) -> Tree:
-    names = {core: ours for ours, core in _EVENT_NAMES}
-    ours = {names.get(key, key): value for key, value in doc.items() if value or key not in _EVENT_OPTIONAL}
+    find = _FROM_CORE.get
+    ours = {find(key, key): value for key, value in doc.items() if value or key not in _EVENT_OPTIONAL}
     return {**ours, "apiVersion": "events.k8s.io/v1"}
 
 

@@ -4,6 +4,7 @@ upstream: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
@@ -161,14 +162,30 @@ def _finalizers(finalizers: list[str], path: str) -> Errors:
 _MANAGER = rules.fields(
     rules.nonempty("manager", manager_errors), rules.optional("subresource", rules.max_bytes(_SUBRESOURCE_LENGTH))
 )
-_MANAGERS = rules.fields(rules.each("managedFields", _MANAGER))
+
+
+def _managers(entries: list[Tree], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, entry in enumerate(entries):
+        manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
+        if len(manager) + len(subresource) > _SUBRESOURCE_LENGTH or not _is_plain(manager, subresource):
+            found += _MANAGER(entry, f"{path}[{index}]")
+    return found
+
+
+@lru_cache(1024)
+def _is_plain(manager: str, subresource: str) -> bool:
+    """Whether an entry has no errors."""
+    return not _MANAGER({"manager": manager, "subresource": subresource}, "")
+
+
 _REST = rules.fields(
     rules.nonempty("generation", rules.COUNT),
     rules.nonempty("labels", validate_labels),
     rules.nonempty("annotations", validate_annotations),
     rules.nonempty("ownerReferences", validate_owners),
     rules.nonempty("finalizers", _finalizers),
-    _MANAGERS,
+    rules.nonempty("managedFields", _managers),
 )
 
 
@@ -179,24 +196,30 @@ def validate_meta_update(new: Tree, old: Tree) -> Errors:
 
 def validate_plain_meta_update(new: Tree, old: Tree) -> Errors:
     """Check changes of metadata of any kind."""
-    if old.get("deletionTimestamp"):
-        yield from _new_finalizers(new, old)
-    if not new.get("resourceVersion"):
-        yield errors.invalid("metadata.resourceVersion", "", "must be specified for an update")
-    if new.get("generation", 0) < old.get("generation", 0):
-        yield errors.invalid("metadata.generation", new.get("generation", 0), "must not be decremented")
+    found: list[FieldError] = []
+    get, known = new.get, old.get
+    if known("deletionTimestamp"):
+        found += _new_finalizers(new, old)
+    if not get("resourceVersion"):
+        found.append(errors.invalid("metadata.resourceVersion", "", "must be specified for an update"))
+    if get("generation", 0) < known("generation", 0):
+        found.append(errors.invalid("metadata.generation", get("generation", 0), "must not be decremented"))
     for field in _IMMUTABLE:
-        value = new.get(field)
-        if value != old.get(field):
+        value = get(field)
+        if value != known(field):
             absent = None if field.startswith("deletion") or field == "creationTimestamp" else ""
-            yield errors.invalid(f"metadata.{field}", absent if value is None else value, errors.IMMUTABLE)
-    if new.get("labels") != old.get("labels"):
-        yield from validate_labels(new.get("labels"), "metadata.labels")
-    if new.get("annotations") != old.get("annotations"):
-        yield from validate_annotations(new.get("annotations"), "metadata.annotations")
-    if new.get("ownerReferences") != old.get("ownerReferences"):
-        yield from validate_owners(new.get("ownerReferences") or [], "metadata.ownerReferences")
-    yield from _MANAGERS(new, "metadata")
+            found.append(errors.invalid(f"metadata.{field}", absent if value is None else value, errors.IMMUTABLE))
+    for field, check in _CHANGED:
+        if get(field) != known(field):
+            found += check(get(field), f"metadata.{field}")
+    return found + _managers(get("managedFields") or [], "metadata.managedFields")
+
+
+_CHANGED: tuple[tuple[str, rules.Rule], ...] = (
+    ("labels", validate_labels),
+    ("annotations", validate_annotations),
+    ("ownerReferences", lambda references, path: validate_owners(references or [], path)),
+)
 
 
 def _new_finalizers(new: Tree, old: Tree) -> Errors:

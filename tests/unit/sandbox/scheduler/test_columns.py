@@ -7,7 +7,6 @@ import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Requirement, Selector
-from kcm_cli.sandbox.scheduler import podindex
 from kcm_cli.sandbox.scheduler.columns import Columns
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
@@ -44,9 +43,7 @@ def alike(pod: SimulatedPod) -> Selector:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kinds", [1, podindex.MOST_KINDS])
-def test_a_cached_state_decides_like_a_new_one(seed: int, kinds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(podindex, "MOST_KINDS", kinds)
+def test_a_cached_state_decides_like_a_new_one(seed: int) -> None:
     rng, numbers, live = random.Random(seed), count(), ClusterState(alike)
     docs: dict[str, Tree] = {}
     placed: dict[str, list[PodInfo]] = {}
