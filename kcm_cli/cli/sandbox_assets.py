@@ -1,7 +1,7 @@
 """``kcm sandbox assets``: creates the folder for envtest's KUBEBUILDER_ASSETS."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -74,19 +74,29 @@ def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
     nodes, routes = parsed.values.get("nodes", 3), parsed.values.get("route", ())
     assert isinstance(nodes, int)
     assert isinstance(routes, tuple)
-    if not 0 <= nodes <= MOST_NODES - 1:
-        problems.append(f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not {nodes}")
-    pairs = tuple((service, where) for service, _, where in (text.partition("=") for text in routes))
-    for service, where in pairs:
-        try:
-            service_of(service)
-            where_of(where)
-        except ValueError as error:
-            problems.append(f"--route: {error}")
+    pairs = pairs_of(routes)
+    problems += cluster_problems(nodes, pairs)
     cluster = Cluster(nodes, not parsed.values.get("no-manager", False), pairs, tuple(manager_flags))
     if manager_flags and not cluster.manager:
         problems.append("--no-manager: there is no manager to take the flags after --")
     return cluster, problems
+
+
+def pairs_of(routes: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The Service of each --route, and where its calls go."""
+    return tuple((service, where) for service, _, where in (text.partition("=") for text in routes))
+
+
+def cluster_problems(nodes: int, routes: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Errors in --nodes and --route, which ``kcm sandbox`` has, too."""
+    if not 0 <= nodes <= MOST_NODES - 1:
+        yield f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not {nodes}"
+    for service, where in routes:
+        try:
+            service_of(service)
+            where_of(where)
+        except ValueError as error:
+            yield f"--route: {error}"
 
 
 def _without_dir(arguments: Sequence[str]) -> list[str]:

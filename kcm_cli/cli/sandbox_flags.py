@@ -8,12 +8,11 @@ import msgspec
 import yaml
 
 from kcm_cli.cli import usage
+from kcm_cli.cli.sandbox_assets import cluster_problems, pairs_of
 from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.fault import faults_of
-from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
-from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         data_dir=str(values["data-dir"]),
         nodes=_whole(values["nodes"]),
         manager=not values["no-manager"],
-        routes=tuple(_pair(text) for text in _texts(values["route"])),
+        routes=pairs_of(_texts(values["route"])),
         faults=faults,
         rules=rules,
     )
@@ -150,26 +149,14 @@ def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:
     options = command.options
     if not 0 <= options.port <= _LAST_PORT:
         yield f"--port: {options.port} is no port: 0 to {_LAST_PORT}"
-    if not 0 <= options.nodes <= MOST_NODES - 1:
-        yield f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not {options.nodes}"
     if options.token and not (options.token.isascii() and options.token.isprintable() and " " not in options.token):
         yield "--token: only visible ASCII characters can be sent"
     for name in ("kubeconfig", "data-dir"):
         if given.get(name) == "":
             yield f"--{name}: name a path"
-    for service, where in options.routes:
-        try:
-            service_of(service)
-            where_of(where)
-        except ValueError as error:
-            yield f"--route: {error}"
+    yield from cluster_problems(options.nodes, options.routes)
     if command.manager_flags and not options.manager:
         yield "--no-manager: there is no manager to take the flags after --"
-
-
-def _pair(text: str) -> tuple[str, str]:
-    service, _, where = text.partition("=")
-    return service, where
 
 
 def _texts(value: object) -> tuple[str, ...]:
