@@ -223,22 +223,17 @@ def _changes(values: Mapping[str, object]) -> Iterator[Change]:
         found = parsed(sys.stdin.buffer.read(), "standard input") if name == "-" else documents(Path(name))
         manifests += (Apply(doc, where) for where, doc in found)
     yield from sorted(manifests, key=lambda change: change.doc.get("kind") not in _FIRST)
-    for word in _words(values["set-image"]):
-        yield set_image(word)
-    for word in _words(values["scale"]):
-        yield scaled(word)
+    yield from map(set_image, _words(values["set-image"]))
+    yield from map(scaled, _words(values["scale"]))
     for word in _words(values["delete"]):
         yield Delete(target(word, "--delete"), str(values["cascade"]).capitalize())
     for word in _words(values["metric"]):
         yield metric(word, str(values["namespace"]))
     for word in _words(values["add-node"]):
         yield AddNode(*node_count(word))
-    for word in _words(values["fail-node"]):
-        yield FailNode(word)
-    for word in _words(values["remove-node"]):
-        yield RemoveNode(word)
-    for word in _words(values["drain"]):
-        yield Drain(word)
+    yield from map(FailNode, _words(values["fail-node"]))
+    yield from map(RemoveNode, _words(values["remove-node"]))
+    yield from map(Drain, _words(values["drain"]))
 
 
 def _words(value: object) -> tuple[str, ...]:
