@@ -83,16 +83,11 @@ class FlagSet:
         """The flag of a one-letter form."""
         return self._letters.get(letter)
 
-    def nearest(self, name: str) -> str:
-        """The flag's name that is most similar to an unknown one, or an empty string."""
-        visible = [flag.name for flag in self._flags.values() if not flag.hidden]
-        near = get_close_matches(normalize(name), visible, n=1, cutoff=0.6)
-        return near[0] if near else ""
-
     def hint(self, name: str) -> str:
         """A suggestion for an unknown flag (its name or letter), to be appended to the error."""
-        near = self.nearest(name)
-        return f" (did you mean --{near}?)" if near else ""
+        visible = [flag.name for flag in self._flags.values() if not flag.hidden]
+        near = get_close_matches(normalize(name), visible, n=1)
+        return f" (did you mean --{near[0]}?)" if near else ""
 
 
 class _Parser:

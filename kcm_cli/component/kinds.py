@@ -121,10 +121,6 @@ def _duration_from_doc(value: object) -> float:
     return parse_duration(_text(value))
 
 
-def _duration(text: str) -> float:
-    return parse_duration(text)
-
-
 def _int_kind(word: str, bits: int) -> Kind:
     check = bounded(bits)
     return Kind(word, lambda t: check(parse_int(t)), str, _same, lambda d: check(_whole(d)), zero=0)
@@ -184,7 +180,7 @@ FLOAT32 = Kind(
     zero=0.0,
 )
 FLOAT = Kind("float", parse_float, go_float, _number_to_doc, _number, zero=0.0)
-DURATION = Kind("duration", _duration, format_duration, format_duration, _duration_from_doc, zero=0.0)
+DURATION = Kind("duration", parse_duration, format_duration, format_duration, _duration_from_doc, zero=0.0)
 STRINGS = Kind("strings", split_list, _show_list, list, _texts, join=_join, zero=())
 INT32_SLICE = Kind(
     "int32Slice",
