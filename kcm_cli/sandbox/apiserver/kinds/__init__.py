@@ -45,9 +45,10 @@ def strategy_of(resource: ResourceInfo, subresource: str = "") -> Strategy:
 
 def writable(resource: ResourceInfo, subresource: str) -> Writable:
     """The fields that writers of a resource or subresource can own."""
-    own = of(resource).writable.get(subresource)
+    kind = of(resource)
+    own = kind.writable.get(subresource)
     if own is not None:
         return own
     if subresource == "status":
-        return SPEC_AND_METADATA if resource.custom else SPEC
+        return SPEC_AND_METADATA if resource.custom or kind.strategy.status_keeps_metadata else SPEC
     return STATUS if not subresource and "status" in resource.subresources else ALL

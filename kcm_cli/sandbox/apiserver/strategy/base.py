@@ -21,7 +21,7 @@ import msgspec
 from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver import trees
 from kcm_cli.sandbox.apiserver.strategy import pod_fields
-from kcm_cli.sandbox.apiserver.strategy.parts import bump_if_spec_changed
+from kcm_cli.sandbox.apiserver.strategy.parts import bump_if_spec_changed, keep_metadata
 from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, Errors, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation import rules
@@ -94,6 +94,7 @@ class Strategy(msgspec.Struct, frozen=True):
     empty; None if the client's is kept, or ``on_create`` makes it.
     generation: new objects have generation 1, and a change of the spec increments it.
     keeps_status: an update keeps the status.
+    status_keeps_metadata: an update of the status keeps labels, annotations and other metadata.
     names: the rule for names, mostly that of DNS subdomains; None for a kind whose ``check`` validates metadata.
     warn, warn_status: warnings for a change that is accepted; ``old`` is None on creation.
     warn_refused: warnings for an update that is refused for these errors.
@@ -122,6 +123,7 @@ class Strategy(msgspec.Struct, frozen=True):
     new_status: Tree | None = None
     generation: bool = False
     keeps_status: bool = True
+    status_keeps_metadata: bool = False
     on_create: Change = nothing
     on_update: Carry = nothing
     on_status: Carry = nothing
@@ -178,6 +180,8 @@ class Strategy(msgspec.Struct, frozen=True):
         if self.gated or self.template:
             self._drop_gated(new, old)
         keep(new, old, "spec")
+        if self.status_keeps_metadata:
+            keep_metadata(new, old)
         self.on_status(new, old)
         self.stamp_status(new, old, context)
         _keep_system_fields(new, old)

@@ -5,7 +5,6 @@ pkg/registry/admissionregistration/mutatingwebhookconfiguration/strategy.go, pkg
 """
 
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
-from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import WEBHOOK_TABLE
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 
 KIND = Kind(
@@ -13,5 +12,5 @@ KIND = Kind(
     "mutatingwebhookconfigurations",
     defaults=common.webhooks,
     strategy=common.WEBHOOKS,
-    table=WEBHOOK_TABLE,
+    table=common.WEBHOOK_TABLE,
 )

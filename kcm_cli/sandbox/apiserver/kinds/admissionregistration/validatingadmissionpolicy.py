@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from kcm_cli.api.policy_expressions import environment
 from kcm_cli.machinery.cel import Environment
 from kcm_cli.machinery.cel.types import BOOL, NULL, STRING
-from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies import (
     types,
@@ -20,7 +19,6 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies im
 )
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import policy_table
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, labels, rules
 
@@ -106,7 +104,7 @@ KIND = Kind(
     strategy=replace(
         common.POLICY_STRATEGY,
         new_status={},
-        on_status=parts.keep_metadata,
+        status_keeps_metadata=True,
         check=_check,
         check_status=lambda new, old: _STATUS(new.get("status") or {}, "status"),
     ),
@@ -115,5 +113,4 @@ KIND = Kind(
         "Validations indicates the number of validation rules defined in this configuration",
         "spec.validations",
     ),
-    writable={"status": SPEC_AND_METADATA},
 )

@@ -4,14 +4,8 @@ upstream: pkg/apis/admissionregistration/v1/defaults.go,
 pkg/registry/admissionregistration/validatingwebhookconfiguration/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
-from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import WEBHOOK_TABLE
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from msgspec.structs import replace
 
-KIND = Kind(
-    "admissionregistration.k8s.io",
-    "validatingwebhookconfigurations",
-    defaults=common.webhooks,
-    strategy=common.WEBHOOKS,
-    table=WEBHOOK_TABLE,
-)
+from kcm_cli.sandbox.apiserver.kinds.admissionregistration.mutatingwebhookconfiguration import KIND as MUTATING
+
+KIND = replace(MUTATING, resource="validatingwebhookconfigurations")

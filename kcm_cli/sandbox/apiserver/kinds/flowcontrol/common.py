@@ -47,6 +47,7 @@ def _whole_metadata_status(new: Tree, old: Tree) -> None:
 STRATEGY = Strategy(
     new_status={},
     generation=True,
+    status_keeps_metadata=True,
     on_status=_whole_metadata_status,
     update_steps=("name", "rules"),
     check_status=lambda new, old: validate_status(new.get("status") or {}, "status"),

@@ -9,7 +9,6 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_rules import alone
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
@@ -163,5 +162,4 @@ KIND = Kind(
     defaults=_defaults,
     strategy=replace(common.STRATEGY, check=_check),
     table=replace(_TABLE, order=lambda doc: (doc["spec"]["matchingPrecedence"], doc["metadata"]["name"])),
-    writable={"status": SPEC_AND_METADATA},
 )

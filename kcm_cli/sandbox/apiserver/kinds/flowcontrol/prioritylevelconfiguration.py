@@ -8,7 +8,6 @@ import math
 
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
@@ -121,5 +120,4 @@ KIND = Kind(
         Column("QueueLengthLimit", *_queuing("queueLengthLimit")),
         AGE,
     ),
-    writable={"status": SPEC_AND_METADATA},
 )

@@ -6,9 +6,7 @@ pkg/registry/networking/servicecidr/strategy.go, pkg/printers/internalversion/pr
 
 from kcm_cli.machinery.addresses import parse_cidr
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, shown
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
@@ -68,10 +66,9 @@ KIND = Kind(
     "servicecidrs",
     strategy=Strategy(
         new_status={},
-        on_status=parts.keep_metadata,
+        status_keeps_metadata=True,
         check=_check,
         check_status=status_check(rules.anything),
     ),
     table=layout(NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs", shown("spec.cidrs", "", ",".join)), AGE),
-    writable={"status": SPEC_AND_METADATA},
 )

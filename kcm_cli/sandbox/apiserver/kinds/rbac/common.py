@@ -3,8 +3,11 @@
 from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, created, name_of, wide
+from kcm_cli.sandbox.apiserver.kinds.rbac.rules import same_role
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, layout, name_of, wide
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import metadata
 
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -16,7 +19,15 @@ def role_binding(doc: Tree) -> None:
             fill.empty(subject, apiGroup=_RBAC)
 
 
-def binding_cells(doc: Tree, now: datetime) -> list[object]:
+BINDING = Strategy(
+    creates_on_update=True,
+    names=metadata.path_segment,
+    check_change=same_role,
+    update_steps=("name", "rules", "metadata", "change"),
+)
+
+
+def _binding_cells(doc: Tree, now: datetime) -> list[object]:
     role = doc.get("roleRef") or {}
     subjects: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for one in doc.get("subjects") or ():
@@ -26,13 +37,14 @@ def binding_cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), f"{role.get('kind', '')}/{role.get('name', '')}", created(doc, now), *shown]
 
 
-def binding_columns(word: str, scope: str) -> tuple[Column, ...]:
+def binding_table(word: str, scope: str) -> Layout:
     role = f"RoleRef can {scope}. If the RoleRef cannot be resolved, the Authorizer must return an error."
-    return (
+    return layout(
         NAME,
         Column("Role", role),
         AGE,
         wide("Users", f"Users in the {word}"),
         wide("Groups", f"Groups in the {word}"),
         wide("ServiceAccounts", f"ServiceAccounts in the {word}"),
+        row=_binding_cells,
     )

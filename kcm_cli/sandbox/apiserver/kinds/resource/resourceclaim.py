@@ -9,7 +9,6 @@ from uuid import UUID
 
 from kcm_cli.machinery.addresses import parse_cidr
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource import devices
 from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, claim_spec, tolerations
@@ -23,7 +22,6 @@ from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import (
     validate_spec,
 )
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTERFACE_MAX, validate_pool, validate_raw
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.trees import places, put
@@ -174,7 +172,6 @@ def _defaults(doc: Tree) -> None:
 
 
 def _claim_status(new: Tree, old: Tree) -> None:
-    parts.keep_metadata(new, old)
     status = new.setdefault("status", {})
     deallocated = _allocated(old.get("status") or {}) - _allocated(status)
     devices = [device for device in status.get("devices") or () if identity(device) not in deallocated]
@@ -201,6 +198,7 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         new_status={},
+        status_keeps_metadata=True,
         on_status=_claim_status,
         returns_object_on_delete=True,
         check=_check,
@@ -211,5 +209,4 @@ KIND = Kind(
     table=layout(
         NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _state), AGE
     ),
-    writable={"status": SPEC_AND_METADATA},
 )

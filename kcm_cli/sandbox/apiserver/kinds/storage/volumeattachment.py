@@ -4,11 +4,9 @@ upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation,
 pkg/registry/storage/volumeattachment/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import MESSAGE_MAX, METADATA_MAX
-from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, flag, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -124,7 +122,7 @@ KIND = Kind(
     defaults=_defaults,
     strategy=Strategy(
         new_status={"attached": False},
-        on_status=parts.keep_metadata,
+        status_keeps_metadata=True,
         needs_version_on_update=True,
         returns_object_on_delete=True,
         check=by(_ATTACHMENT),
@@ -140,5 +138,4 @@ KIND = Kind(
         flag("Attached", *of_field("VolumeAttachment", "status.attached", False)),
         AGE,
     ),
-    writable={"status": SPEC_AND_METADATA},
 )
