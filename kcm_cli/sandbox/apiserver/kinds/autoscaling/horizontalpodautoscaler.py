@@ -127,6 +127,25 @@ _TARGET = rules.fields(
 )
 
 
+_UTILIZATION = (
+    ("averageValue", "averageUtilization"),
+    "must set either a target raw value or a target utilization",
+    "may not set both a target raw value and a target utilization",
+)
+_AMOUNTS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
+    "object": (("value", "averageValue"), "must set either a target value or averageValue", ""),
+    "external": (
+        ("value", "averageValue"),
+        "must set either a target value for metric or a per-pod target",
+        "may not set both a target value for metric and a per-pod target",
+    ),
+    "pods": (("averageValue",), "must specify a positive target averageValue", ""),
+    "resource": _UTILIZATION,
+    "containerResource": _UTILIZATION,
+}
+"""The fields of a target of which one is needed, the errors if none is set and if both are."""
+
+
 def _source(field: str, source: Tree, path: str, lenient: bool) -> Errors:
     target, place = source.get("target") or {}, f"{path}.target"
     if field in _IDENTITY:
@@ -137,24 +156,12 @@ def _source(field: str, source: Tree, path: str, lenient: bool) -> Errors:
     if field not in ("resource", "containerResource"):
         yield from _IDENTIFIER(source, path)
     yield from _TARGET(target, place)
-    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
-    match field:
-        case "object" if value is None and average is None:
-            yield errors.required(f"{place}.averageValue", "must set either a target value or averageValue")
-        case "external" if value is None and average is None:
-            detail = "must set either a target value for metric or a per-pod target"
-            yield errors.required(f"{place}.averageValue", detail)
-        case "external" if value is not None and average is not None:
-            detail = "may not set both a target value for metric and a per-pod target"
-            yield errors.forbidden(f"{place}.value", detail)
-        case "pods" if average is None:
-            yield errors.required(f"{place}.averageValue", "must specify a positive target averageValue")
-        case "resource" | "containerResource" if utilization is None and average is None:
-            detail = "must set either a target raw value or a target utilization"
-            yield errors.required(f"{place}.averageUtilization", detail)
-        case "resource" | "containerResource" if utilization is not None and average is not None:
-            detail = "may not set both a target raw value and a target utilization"
-            yield errors.forbidden(f"{place}.averageValue", detail)
+    amounts, none, both = _AMOUNTS[field]
+    given = [name for name in amounts if target.get(name) is not None]
+    if not given:
+        yield errors.required(f"{place}.{amounts[-1]}", none)
+    elif len(given) > 1 and both:
+        yield errors.forbidden(f"{place}.{amounts[0]}", both)
 
 
 def version_problem(ref: Tree, *, core: bool) -> str:
