@@ -174,7 +174,10 @@ class DefinitionController:
         if definition.established and not self._delete_objects(definition):
             self._update(name, self._in_progress)
             return
-        self._update(name, self._completed if definition.established else self._never_established)
+        ended = ("InstanceDeletionCompleted", "removed all instances")
+        if not definition.established:
+            ended = ("NeverEstablished", "resource was never established")
+        self._update(name, lambda doc: self._set_terminating(doc, "False", *ended))
         self._remove_finalizer(name)
 
     def _delete_objects(self, definition: Definition) -> bool:
@@ -206,16 +209,10 @@ class DefinitionController:
         if found is not None and found["reason"] == "InstanceDeletionInProgress":
             return False
         message = "CustomResource deletion is in progress"
-        set_condition(doc, self._now(), "Terminating", "True", "InstanceDeletionInProgress", message)
-        return True
+        return self._set_terminating(doc, "True", "InstanceDeletionInProgress", message)
 
-    def _completed(self, doc: Tree) -> bool:
-        message = "removed all instances"
-        set_condition(doc, self._now(), "Terminating", "False", "InstanceDeletionCompleted", message)
-        return True
-
-    def _never_established(self, doc: Tree) -> bool:
-        set_condition(doc, self._now(), "Terminating", "False", "NeverEstablished", "resource was never established")
+    def _set_terminating(self, doc: Tree, status: str, reason: str, message: str) -> bool:
+        set_condition(doc, self._now(), "Terminating", status, reason, message)
         return True
 
     def _remove_finalizer(self, name: str) -> None:

@@ -12,10 +12,10 @@ from kcm_cli.sandbox.apiserver.openapi.document import Document, OpenApi
 PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """The same media type with characters that Go's parser accepts."""
-_INDEX_HEADERS = {"content-type": "text/plain; charset=utf-8"}
+_PLAIN = {"content-type": "text/plain; charset=utf-8"}
 _RANGES = {"accept-ranges": "bytes"}
 _RANGE = re.compile(r"(?a)(?=\d|-\s*\d)(\d{0,18})\s*-\s*(\d{0,18})")
-_TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
+_TEXT = {**_PLAIN, "x-content-type-options": "nosniff"}
 _JSON = frozenset(["application/json", "application/*", "*/*"])
 
 
@@ -28,7 +28,7 @@ def answer(openapi: OpenApi, request: Request) -> Response | None:
             return _document(request, openapi.v2_protobuf(), _ANSWERED_V2)
         return _negotiated(request, openapi.v2)
     if path == "/openapi/v3":
-        return _ranged(request, Response(200, {**_INDEX_HEADERS, **_RANGES}, openapi.index().body))
+        return _ranged(request, Response(200, {**_PLAIN, **_RANGES}, openapi.index().body))
     if not path.startswith("/openapi/v3/"):
         return None
     place = path.removeprefix("/openapi/v3/")
@@ -46,7 +46,7 @@ def answer(openapi: OpenApi, request: Request) -> Response | None:
 
 def _negotiated(request: Request, make: Callable[[], Document], *, cached: bool = False) -> Response:
     if not _wants_json(request.headers.get("accept", "")):
-        return Response(406, {"content-type": "text/plain; charset=utf-8"}, b"")
+        return Response(406, _PLAIN, b"")
     return _document(request, make(), "application/json", cached=cached)
 
 

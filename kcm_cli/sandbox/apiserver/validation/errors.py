@@ -103,11 +103,10 @@ def too_long(path: str, limit: int) -> FieldError:
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
-    """A list with too many items; a negative ``actual`` is not printed."""
+    """A list with too many items."""
     unit = "item" if limit == 1 else "items"
-    shown = f": {actual}" if actual >= 0 else ""
     detail = f"must have at most {limit} {unit}" if limit >= 0 else "has too many items"
-    return FieldError("FieldValueTooMany", path, f"Too many{shown}: {detail}")
+    return FieldError("FieldValueTooMany", path, f"Too many: {actual}: {detail}")
 
 
 def internal(path: str, text: str) -> FieldError:

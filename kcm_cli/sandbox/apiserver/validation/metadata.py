@@ -139,11 +139,6 @@ def _owner(ref: Tree, path: str) -> Errors:
         yield errors.invalid(path, shown_owner(ref), "/v1, Kind=Event is disallowed from being an owner")
 
 
-def go_field(name: str) -> str:
-    """The name of a metadata field in paths that upstream makes from the Go struct."""
-    return "uID" if name == "uid" else name
-
-
 def shown_owner(ref: Tree) -> Tree:
     """An owner reference as errors print it."""
     result = {field: ref[field] for field in _REFERENCE_FIELDS if field in ref}

@@ -9,7 +9,7 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules, volume_sources
+from kcm_cli.sandbox.apiserver.validation import errors, labels, rules, volume_sources
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 from kcm_cli.sandbox.apiserver.validation.volume_projections import (
     DEFAULT_MODE,
@@ -100,7 +100,8 @@ def template_meta(meta: Tree, path: str) -> Errors:
     yield from labels.validate_labels(meta.get("labels"), f"{path}.labels")
     for field, value in meta.items():
         if field not in ("annotations", "labels") and (value or (field == "deletionGracePeriodSeconds" and value == 0)):
-            yield errors.forbidden(f"{path}.{metadata.go_field(field)}", "cannot be set")
+            # upstream makes the path from the name in the Go struct
+            yield errors.forbidden(f"{path}.{'uID' if field == 'uid' else field}", "cannot be set")
 
 
 _TEMPLATE = rules.fields(

@@ -34,7 +34,7 @@ from kcm_cli.sandbox.apiserver.crd.checks.structure import check_structure, part
 from kcm_cli.sandbox.apiserver.crd.definition import APPROVED
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import structural
-from kcm_cli.sandbox.apiserver.trees import is_true
+from kcm_cli.sandbox.apiserver.trees import at, is_true
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, webhook_clients
 from kcm_cli.sandbox.apiserver.validation.metadata import subdomain, validate_plain_meta, validate_plain_meta_update
@@ -75,11 +75,11 @@ def validate_update(new: Tree, old: Tree) -> list[FieldError]:
     found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
     spec, before = spec_of(new), spec_of(old)
     found += _check_spec(spec, _rules_of(new, old, before))
-    kept = [("scope",), ("names", "kind")] if is_true(old, "Established") else []
-    for path in [*kept, ("group",), ("names", "plural")]:
-        value, known = _at(new["spec"], path), _at(old["spec"], path)
-        if value != known:
-            found.append(invalid(".".join(("spec", *path)), value, errors.IMMUTABLE))
+    kept = ["spec.scope", "spec.names.kind"] if is_true(old, "Established") else []
+    for path in [*kept, "spec.group", "spec.names.plural"]:
+        value = at(new, path, "")
+        if value != at(old, path, ""):
+            found.append(invalid(path, value, errors.IMMUTABLE))
     return found + _check_rest(new, old)
 
 
@@ -87,13 +87,6 @@ def validate_status(new: Tree, old: Tree) -> list[FieldError]:
     """The errors of an updated status."""
     meta = validate_plain_meta_update(new["metadata"], old["metadata"])
     return [*meta, *check_names(new["status"].get("acceptedNames") or {}, "status.acceptedNames")]
-
-
-def _at(doc: Tree, path: tuple[str, ...]) -> object:
-    value: object = doc
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value or ""
 
 
 def _check_rest(doc: Tree, old: Tree | None) -> list[FieldError]:

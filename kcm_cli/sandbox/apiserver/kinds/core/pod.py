@@ -37,17 +37,14 @@ _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerSt
 def _defaults(doc: Tree) -> None:
     """Default a Pod."""
     spec = doc.setdefault("spec", {})
-    containers, inits = spec.get("containers") or (), spec.get("initContainers") or ()
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     for container in containers:
-        requests_from_limits(container)
-    for container in inits:
         requests_from_limits(container)
     if spec.get("resources") is not None:
         pod_level(spec)
     fill.absent(spec, enableServiceLinks=True)
     if spec.get("hostNetwork"):
         _host_ports(containers)
-        _host_ports(inits)
     pod_spec(spec)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -62,7 +59,7 @@ def _status_defaults(doc: Tree) -> None:
         _status(status)
 
 
-def _host_ports(containers: list[Tree] | tuple[Tree, ...]) -> None:
+def _host_ports(containers: list[Tree]) -> None:
     for item in containers:
         for port in item.get("ports") or ():
             if port.get("containerPort"):

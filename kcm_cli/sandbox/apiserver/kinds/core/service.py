@@ -86,8 +86,7 @@ def drop_by_type(new: Tree, old: Tree) -> None:
     if needs_health_check(known) and not needs_health_check(spec):
         _drop_same(spec, known, "healthCheckNodePort")
     if known.get("type") == balancer and spec.get("type") != balancer:
-        _drop_same(spec, known, "allocateLoadBalancerNodePorts")
-        _drop_same(spec, known, "loadBalancerClass")
+        _drop_same(spec, known, "allocateLoadBalancerNodePorts", "loadBalancerClass")
     if externally_accessible(known) and not externally_accessible(spec):
         _drop_same(spec, known, "externalTrafficPolicy")
     if spec.get("type") != balancer:
@@ -99,13 +98,13 @@ def _drop_addresses(spec: Tree, known: Tree) -> None:
     if all(spec.get(field) == known.get(field) for field in fields):
         for field in fields:
             spec.pop(field, None)
-    _drop_same(spec, known, "ipFamilies")
-    _drop_same(spec, known, "ipFamilyPolicy")
+    _drop_same(spec, known, "ipFamilies", "ipFamilyPolicy")
 
 
-def _drop_same(spec: Tree, known: Tree, field: str) -> None:
-    if spec.get(field) == known.get(field):
-        spec.pop(field, None)
+def _drop_same(spec: Tree, known: Tree, *fields: str) -> None:
+    for field in fields:
+        if spec.get(field) == known.get(field):
+            spec.pop(field, None)
 
 
 def _cluster_ip(doc: Tree, now: datetime) -> str:

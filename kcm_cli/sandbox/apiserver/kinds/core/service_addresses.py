@@ -24,10 +24,7 @@ def validate_ip_change(spec: Tree, known: Tree) -> Errors:
         yield errors.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset")
     elif before and values[0] != before[0]:
         yield errors.invalid("spec.clusterIPs[0]", values, _ONCE)
-    policy = spec.get("ipFamilyPolicy")
-    if len(values) < len(before) and len(values) == 1 and policy != "SingleStack":
-        detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
-        yield errors.invalid("spec.ipFamilyPolicy", policy, detail)
+    yield from _released(spec, values, before, "clusterIP")
 
 
 def validate_family_change(spec: Tree, known: Tree) -> Errors:
@@ -44,7 +41,11 @@ def validate_family_change(spec: Tree, known: Tree) -> Errors:
         yield errors.invalid("spec.ipFamilies[0]", families or None, "primary ipFamily can not be unset")
     if families and before and families[0] != before[0]:
         yield errors.invalid("spec.ipFamilies[0]", ips, _ONCE)
+    yield from _released(spec, families, before, "ipFamily")
+
+
+def _released(spec: Tree, values: list[str], before: list[str], what: str) -> Errors:
     policy = spec.get("ipFamilyPolicy")
-    if len(families) < len(before) and len(families) == 1 and policy != "SingleStack":
-        detail = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+    if len(values) < len(before) and len(values) == 1 and policy != "SingleStack":
+        detail = f"must be set to 'SingleStack' when releasing the secondary {what}"
         yield errors.invalid("spec.ipFamilyPolicy", policy, detail)
