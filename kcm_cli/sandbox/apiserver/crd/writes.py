@@ -122,7 +122,7 @@ class _Writes:
         self._check_type(doc)
         found = [*validate_plain_meta(doc["metadata"], self._kind.namespaced, subdomain)]
         found += self._checker.check(doc).below("")
-        found += self._scale_spec(doc) + self._scale_status(doc)
+        found += self._scale(doc)
         found += self._embedded(doc)
         if self._lists:
             found += repeated(self._schema, doc)
@@ -132,7 +132,7 @@ class _Writes:
         self._check_type(new)
         found = [*validate_plain_meta_update(new["metadata"], old["metadata"])]
         found += self._checker.check(new, old).below("")
-        found += self._scale_spec(new) + self._scale_status(new)
+        found += self._scale(new)
         found += self._embedded(new)
         return self._with_rules(found + self._new_repetitions(new, old), new, old)
 
@@ -183,9 +183,9 @@ class _Writes:
     def warn_status(self, new: Tree, old: Tree | None) -> list[str]:
         return [] if self._kind.rules is None or old is None else self._kind.rules.warnings(new, old)
 
-    def _scale_spec(self, doc: Tree) -> list[FieldError]:
+    def _scale(self, doc: Tree) -> list[FieldError]:
         scale = self._kind.scale
-        return [] if scale is None else _check_replicas(doc, scale.spec)
+        return [] if scale is None else _check_replicas(doc, scale.spec) + self._scale_status(doc)
 
     def _scale_status(self, doc: Tree) -> list[FieldError]:
         scale = self._kind.scale

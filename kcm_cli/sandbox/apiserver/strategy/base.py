@@ -152,8 +152,7 @@ class Strategy(msgspec.Struct, frozen=True):
 
     def prepare_create(self, doc: Tree, context: Context = NO_CONTEXT) -> None:
         """Prepare a new object, which has a name, ``uid`` and ``creationTimestamp``."""
-        if self.gated or self.template:
-            self._drop_gated(doc, None)
+        self._drop_gated(doc, None)
         if self.new_status is not None:
             doc["status"] = copy(self.new_status)
         if self.generation:
@@ -164,8 +163,7 @@ class Strategy(msgspec.Struct, frozen=True):
     def prepare_update(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the main resource cannot change."""
         keep(new["metadata"], old["metadata"], "generation")
-        if self.gated or self.template:
-            self._drop_gated(new, old)
+        self._drop_gated(new, old)
         if self.keeps_status:
             keep(new, old, "status")
         self.on_update(new, old)
@@ -177,8 +175,7 @@ class Strategy(msgspec.Struct, frozen=True):
     def prepare_status(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the status cannot change."""
         keep(new["metadata"], old["metadata"], "generation")
-        if self.gated or self.template:
-            self._drop_gated(new, old)
+        self._drop_gated(new, old)
         keep(new, old, "spec")
         if self.status_keeps_metadata:
             keep_metadata(new, old)

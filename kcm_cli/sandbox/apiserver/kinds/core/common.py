@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from kcm_cli.api.well_known import BETA_STORAGE_CLASS
+from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.tables.column import Cell, at
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -14,15 +15,15 @@ SIZE_LIMIT = 1024 * 1024
 _LOCKED = "field is immutable when `immutable` is set"
 
 
-def validate_locked(new: Tree, old: Tree, *names: str) -> Errors:
+def validate_locked(new: Tree, old: Tree, *fields: str) -> Errors:
     """Check that an immutable object remains immutable, and that these fields of it do not change."""
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
         yield errors.forbidden("immutable", _LOCKED)
-    for name in names:
-        if (new.get(name) or {}) != (old.get(name) or {}):
-            yield errors.forbidden(name, _LOCKED)
+    for field in fields:
+        if (new.get(field) or {}) != (old.get(field) or {}):
+            yield errors.forbidden(field, _LOCKED)
 
 
 def needs_version(new: Tree, old: Tree) -> Errors:
@@ -30,6 +31,12 @@ def needs_version(new: Tree, old: Tree) -> Errors:
     yield from metadata.validate_meta_update(new["metadata"], old["metadata"])
     if not new["metadata"].get("resourceVersion"):
         yield errors.required("resourceVersion")
+
+
+def validate_keys(data: Tree, field: str) -> Errors:
+    """Check the keys of the data of a ConfigMap or Secret."""
+    for key in data:
+        yield from errors.invalid_each(f"{field}[{key}]", key, names.config_map_key(key))
 
 
 def decoded_size(text: str) -> int:

@@ -6,7 +6,7 @@ upstream: pkg/apis/core/validation, pkg/registry/core/configmap/strategy.go, pkg
 from datetime import datetime
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
+from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_keys, validate_locked
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
@@ -20,8 +20,7 @@ def _check(doc: Tree, old: Tree | None) -> Errors:
         yield from errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
         if key in binary:
             yield errors.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
-    for key in binary:
-        yield from errors.invalid_each(f"binaryData[{key}]", key, names.config_map_key(key))
+    yield from validate_keys(binary, "binaryData")
     size = sum(len(value.encode()) for value in data.values()) + sum(decoded_size(value) for value in binary.values())
     if size > SIZE_LIMIT:
         yield errors.too_long("[]", SIZE_LIMIT)

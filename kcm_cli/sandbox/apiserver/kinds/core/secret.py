@@ -10,10 +10,9 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from kcm_cli.machinery import names
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
+from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_keys, validate_locked
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.schema import gojson
 from kcm_cli.sandbox.apiserver.selectable import Selectable
@@ -29,8 +28,7 @@ _REDACTED = "<secret contents redacted>"
 
 def _check(doc: Tree, old: Tree | None) -> Errors:
     data = doc.get("data") or {}
-    for key in data:
-        yield from errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
+    yield from validate_keys(data, "data")
     if sum(decoded_size(value) for value in data.values()) > SIZE_LIMIT:
         yield errors.too_long("data", SIZE_LIMIT)
     yield from _secret_type(doc, data)
