@@ -97,10 +97,10 @@ class PodIndex:
     def __init__(self, counted: Callable[[Kind, str], None]) -> None:
         self._counted = counted
         self.namespaces: Namespaces = {}
-        self._counts: OrderedDict[Kind, Counts] = OrderedDict()
+        self._counts: OrderedDict[Kind, tuple[_Group, Counts]] = OrderedDict()
+        """The counts by kind, with the key of the kind in ``_groups``."""
         self._groups: dict[_Group, dict[Kind, Counts]] = {}
         """The counts by namespace and label of the kind."""
-        self._group_of: dict[Kind, _Group] = {}
         self._labelled: Counter[_Group] = Counter()
         """The number of pods with a label in a namespace."""
         self.anti: dict[Term, Counts] = {}
@@ -124,22 +124,22 @@ class PodIndex:
         found = self._counts.get(kind)
         if found is not None:
             self._counts.move_to_end(kind)
-            return found
+            return found[1]
         groups: list[_Group] = [(kind.namespace, label) for label in kind.labels]
         rarest = min(groups, key=self._labelled.__getitem__, default=(kind.namespace, None))
-        found = self._counts[kind] = self._groups.setdefault(rarest, {})[kind] = {}
-        self._group_of[kind] = rarest
+        counts: Counts = {}
+        self._counts[kind] = rarest, counts
+        self._groups.setdefault(rarest, {})[kind] = counts
         if rarest[1] is None or rarest in self._labelled:
             for node, info in pods:
                 if kind.has(info, self.namespaces):
-                    found[node] = found.get(node, 0) + 1
+                    counts[node] = counts.get(node, 0) + 1
         if len(self._counts) > MOST_KINDS:
             self._give_up(next(iter(self._counts)))
-        return found
+        return counts
 
     def _give_up(self, kind: Kind) -> None:
-        del self._counts[kind]
-        group = self._group_of.pop(kind)
+        group, _ = self._counts.pop(kind)
         alike = self._groups[group]
         del alike[kind]
         if not alike:
@@ -168,7 +168,7 @@ class PodIndex:
         }
 
     def _count_kind(self, kind: Kind, node: str, sign: int) -> None:
-        _count(self._counts[kind], node, sign)
+        _count(self._counts[kind][1], node, sign)
         self._counted(kind, node)
 
     def _count_labels(self, info: PodInfo, sign: int) -> None:

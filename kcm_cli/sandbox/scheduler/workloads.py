@@ -3,6 +3,8 @@
 upstream: pkg/scheduler/framework/plugins/helper/spread.go
 """
 
+from collections import OrderedDict
+
 import msgspec
 
 from kcm_cli.api.core import Service
@@ -56,7 +58,7 @@ class Workloads(msgspec.Struct, frozen=True):
     replication_controllers: Store[SelectingByMap]
     replica_sets: Store[ReplicaOwner]
     stateful_sets: Store[ReplicaOwner]
-    compiled: dict[str, _Compiled] = msgspec.field(default_factory=dict)
+    compiled: OrderedDict[str, _Compiled] = msgspec.field(default_factory=OrderedDict)
 
     def selector_for(self, pod: SimulatedPod) -> Selector:
         """The selector for a pod; empty if nothing selects it."""
@@ -82,7 +84,7 @@ class Workloads(msgspec.Struct, frozen=True):
         known = self.compiled.get(key)
         if known is None or known.wanted != wanted or known.whole != whole:
             if len(self.compiled) >= _KEPT:
-                self.compiled.clear()
+                self.compiled.popitem(last=False)
             known = self.compiled[key] = _Compiled(wanted, whole, _joined(wanted, whole))
         return known.selector
 

@@ -7,6 +7,7 @@ upstream: sigs.k8s.io/structured-merge-diff typed/compare.go
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import cast
 
 from kcm_cli.machinery import codec
@@ -44,7 +45,6 @@ class Comparer:
 
     def __init__(self) -> None:
         self._wholes: dict[Node, Whole] = {}
-        self._fields: dict[Node, dict[str, tuple[str, Node]]] = {}
         self._known: dict[tuple[Node, bytes, bytes], tuple[Fields, Fields, Fields]] = {}
 
     def compare(self, node: Node, old: Doc, new: Doc) -> Changes:
@@ -203,7 +203,7 @@ class Comparer:
                 target[key] = below
 
     def _map(self, node: Node, old: Doc, new: Doc, out: tuple[Fields, Fields, Fields]) -> None:
-        declared = self._declared(node)
+        declared = _declared(node)
         for key, value in new.items():
             if key in old:
                 before = old[key]
@@ -216,15 +216,6 @@ class Comparer:
         for key, value in old.items():
             if key not in new:
                 out[2][f"f:{key}"] = self.whole(atoms.entry(node, key))(value)
-
-    def _declared(self, node: Node) -> dict[str, tuple[str, Node]]:
-        """The declared fields of a type: path element and type."""
-        made = self._fields.get(node)
-        if made is None:
-            if len(self._fields) >= _KEPT:
-                self._fields.clear()
-            made = self._fields[node] = {name: (f"f:{name}", field.node) for name, field in node.fields.items()}
-        return made
 
     def _items(self, node: Node, old: list[object], new: list[object], out: tuple[Fields, Fields, Fields]) -> None:
         """Compare lists. Results are cached: kubelets report the same conditions for many pods in a second."""
@@ -265,6 +256,12 @@ class Comparer:
         for element, earlier in before.items():
             if element not in after:
                 removed[element] = LEAF if len(earlier) > 1 else whole(earlier[0])
+
+
+@lru_cache(1024)
+def _declared(node: Node) -> dict[str, tuple[str, Node]]:
+    """The declared fields of a type: path element and type."""
+    return {name: (f"f:{name}", field.node) for name, field in node.fields.items()}
 
 
 def taken(changes: Changes) -> Fields:
