@@ -12,7 +12,7 @@ from difflib import get_close_matches
 import msgspec
 
 from kcm_cli.component.featuregates_inert import INERT
-from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES, MANAGERS
+from kcm_cli.component.featuregates_table import read_table
 from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.version import BINARY, COMPONENT, EffectiveVersion, Version, parse_version
 
@@ -63,18 +63,18 @@ class Resolved(msgspec.Struct, frozen=True):
 
 def known_gates() -> list[str]:
     """All names, sorted."""
-    return list(GATES)
+    return list(read_table().gates)
 
 
 def foreign(name: str) -> bool:
     """Whether a gate is known to all components, but no controller manager reads it."""
-    return name not in MANAGERS and name not in _WHOLE_STAGES
+    return name not in read_table().managers and name not in _WHOLE_STAGES
 
 
 def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | None = None) -> Resolved:
     """The gates from the values of --feature-gates: pairs of component (may be empty) and ``Name=true``."""
     version = version or EffectiveVersion()
-    base = {name: _at(name, version.emulation) for name in GATES}
+    base = {name: _at(name, version.emulation) for name in read_table().gates}
     wanted, problems = _read(settings)
     warnings: list[str] = []
     enabled: dict[str, bool] = {}
@@ -109,7 +109,7 @@ def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | Non
 
 def _at(name: str, emulated: Version) -> Gate:
     chosen = None
-    for release, default, stage, locked in GATES[name]:
+    for release, default, stage, locked in read_table().gates[name]:
         if parse_version(release) <= emulated:
             chosen = Gate(name, stage, OVERRIDES.get(name, default), locked, False)
     return chosen or Gate(name, _ABSENT, False, False, False)
@@ -138,7 +138,7 @@ def _read(settings: Iterable[tuple[str, str]]) -> tuple[dict[str, bool], list[st
 
 def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersion) -> str:
     if gate is None:
-        near = get_close_matches(name, GATES, n=1)
+        near = get_close_matches(name, read_table().gates, n=1)
         return f"unrecognized feature gate: {name}" + (f" (did you mean {near[0]}?)" if near else "")
     if gate.locked and gate.default != value:
         return f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}"
@@ -151,7 +151,7 @@ def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersio
 
 
 def _unmet(gates: FeatureGates) -> Iterator[str]:
-    for name, needed in DEPENDENCIES.items():
+    for name, needed in read_table().dependencies.items():
         off = [need for need in needed if not gates.enabled(need)]
         if off and gates.enabled(name):
             yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"

@@ -1,5 +1,6 @@
 """The feature gates of v1.36: their history, those that a controller manager reads, and their dependencies."""
 
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -20,5 +21,7 @@ class Table(msgspec.Struct):
     dependencies: dict[str, tuple[str, ...]]
 
 
-_TABLE = codec.decode(unpacked(DATA), Table)
-GATES, MANAGERS, DEPENDENCIES = _TABLE.gates, _TABLE.managers, _TABLE.dependencies
+@cache
+def read_table() -> Table:
+    """The table in ``featuregates.json.gz``. Shared: do not change it."""
+    return codec.decode(unpacked(DATA), Table)

@@ -64,9 +64,9 @@ _text = _typed(str, "a string")
 
 
 def _number(value: object) -> float:
-    if type(value) not in (int, float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")
-    return float(value)  # type: ignore[arg-type]  # an int or a float
+    return float(value)
 
 
 def _whole(value: object) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from kcm_cli.component.featuregates import OVERRIDES, Resolved, resolve
-from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES
+from kcm_cli.component.featuregates_table import read_table
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.version import FLOOR, EffectiveVersion, Version
 from kcm_cli.manager.observability import show_gates
@@ -35,8 +35,8 @@ def test_the_table_is_the_recorded_history(history: dict[str, dict]) -> None:
         name: tuple((one["version"], one["default"], one["stage"], one["locked"]) for one in stages)
         for name, stages in history["gates"].items()
     }
-    assert recorded == GATES
-    assert {name: tuple(needed) for name, needed in history["dependencies"].items()} == DEPENDENCIES
+    assert recorded == read_table().gates
+    assert {name: tuple(needed) for name, needed in history["dependencies"].items()} == read_table().dependencies
 
 
 def test_every_gate_has_been_recorded(reference: Recorded, history: dict[str, dict]) -> None:
@@ -59,7 +59,7 @@ def test_every_gate_has_its_value_of_that_release(release: str, history: dict[st
 @pytest.mark.parametrize("release", RELEASES)
 def test_every_setting_is_refused_as_recorded(release: str, history: dict[str, dict]) -> None:
     recorded = history["refused"][release]
-    settings = {f"{name}={value}" for name in GATES for value in ("true", "false")} | recorded.keys()
+    settings = {f"{name}={value}" for name in read_table().gates for value in ("true", "false")} | recorded.keys()
     refused = {setting: sorted(found) for setting in settings if (found := resolved(release, setting).problems)}
     assert refused == recorded
 

@@ -4,9 +4,9 @@ upstream: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.remembered import remembered_all
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, rules
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_key, validate_labels
@@ -162,13 +162,12 @@ _MANAGER = rules.fields(
 def _managers(entries: list[Tree], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for index, entry in enumerate(entries):
-        manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
-        if len(manager) + len(subresource) > _SUBRESOURCE_LENGTH or not _is_plain(manager, subresource):
+        if not _is_plain(entry.get("manager") or "", entry.get("subresource") or ""):
             found += _MANAGER(entry, f"{path}[{index}]")
     return found
 
 
-@lru_cache(1024)
+@remembered_all(1024)
 def _is_plain(manager: str, subresource: str) -> bool:
     """Whether an entry has no errors."""
     return not _MANAGER({"manager": manager, "subresource": subresource}, "")
