@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from operator import itemgetter
 from typing import cast
 
@@ -154,29 +155,22 @@ def _merge_list_field(field: Field, current: Items, patch: Items, *, deleting: b
 
 
 _KEPT, _LONGEST = 256, 4096
-_merged: dict[tuple[Field, bytes, bytes], bytes] = {}
-"""Merged lists, encoded, by what was merged: kubelets report the same conditions for many pods in a second."""
 
 
 def _merged_again(field: Field, current: Items, patch: Items) -> Items:
-    """The merged list. It is cached for flat items without directives, whose merge does not change the patch."""
-    data = codec.encode(patch)
-    if (
-        not field.merge_key
-        or len(data) > _LONGEST
-        or b"$" in data
-        or data.count(b"{") + data.count(b"[") > len(patch) + 1
-    ):
-        return _merge_list(field, current, patch, deleting=False)
-    key = field, codec.encode(current), data
-    if (known := _merged.get(key)) is None:
-        known = codec.encode(_merge_list(field, current, patch, deleting=False))
-        if len(known) > _LONGEST:
-            return codec.decode(known, list)
-        if len(_merged) >= _KEPT:
-            _merged.clear()
-        _merged[key] = known
-    return codec.decode(known, list)
+    """The merged list. Results of short lists are cached: kubelets report the same conditions for many pods in a
+    second."""
+    if field.merge_key:
+        before, data = codec.encode(current), codec.encode(patch)
+        if len(before) + len(data) <= _LONGEST and b"$" not in data:
+            return codec.decode(_merged(field, before, data), list)
+    return _merge_list(field, current, patch, deleting=False)
+
+
+@lru_cache(_KEPT)
+def _merged(field: Field, current: bytes, patch: bytes) -> bytes:
+    merged = _merge_list(field, codec.decode(current, list), codec.decode(patch, list), deleting=False)
+    return codec.encode(merged)
 
 
 # --- $retainKeys and $setElementOrder --------------------------------------------------------------------
