@@ -206,7 +206,7 @@ class _Reader:
                     self.found.gaps.append(Gap(kind.key, _why(error)))
                     return
                 name = replace(kind.gvr, version=version)
-                self.found.collections[name] = Collection(name, kind.kind, kind.namespaced, items, kind.inert)
+                self.found.collections[name] = Collection(name, kind.kind, kind.namespaced, items)
                 return
 
     async def _kind(self, kind: Kind, gvr: GVR) -> tuple[Item, ...]:

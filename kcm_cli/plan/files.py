@@ -49,7 +49,6 @@ class _Resource(msgspec.Struct):
     resource: tuple[str, str, str]
     kind: str
     namespaced: bool = True
-    inert: bool = False
     count: int = 0
 
 
@@ -134,7 +133,7 @@ def _lines(snapshot: Snapshot, *, redacted: bool) -> Iterator[bytes]:
     for collection in snapshot.collections.values():
         gvr, items = collection.gvr, collection.items
         named = gvr.group, gvr.version, gvr.plural
-        yield codec.encode(_Resource(named, collection.kind, collection.namespaced, collection.inert, len(items)))
+        yield codec.encode(_Resource(named, collection.kind, collection.namespaced, len(items)))
         total += len(items)
         for item in items:
             yield item.data if redacted else _clean(item, snapshot.salt)
@@ -162,7 +161,7 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
         if len(kept) != len(items):
             raise _Wrong(f"an object of {gvr} cannot be read")
         total += len(kept)
-        collections[gvr] = Collection(gvr, named.kind, named.namespaced, kept, named.inert)
+        collections[gvr] = Collection(gvr, named.kind, named.namespaced, kept)
     if _decoded(line, _End).end != total:
         raise _Wrong("the file is damaged: objects are missing")
     try:

@@ -13,14 +13,13 @@ from kcm_cli.api.well_known import LEASE_NAMESPACE
 
 class Kind(msgspec.Struct, frozen=True):
     """A kind to list. ``older``: versions that earlier servers have instead, the newest first. ``namespace``: only the
-    objects in this one. ``inert``: kept in the snapshot, but not loaded into the twin."""
+    objects in this one."""
 
     gvr: GVR
     kind: str
     namespaced: bool = True
     older: tuple[str, ...] = ()
     namespace: str = ""
-    inert: bool = False
 
     @property
     def key(self) -> str:
@@ -86,12 +85,8 @@ KINDS = (
     _cluster("resource.k8s.io/v1/resourceslices", "ResourceSlice", older=_DEVICES),
     _cluster("admissionregistration.k8s.io/v1/validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
     _cluster("admissionregistration.k8s.io/v1/validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
-    _cluster(
-        "admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "ValidatingWebhookConfiguration", inert=True
-    ),
-    _cluster(
-        "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "MutatingWebhookConfiguration", inert=True
-    ),
+    _cluster("admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    _cluster("admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
 )
 CONFIG_MAPS = _kind("v1/configmaps", "ConfigMap")
 EVENTS = _kind("v1/events", "Event")

@@ -22,7 +22,7 @@ _USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom re
 
 def not_modelled(snapshot: Snapshot, config: Config, outcome: Outcome) -> tuple[str, ...]:
     """One line for each limit, the specific ones first."""
-    return (*outcome.notes, *_cut(snapshot), *_controllers(snapshot, config), *_webhooks(snapshot), *_ALWAYS, DEFAULTS)
+    return (*outcome.notes, *_cut(snapshot), *_controllers(snapshot, config), *_ALWAYS, DEFAULTS)
 
 
 def _cut(snapshot: Snapshot) -> Iterator[str]:
@@ -51,11 +51,3 @@ def _controllers(snapshot: Snapshot, config: Config) -> Iterator[str]:
     if usual:
         kinds = ", ".join(words for kind, words in _USUAL.items() if kind in usual.values())
         yield f"not run, since they need what is not read ({kinds}): {', '.join(usual)}"
-
-
-def _webhooks(snapshot: Snapshot) -> Iterator[str]:
-    for collection in snapshot.collections.values():
-        if collection.inert and collection.items:
-            names = ", ".join(item.name for item in collection.items[:5])
-            more = f" and {len(collection.items) - 5} more" if len(collection.items) > 5 else ""
-            yield f"not called: {collection.kind} {names}{more}"

@@ -11,6 +11,8 @@ import msgspec
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.virtual import run
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.manager.config import Config
 from kcm_cli.plan.answer import Happening, Object
 from kcm_cli.plan.applying import Applying, Refusal
@@ -44,6 +46,14 @@ from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 _THRESHOLDS = 100_000, 20, 100
 _UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "events")))
+_REGISTRATION = "admissionregistration.k8s.io"
+_CALLING = {
+    "ValidatingWebhookConfiguration": GVR(_REGISTRATION, "v1", "validatingwebhookconfigurations"),
+    "MutatingWebhookConfiguration": GVR(_REGISTRATION, "v1", "mutatingwebhookconfigurations"),
+}
+_DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
+_NAMED = 5
 Key = tuple[GVR, str, str]
 
 
@@ -312,9 +322,30 @@ def _notes(twin: Twin) -> Iterator[str]:
     if twin.loaded.stand_ins:
         made = ", ".join(f"{count} {plural}" for plural, count in sorted(twin.loaded.stand_ins.items()))
         yield f"stand-ins for objects that are referred to and were not read: {made}"
+    for kind, names in _uncalled(twin.store):
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"not called: {kind} {', '.join(names[:_NAMED])}{more}"
     others = _other_schedulers(twin)
     if others:
         yield f"pods of other schedulers stay Pending: {', '.join(others)}"
+
+
+def _uncalled(store: Store) -> Iterator[tuple[str, list[str]]]:
+    """The kinds and names of objects that make an API server call others. A twin's calls nothing."""
+    for kind, gvr in _CALLING.items():
+        names = [one.name for one in store.list(gvr)]
+        if names:
+            yield kind, names
+    converted = [one.name for one in store.list(_DEFINITIONS) if _converts(one.doc)]
+    if converted:
+        yield "conversion webhooks (fields are kept as they are) of CustomResourceDefinition", converted
+    aggregated = [one.name for one in store.list(_API_SERVICES) if nested_map(one.doc, "spec", "service")]
+    if aggregated:
+        yield "APIService", aggregated
+
+
+def _converts(definition: Doc) -> bool:
+    return nested_str(definition, "spec", "conversion", "strategy") == "Webhook"
 
 
 def _other_schedulers(twin: Twin) -> list[str]:

@@ -39,7 +39,6 @@ class Collection(msgspec.Struct, frozen=True):
     kind: str
     namespaced: bool
     items: tuple[Item, ...]
-    inert: bool = False
 
 
 class Gap(msgspec.Struct, frozen=True):

@@ -89,8 +89,6 @@ class _Rows:
 
     def all(self) -> Iterator[Row]:
         for collection in self._snapshot.collections.values():
-            if collection.inert:
-                continue
             gvr = self._stored_as(collection.gvr)
             if gvr is None:
                 key = collection.gvr.group_resource

@@ -1,5 +1,7 @@
 """A twin: an API server with the objects of a snapshot, with kubelets, scheduler and controllers.
 
+All of them share one process and are connected in process: nothing in a twin can open a connection.
+
 It runs on virtual time that begins when the snapshot was taken. The same snapshot and seed have the same result.
 """
 
@@ -42,6 +44,7 @@ from kcm_cli.sandbox.apiserver.security.certificates import Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.webhooks import NoCalls
 from kcm_cli.sandbox.cluster import EVENT_OFFSET_NS
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
@@ -81,7 +84,13 @@ class Twin:
         self._config = config
         certificates = _certificates(snapshot.taken_at)
         self._api = assemble(
-            self.store, self.clock, self._rng(), certificates, address="127.0.0.1:6443", settings=_SETTINGS
+            self.store,
+            self.clock,
+            self._rng(),
+            certificates,
+            address="127.0.0.1:6443",
+            settings=_SETTINGS,
+            calls=NoCalls(),
         )
         for name, version in self.metrics.groups:
             self._api.aggregate(Discoverable(name, version))

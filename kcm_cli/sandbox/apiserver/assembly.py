@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.server import ApiServer, Dependencies
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
+from kcm_cli.sandbox.apiserver.webhooks import Calls, WebhookCalls
 
 
 def assemble(
@@ -26,11 +26,13 @@ def assemble(
     *,
     address: str,
     settings: Settings = DEFAULTS,
+    calls: Calls | None = None,
 ) -> ApiServer:
-    """address: host:port at which the server reaches itself."""
+    """address: host:port at which the server reaches itself. calls: how webhooks are called; by default over the
+    network."""
     security = Security.assemble(store, clock, rng, certificates, settings, address)
     catalog, schemas = Catalog(), Schemas()
-    calls = WebhookCalls(store)
+    calls = calls or WebhookCalls(store)
     users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas, settings.disabled_plugins)
     status = OwnStatus(store, catalog, Patching(schemas), clock)
     admission = Admission(store, clock, rng, status, users, settings.disabled_plugins)

@@ -63,7 +63,7 @@ from kcm_cli.sandbox.apiserver.store import NotKept, Store
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
-from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
+from kcm_cli.sandbox.apiserver.webhooks import Calls
 from kcm_cli.sandbox.streams import websocket
 from kcm_cli.sandbox.streams.inside import Inside
 
@@ -80,7 +80,7 @@ class Dependencies(msgspec.Struct, frozen=True):
     catalog: Catalog
     schemas: Schemas
     admission: Admission
-    calls: WebhookCalls
+    calls: Calls
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
     flags: Mapping[str, str] = msgspec.field(default_factory=dict)

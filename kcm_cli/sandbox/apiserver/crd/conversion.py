@@ -28,7 +28,7 @@ from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
-from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
+from kcm_cli.sandbox.apiserver.webhooks import CallError, Calls
 
 TIMEOUT_S = 30.0
 _GROUP = "apiextensions.k8s.io"
@@ -67,7 +67,7 @@ class _Failed(Exception):
 class Webhook:
     """The conversion webhook of one definition."""
 
-    def __init__(self, config: Tree, calls: WebhookCalls, rng: random.Random) -> None:
+    def __init__(self, config: Tree, calls: Calls, rng: random.Random) -> None:
         """``config``: ``spec.conversion.webhook``."""
         self._client: Tree = config.get("clientConfig") or {}
         self._review = next((one for one in config.get("conversionReviewVersions") or () if one in _VERSIONS), "")

@@ -19,7 +19,7 @@ from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, S
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
-from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
+from kcm_cli.sandbox.apiserver.webhooks import Calls
 
 _VERBS = frozenset(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"])
 _PART_VERBS = frozenset(["get", "patch", "update"])
@@ -33,7 +33,7 @@ def storage_of(group: str, plural: str) -> GVR:
 class CustomResources:
     """See the module."""
 
-    def __init__(self, schemas: Schemas, catalog: Catalog, calls: WebhookCalls, rng: random.Random) -> None:
+    def __init__(self, schemas: Schemas, catalog: Catalog, calls: Calls, rng: random.Random) -> None:
         self._calls = calls
         self._rng = rng
         self._schemas = schemas
@@ -83,7 +83,8 @@ class CustomResources:
             version.name: Shape(Target(definition.group, version.name, named), version.schema, self._reader)
             for version in definition.versions
         }
-        webhook = None if definition.webhook is None else Webhook(definition.webhook, self._calls, self._rng)
+        called = definition.webhook if self._calls.possible else None
+        webhook = None if called is None else Webhook(called, self._calls, self._rng)
         kinds: dict[Target, CustomVersion] = {}
         served: list[Served] = []
         for version in definition.served:

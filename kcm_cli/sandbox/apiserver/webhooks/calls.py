@@ -8,6 +8,7 @@ import functools
 import os
 import socket
 import ssl
+from typing import Protocol
 
 import httptools
 
@@ -38,8 +39,34 @@ class CallError(Exception):
     """A webhook did not respond, or with an error."""
 
 
+class Calls(Protocol):
+    """The only way of an API server to others. ``possible``: False if webhooks are left out: no write waits for one, and
+    the versions of a custom kind differ in their apiVersion only."""
+
+    routes: Routes
+    possible: bool
+
+    async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
+        """The body of the response, which is not empty. Raises CallError."""
+
+
+class NoCalls:
+    """Implements ``Calls`` for a server that must not reach anything: it has nothing to connect with."""
+
+    possible = False
+
+    def __init__(self) -> None:
+        self.routes = Routes()
+
+    async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
+        """Raises CallError."""
+        raise CallError("this API server calls no webhooks")
+
+
 class WebhookCalls:
-    """Calls webhooks by their clientConfig, Services by their ``routes``."""
+    """Implements ``Calls``: webhooks by their clientConfig, Services by their ``routes``."""
+
+    possible = True
 
     def __init__(self, store: Store) -> None:
         self.routes = Routes()

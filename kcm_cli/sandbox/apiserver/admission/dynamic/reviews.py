@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
-from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
+from kcm_cli.sandbox.apiserver.webhooks import CallError, Calls
 
 _GROUP, _KIND = "admission.k8s.io", "AdmissionReview"
 _VERSIONS = ("v1", "v1beta1")
@@ -66,9 +66,10 @@ class Patch(msgspec.Struct, frozen=True):
 class Reviewer:
     """Calls webhooks."""
 
-    def __init__(self, calls: WebhookCalls, rng: random.Random) -> None:
+    def __init__(self, calls: Calls, rng: random.Random) -> None:
         self._calls = calls
         self._rng = rng
+        self.possible = calls.possible
 
     async def review(self, webhook: Webhook, view: View, *, mutating: bool) -> Patch:
         """Call a webhook and return its patch. Raises ReviewError; ApiError if it denies the write."""

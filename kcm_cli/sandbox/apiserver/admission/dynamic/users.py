@@ -13,9 +13,12 @@ from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
 
+_WEBHOOKS = frozenset(("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"))
+
 
 class UserDefined:
-    """See the module. Writes that nothing matches take very little time. disabled: admission plugins that are off."""
+    """See the module. Writes that nothing matches take very little time. disabled: admission plugins that are off.
+    Webhooks are left out if the reviewer cannot call any."""
 
     def __init__(
         self,
@@ -26,7 +29,7 @@ class UserDefined:
         schemas: Schemas,
         disabled: frozenset[str] = frozenset(),
     ) -> None:
-        self.authorizer, self._disabled = authorizer, disabled
+        self.authorizer, self._disabled = authorizer, disabled if reviewer.possible else disabled | _WEBHOOKS
         versions = Versions(catalog)
         self._mutating_policies = MutatingPolicies(store, authorizer, catalog, versions, schemas)
         self._mutating_webhooks = MutatingWebhooks(Webhooks(store, versions, authorizer, MUTATING), reviewer, schemas)
