@@ -50,7 +50,7 @@ def _parameter(flag: Flag) -> inspect.Parameter:
         autocompletion=_completer(_values(flag)),
     )
     return inspect.Parameter(
-        flag.name.replace("-", "_"),
+        f"flag_{flag.name.replace('-', '_')}",  # --for: a keyword is no name of a parameter
         inspect.Parameter.KEYWORD_ONLY,
         default=declared,
         annotation=bool if truth else str,

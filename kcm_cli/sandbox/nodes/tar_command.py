@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from gzip import compress
 from io import BytesIO
 from posixpath import normpath
-from tarfile import DIRTYPE, ReadError, TarError, TarFile, TarInfo
+from tarfile import BLOCKSIZE, DIRTYPE, ReadError, TarError, TarFile, TarInfo
 from tarfile import open as open_archive
 
 from kcm_cli.sandbox.nodes.file_commands import Shell
@@ -35,13 +35,19 @@ def is_whole(data: bytes) -> bool:
 
 
 def _members_of(archive: TarFile) -> Iterator[TarInfo]:
-    """The members of an archive. Raises ReadError for negative sizes, with which ``tarfile`` repeats members."""
+    """The members of an archive. Raises ReadError where a header is invalid.
+
+    ``tarfile`` ends silently at an invalid header, or, before Python 3.11.9, repeats a member with a negative size.
+    """
     end = -1
     for member in archive:
         if archive.offset <= end:
             raise ReadError
         end = archive.offset
         yield member
+    archive.fileobj.seek(archive.offset)
+    if any(archive.fileobj.read(BLOCKSIZE)):
+        raise ReadError
 
 
 def tar(shell: Shell, words: Sequence[str]) -> int:

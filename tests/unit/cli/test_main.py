@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.cli.main import main
+from kcm_cli.cli.subcommands import SUBCOMMANDS
 
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
 
@@ -211,6 +212,8 @@ def completing(words: str) -> dict[str, str]:
         pytest.param("kcm sandbox n", ["nodes"], id="command of a command"),
         pytest.param("kcm sandbox nodes ", ["add", "remove", "fail", "recover"], id="verb"),
         pytest.param("kcm sandbox nodes add --c", ["--count", "--capacity"], id="flag of a verb"),
+        pytest.param("kcm sandbox assets --d", ["--dir"], id="flag of assets"),
+        pytest.param("kcm plan --fo", ["--force-conflicts", "--for"], id="flag with the name of a Python keyword"),
     ],
 )
 def test_completion(
@@ -221,6 +224,12 @@ def test_completion(
     with pytest.raises(SystemExit, match="0"):
         main([])
     assert capsys.readouterr().out.split() == offered
+
+
+@pytest.mark.parametrize("command", [command.name for command in SUBCOMMANDS])
+def test_each_subcommand_completes(command: str) -> None:
+    offered = run(env=completing(f"kcm {command} --"))
+    assert (offered.returncode, offered.stderr) == (0, "") and "--help" in offered.stdout.split()
 
 
 def test_completion_of_a_process() -> None:

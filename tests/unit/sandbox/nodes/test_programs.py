@@ -539,8 +539,13 @@ def header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> bytes:
 
 @pytest.mark.parametrize(
     "archive",
-    [header("a") + header("b", -512), header("l", 0, tarfile.GNUTYPE_LONGNAME) * 3000, header("a", 1 << 40)],
-    ids=["a negative size", "nested headers", "a huge size"],
+    [
+        header("a") + header("b", -512),
+        header("a") + b"x" * 512,
+        header("l", 0, tarfile.GNUTYPE_LONGNAME) * 3000,
+        header("a", 1 << 40),
+    ],
+    ids=["a negative size", "no header", "nested headers", "a huge size"],
 )
 def test_an_invalid_archive_is_refused(archive: bytes) -> None:
     archive += bytes(1024)
