@@ -17,8 +17,6 @@ from kcm_cli.cli.subcommands import SUBCOMMANDS, Subcommand
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.manager.options import flag_set
 
-INSTALL = "pip install 'kcm-cli[sandbox]'"
-"""Brings all that the commands beside the manager need."""
 _COMPLETION_FLAGS = frozenset({"--install-completion", "--show-completion"})
 
 
@@ -80,7 +78,7 @@ def _missing(command: str, error: ModuleNotFoundError) -> Exception:
     """The error about a missing module: a package that is not installed, or a defect if the module is kcm's own."""
     if (error.name or "").partition(".")[0] in ("", "kcm_cli"):
         return error
-    return typer.TyperException(f"kcm {command} needs the package {error.name}, which is not installed: {INSTALL}")
+    return typer.TyperException(f"kcm {command} needs the package {error.name}, which is not installed: reinstall kcm with its dependencies")
 
 
 def _look_for_commands(parsed: Parsed) -> None:

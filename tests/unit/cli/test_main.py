@@ -62,7 +62,7 @@ def test_a_missing_package_is_named_with_the_install_command(command: list[str])
     done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr == (
-        "Error: kcm sandbox needs the package httptools, which is not installed: pip install 'kcm-cli[sandbox]'\n"
+        "Error: kcm sandbox needs the package httptools, which is not installed: reinstall kcm with its dependencies\n"
     )
 
 
