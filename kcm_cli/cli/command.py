@@ -78,7 +78,9 @@ def _missing(command: str, error: ModuleNotFoundError) -> Exception:
     """The error about a missing module: a package that is not installed, or a defect if the module is kcm's own."""
     if (error.name or "").partition(".")[0] in ("", "kcm_cli"):
         return error
-    return typer.TyperException(f"kcm {command} needs the package {error.name}, which is not installed: reinstall kcm with its dependencies")
+    return typer.TyperException(
+        f"kcm {command} needs the package {error.name}, which is not installed: reinstall kcm with its dependencies"
+    )
 
 
 def _look_for_commands(parsed: Parsed) -> None:

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.component.version import OWN_VERSION
 
 _COMPLETE = "_KCM_COMPLETE"
 _SHOW = "--show-completion"
@@ -85,7 +85,7 @@ def _end_on_interrupt() -> None:
 
 def _run(args: Sequence[str]) -> int:
     if args == ["--version"]:
-        sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
+        sys.stdout.write(f"Kubernetes {OWN_VERSION}\n")
         return 0
     # imported here: --version must be quick
     import typer

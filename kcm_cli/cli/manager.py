@@ -3,13 +3,14 @@
 import logging
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
-from kcm_cli.component import logs
+from kcm_cli.component import featuregates, logs
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.version import GIT_VERSION, raw_version
+from kcm_cli.component.version import OWN_VERSION, raw_version
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.manager.config import Config, ConfigError, complete
 from kcm_cli.manager.config_controllers import known_of
@@ -27,11 +28,11 @@ _ABOUT = (
 def run_manager(parsed: Parsed) -> int:
     """Run the manager, or print help or version; returns the exit code."""
     if parsed.values.get("help") and not parsed.problems:
-        sys.stdout.write(help_text(usage.width(), bold=sys.stdout.isatty()))
+        sys.stdout.write(help_text(usage.width(), bold=usage.is_bold()))
         return 0
     version = parsed.values.get("version", "false")
     if version in ("true", "raw") and not parsed.problems and not parsed.rest:
-        sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {GIT_VERSION}\n")
+        sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {OWN_VERSION}\n")
         return 0
     # imported here: help and version need no controllers
     from kcm_cli.manager.controller_map import all_controllers
@@ -67,7 +68,32 @@ def help_text(columns: int, *, bold: bool = False) -> str:
     lines = [about, "", "Usage:", "  kcm [flags]"]
     lines += [f"  kcm {command.name} [flags]".ljust(24) + command.help for command in SUBCOMMANDS]
     lines += usage.sections(flag_set(), columns, bold=bold)
+    lines += _controllers(columns, bold=bold)
+    lines += _gates(columns, bold=bold)
     return "\n".join(lines) + "\n"
+
+
+def _controllers(columns: int, *, bold: bool) -> Iterator[str]:
+    """What --controllers may name."""
+    # imported here: the table of controllers imports the options of each
+    from kcm_cli.manager.controller_map import all_controllers
+
+    usual = sorted(one.name for one in all_controllers() if one.default_enabled)
+    others = sorted(one.name for one in all_controllers() if not one.default_enabled)
+    yield from usage.title("Controllers", bold=bold)
+    yield from usage.wrapped(", ".join(usual), columns)
+    yield from usage.title("Controllers that are off by default", bold=bold)
+    yield from usage.wrapped(", ".join(others), columns)
+
+
+def _gates(columns: int, *, bold: bool) -> Iterator[str]:
+    """What --feature-gates may name: a line each, in upstream's form."""
+    yield from usage.title("Feature gates", bold=bold)
+    for gate in featuregates.resolve(()).gates.values():
+        if gate.stage in ("ALPHA", "BETA"):
+            yield from usage.wrapped(
+                f"kube:{gate.name}=true|false ({gate.stage} - default={str(gate.default).lower()})", columns
+            )
 
 
 def _write(config: Config, target: str) -> int:

@@ -1,4 +1,4 @@
-"""Formats help: sections of flags, wrapped to the terminal's width; not wrapped in pipes.
+"""Formats help: sections of flags, wrapped to the terminal's width, and to a readable one in pipes.
 
 The layout is pflag's: six columns for the shorthand, the name, the type, and the text with the default in a second
 column, or below the flag on narrow terminals.
@@ -15,15 +15,19 @@ from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.machinery.quoting import quote
 
 LEAST_WIDTH = 50
+_PIPE_WIDTH = 100
 _INDENT = 16
 
 
 def width() -> int:
-    """The width of the terminal on standard output; 0 (do not wrap) if it is not a terminal."""
-    if sys.stdout.isatty():
-        return shutil.get_terminal_size().columns
-    asked = os.environ.get("COLUMNS", "")
-    return int(asked) if asked.isdecimal() else 0
+    """COLUMNS, or the width of the terminal on standard output, or 100 in a pipe: a pager shows what it gets."""
+    return shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
+
+
+def is_bold() -> bool:
+    """Whether titles may be bold: on a terminal that can, unless NO_COLOR is set (https://no-color.org)."""
+    plain = os.environ.get("NO_COLOR", "") or os.environ.get("TERM", "") in ("", "dumb")
+    return sys.stdout.isatty() and not plain
 
 
 def help_text(about: str, flags: FlagSet | Iterable[Flag]) -> str:
@@ -34,13 +38,27 @@ def help_text(about: str, flags: FlagSet | Iterable[Flag]) -> str:
 def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:
     """The lines of all sections with visible flags."""
     visible = [flag for flag in flags if not flag.hidden]
-    for title, members in groupby(visible, key=lambda flag: flag.section):
-        heading = f"{title} flags:"
-        yield ""
-        yield f"\x1b[1m{heading}\x1b[0m" if bold else heading
-        yield ""
+    for section, members in groupby(visible, key=lambda flag: flag.section):
+        yield from title(f"{section} flags", bold=bold)
         for flag in members:
             yield from _flag_lines(flag, columns)
+
+
+def title(text: str, *, bold: bool = False) -> Iterator[str]:
+    """The lines of a section's title."""
+    yield ""
+    yield f"\x1b[1m{text}:\x1b[0m" if bold else f"{text}:"
+    yield ""
+
+
+def wrapped(text: str, columns: int, indent: int = 2) -> list[str]:
+    """The lines of a text; one line below LEAST_WIDTH columns. Words are not broken, so that they can be copied."""
+    pad = " " * indent
+    if columns < LEAST_WIDTH:
+        return [pad + text]
+    return textwrap.wrap(
+        text, columns, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
@@ -50,10 +68,7 @@ def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
         yield f"{head}   {text}"
         return
     yield head
-    pad = " " * _INDENT
-    yield from textwrap.wrap(
-        text, columns, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
-    )
+    yield from wrapped(text, columns, _INDENT)
 
 
 def _head(flag: Flag) -> str:

@@ -6,11 +6,18 @@ upstream: staging/src/k8s.io/component-base/compatibility
 import platform
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 
-GIT_VERSION = "v1.36.0"
-"""What ``--version``, /version and kubernetes_build_info say: the release whose behaviour kcm has."""
+import kcm_cli
+
+_RELEASE, _, _OWN = kcm_cli.__version__.rpartition(".")
+GIT_VERSION = f"v{_RELEASE}"
+"""The release of Kubernetes whose behaviour kcm has."""
+OWN_VERSION = f"{GIT_VERSION}+kcm.{_OWN}"
+"""What ``--version`` and kubernetes_build_info say: that release with kcm's own number, as other distributions do."""
+_COMMIT = Path(kcm_cli.__file__).with_name("commit.txt")
 
 COMPONENT = "kube"
 
@@ -92,6 +99,14 @@ def _of_component(flag: str, texts: Iterable[str]) -> Version | None:
     return found
 
 
+def commit() -> str:
+    """The commit that an installed wheel was built from; empty for others, such as a checkout."""
+    try:
+        return _COMMIT.read_text("ascii").strip()
+    except FileNotFoundError:
+        return ""
+
+
 def raw_version() -> str:
     """All that ``--version=raw`` prints, in the form of Go's ``%#v``."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
@@ -102,8 +117,8 @@ def raw_version() -> str:
         "EmulationMinor": "",
         "MinCompatibilityMajor": "",
         "MinCompatibilityMinor": "",
-        "GitVersion": GIT_VERSION,
-        "GitCommit": "",
+        "GitVersion": OWN_VERSION,
+        "GitCommit": commit(),
         "GitTreeState": "",
         "BuildDate": "",
         "GoVersion": f"python{platform.python_version()}",

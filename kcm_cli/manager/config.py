@@ -16,7 +16,7 @@ from kcm_cli.component.leader_config import DEFAULT_MIGRATION, FORMER_LOCKS, LOC
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
-from kcm_cli.component.version import GIT_VERSION, EffectiveVersion, effective_version
+from kcm_cli.component.version import OWN_VERSION, EffectiveVersion, effective_version
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.manager import inert
 from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
@@ -159,7 +159,7 @@ def _completed(tree: Options, known: KnownControllers) -> ComponentConfig:
 
 
 def _reported(requested: str) -> str:
-    return requested if requested.startswith("v") else GIT_VERSION
+    return requested if requested.startswith("v") else OWN_VERSION
 
 
 def _flag_texts(tree: Options, chosen: Mapping[str, object]) -> dict[str, str]:

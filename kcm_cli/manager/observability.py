@@ -15,7 +15,7 @@ from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
 from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly, Tasks
 from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
-from kcm_cli.component.version import BINARY, COMPONENT, GIT_VERSION, EffectiveVersion
+from kcm_cli.component.version import BINARY, COMPONENT, OWN_VERSION, EffectiveVersion, commit
 from kcm_cli.engine.context import DebugHandler
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.configz import configz
@@ -131,9 +131,9 @@ def show_version(registry: Registry, version: EffectiveVersion) -> None:
     labels = {
         "build_date": "",
         "compiler": platform.python_implementation(),
-        "git_commit": "",
+        "git_commit": commit(),
         "git_tree_state": "",
-        "git_version": GIT_VERSION,
+        "git_version": OWN_VERSION,
         "go_version": f"python{platform.python_version()}",
         "major": str(BINARY.major),
         "minor": str(BINARY.minor),

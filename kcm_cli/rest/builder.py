@@ -52,7 +52,7 @@ class ClientSettings(msgspec.Struct, frozen=True):
     commit: str = "unknown"
 
     def user_agent(self, name: str) -> str:
-        """``kube-controller-manager/v1.36.0 (linux/amd64) kubernetes/unknown/NAME``.
+        """``kube-controller-manager/v1.36.2 (linux/amd64) kubernetes/unknown/NAME``.
 
         The command is kube-controller-manager's: API servers take the name of the field manager from it, and a
         drop-in must not show up as another owner of fields.

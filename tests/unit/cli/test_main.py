@@ -12,6 +12,7 @@ import pytest
 
 from kcm_cli.cli.main import main
 from kcm_cli.cli.subcommands import SUBCOMMANDS
+from kcm_cli.component.version import OWN_VERSION
 
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
 
@@ -112,7 +113,7 @@ def test_an_invalid_width_is_ignored() -> None:
 
 def test_the_package_can_be_run() -> None:
     done = subprocess.run([sys.executable, "-m", "kcm_cli", "--version"], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr, done.returncode) == ("Kubernetes v1.36.0\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (f"Kubernetes {OWN_VERSION}\n", "", 0)
 
 
 def test_mistakes_are_reported_together(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +131,7 @@ def test_mistakes_of_different_stages_are_reported_together(capsys: pytest.Captu
 @pytest.mark.parametrize("args", [["--version"], ["--version=true"], ["-v2", "--version"]])
 def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 0
-    assert capsys.readouterr().out == "Kubernetes v1.36.0\n"
+    assert capsys.readouterr().out == f"Kubernetes {OWN_VERSION}\n"
 
 
 @pytest.mark.parametrize("args", [["--version", "raw"], ["raw", "--version=raw"]])
@@ -143,7 +144,7 @@ def test_raw_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version=raw"]) == 0
     text = capsys.readouterr().out
     assert text.startswith('version.Info{Major:"1", Minor:"36", ')
-    assert 'GitVersion:"v1.36.0"' in text
+    assert f'GitVersion:"{OWN_VERSION}"' in text
 
 
 @pytest.mark.parametrize("args", [["--help"], ["-h"], ["word", "--help"], ["--v=2", "-h"]])
@@ -161,13 +162,20 @@ def test_a_mistake_precedes_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_is_plain_when_piped() -> None:
     text = run("--help").stdout
-    assert "\x1b" not in text
-    assert re.search(r"^  -v, --v Level   Verbosity", text, re.M)
-    assert re.search(r"^      --kube-api-qps float32   .* \(default 20\)$", text, re.M)
-    assert re.search(r'^      --cluster-name string   .* \(default "kubernetes"\)$', text, re.M)
-    assert re.search(r"^      --leader-elect   .* \(default true\)$", text, re.M)
-    assert re.search(r"^      --version version\[=true\]   ", text, re.M)
+    assert "\x1b" not in text and max(len(line) for line in text.splitlines()) <= 100
+    assert re.search(r"^  -v, --v Level\n {16}Verbosity", text, re.M)
+    assert re.search(r"^      --kube-api-qps float32\n( {16}.*\n)* .* \(default 20\)$", text, re.M)
+    assert re.search(r'^      --cluster-name string\n( {16}.*\n)* .* \(default "kubernetes"\)$', text, re.M)
+    assert re.search(r"^      --version version\[=true\]\n", text, re.M)
     assert "pod-eviction-timeout" not in text
+
+
+def test_help_lists_what_controllers_and_feature_gates_may_name() -> None:
+    text = " ".join(run("--help").stdout.split())
+    controllers, others = text.partition("Controllers: ")[2].split("Controllers that are off by default: ")
+    assert "deployment-controller, device-taint-eviction-controller" in controllers
+    assert others.startswith("bootstrap-signer-controller, ")
+    assert "kube:StorageVersionMigrator=true|false (BETA - default=false)" in others
 
 
 def test_written_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ READ = [
         kinds.NAMED_CERT_KEY, "c,k:a,*.b", (CertKey("c", "k", ("a", "*.b")),), "[c,k:a,*.b]", id="certificate of names"
     ),
     pytest.param(kinds.VERSION, "raw", "raw", "raw", id="version raw"),
-    pytest.param(kinds.VERSION, "v1.36.0-own.1", "v1.36.0-own.1", "v1.36.0-own.1", id="version set"),
+    pytest.param(kinds.VERSION, "v1.36.2-own.1", "v1.36.2-own.1", "v1.36.2-own.1", id="version set"),
 ]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.component.leader_config import LeaderElectionConfig
+from kcm_cli.component.version import OWN_VERSION
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.manager.config import Config, ConfigError, load
 from kcm_cli.manager.config_controllers import KnownControllers
@@ -338,5 +339,5 @@ def test_a_missing_leader_migration_file_is_the_only_error(tmp_path: Path) -> No
 
 
 def test_the_reported_version_can_be_set() -> None:
-    assert config().git_version == "v1.36.0"
-    assert config("--version=v1.36.0-custom").git_version == "v1.36.0-custom"
+    assert config().git_version == OWN_VERSION
+    assert config("--version=v1.36.2-custom").git_version == "v1.36.2-custom"

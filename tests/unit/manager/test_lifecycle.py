@@ -58,7 +58,7 @@ def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch
 
 
 def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    flags = ["--version=v1.36.0-custom", "--kubeconfig=/nowhere"]
+    flags = ["--version=v1.36.2-custom", "--kubeconfig=/nowhere"]
 
     async def main() -> int:
         config = load(flags, known_of(CONTROLLERS))
@@ -67,4 +67,4 @@ def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.INFO):
         assert virtual.run(main()) == 1
     (started,) = [record for record in caplog.records if record.getMessage() == "Starting"]
-    assert vars(started)["fields"] == {"version": "v1.36.0-custom"}
+    assert vars(started)["fields"] == {"version": "v1.36.2-custom"}
