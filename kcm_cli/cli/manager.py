@@ -10,11 +10,13 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component import featuregates, logs
 from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.generic_config import GenericConfig
+from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.version import OWN_VERSION, raw_version
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.manager.config import Config, ConfigError, complete
 from kcm_cli.manager.config_controllers import known_of
-from kcm_cli.manager.options import flag_set
+from kcm_cli.manager.options import flag_set, flags_beside_file
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,12 @@ def run_manager(parsed: Parsed) -> int:
     except ConfigError as error:
         return _refuse(error)
     target = str(parsed.values.get("write-config-to", ""))
-    return _write(config, target) if target else _start(config)
+    if not target:
+        return _start(config)
+    if beside := flags_beside_file(parsed):
+        names = ", ".join(f"--{name}" for name in beside)
+        sys.stderr.write(f"Warning: a configuration file has no fields for {names}: give them beside --config\n")
+    return _write(config, target)
 
 
 def _refuse(error: ConfigError) -> int:
@@ -123,7 +130,23 @@ def announce(config: Config) -> None:
 
 def _start(config: Config) -> int:
     announce(config)
+    if warning := lease_warning(config.component.generic):
+        log.warning(warning)
     # imported here: help, version and mistakes need no server and no client
     from kcm_cli.manager.app import run
 
     return run(config)
+
+
+def lease_warning(generic: GenericConfig) -> str:
+    """A warning about a few controllers under the lease of a whole manager, as in a trial beside it; may be empty."""
+    election, usual = generic.leader_election, LeaderElectionConfig()
+    lease = (election.resource_namespace, election.resource_name)
+    shared = lease == (usual.resource_namespace, usual.resource_name)
+    if not election.enabled or not shared or "*" in generic.controllers:
+        return ""
+    named = ",".join(generic.controllers)
+    return (
+        f"--controllers={named} does not contain *: while kcm holds the lease {'/'.join(lease)}, no manager runs the "
+        "other controllers of the cluster. Beside another manager, set --leader-elect-resource-name"
+    )

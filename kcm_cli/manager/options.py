@@ -11,9 +11,9 @@ from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.option_flags import flags_of
-from kcm_cli.component.options import Binding, Group, bind, group, lazy_group
+from kcm_cli.component.options import Binding, Group, bind, group, layout, lazy_group
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
@@ -144,3 +144,9 @@ def flag_set() -> FlagSet:
 def _place(flag: Flag) -> tuple[int, str, str]:
     known = flag.section in SECTIONS
     return SECTIONS.index(flag.section if known else "Metrics") * 2 - (not known), flag.section, flag.name
+
+
+def flags_beside_file(parsed: Parsed) -> list[str]:
+    """The given flags, sorted, that no field of the configuration file can take the place of."""
+    in_file = {binding.option.flag for _, binding in layout(ComponentConfig) if binding is not None}
+    return sorted(parsed.values.keys() - in_file - {flag.name for flag in PROCESS_FLAGS})

@@ -35,8 +35,8 @@ LABELLED = ("Family._children", "ServerMetrics._known")
 """Metrics have labels for each resource, zone and driver, upstream's too."""
 LIMITED = ("Creator._decoded", "FlowClasses._known", "Bindings._grants", "PodIndex._groups", "EventLog._events")
 """These are emptied at 32, at 10,000 and at some thousand items; the fourth has the groups of a limited table. The last
-keeps a limited number of events: this world's are compacted, but a session fixture's sandbox in the same process lives in
-real time, so that its log of Leases grows while this test runs."""
+keeps a limited number of events: this world's are compacted, but the sandbox of a session fixture in the same process
+lives in real time, so that its log of Leases grows while this test runs."""
 
 
 def template(name: str, **spec: Any) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kcm_cli.cli.manager import announce
+from kcm_cli.cli.manager import announce, lease_warning
 from kcm_cli.manager.config import load
-from kcm_cli.manager.config_controllers import KnownControllers
+from kcm_cli.manager.config_controllers import KnownControllers, known_of
+from kcm_cli.manager.controller_map import all_controllers
 
 
 @pytest.fixture(autouse=True)
@@ -42,3 +43,21 @@ def test_flags_at_verbosity_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'FLAG: --v="1"' in lines
     names = [line.split("=")[0] for line in lines]
     assert names == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("flags", "warned"),
+    [
+        ([], False),
+        (["--controllers=*,-ttl"], False),
+        (["--controllers=ttl"], True),
+        (["--controllers=ttl", "--leader-elect=false"], False),
+        (["--controllers=ttl", "--leader-elect-resource-name=trial"], False),
+        (["--controllers=ttl", "--leader-elect-resource-namespace=trial"], False),
+    ],
+)
+def test_a_few_controllers_under_the_managers_lease_are_a_warning(flags: list[str], warned: bool) -> None:
+    generic = load(flags, known_of(all_controllers())).component.generic
+    text = lease_warning(generic)
+    assert bool(text) is warned
+    assert not warned or text.startswith("--controllers=ttl-controller does not contain *: ")

@@ -186,6 +186,15 @@ def test_written_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "ConcurrentJobSyncs: 9" in capsys.readouterr().out
 
 
+def test_flags_without_a_field_in_the_configuration_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--secure-port=10258", "--feature-gates=AllAlpha=false", "--controllers=ttl", "-v=2"]
+    assert main([*flags, "--write-config-to=-"]) == 0
+    text = (
+        "Warning: a configuration file has no fields for --feature-gates, --secure-port, --v: give them beside --config"
+    )
+    assert capsys.readouterr().err.splitlines() == [text]
+
+
 def test_a_target_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"--write-config-to={tmp_path}"]) == 1
     assert capsys.readouterr().err == f"Error: cannot write the configuration to {tmp_path}: Is a directory\n"
