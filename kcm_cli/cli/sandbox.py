@@ -23,6 +23,7 @@ from kcm_cli.component import logs
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.loops import run_process
+from kcm_cli.component.openssl_callbacks import NoCallbacksError
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
@@ -132,6 +133,8 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
         await sandbox.serve()
     except BootstrapError as error:
         return fail([f"the cluster's first objects could not be made: {error}"])
+    except NoCallbacksError as error:
+        return fail([str(error)])
     kubeconfig = shlex.quote(str(sandbox.kubeconfig))
     sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={kubeconfig}\n")
     if command.options.routes:

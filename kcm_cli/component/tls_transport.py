@@ -9,38 +9,49 @@ resumed, so that each connection has the client's certificate. Plain HTTP is ans
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, cast
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
-from OpenSSL import SSL
+from OpenSSL import SSL, crypto
 
 from kcm_cli.component.handshakes import Handshakes
+from kcm_cli.component.openssl_callbacks import request_certificates, speak_http_1
 
 PEER_CERTIFICATES = "peer_certificates"
 """``get_extra_info``: the certificates (DER) that the client sent, its own first."""
+MAX_CHAIN = 16
+"""The maximum number of a client's certificates that are read."""
 _CHUNK = 16 * 1024
 _ENCRYPTED = _CHUNK + 1024
 _FED = 8 * 1024
 """Bytes that are decrypted at once: OpenSSL's buffers grow with the input, and never shrink."""
+HANDSHAKE_BYTES = 32 * 1024
+"""What a client may send in its handshake. OpenSSL takes 100 KB of certificates, and parses 250 in 6 ms."""
 _EARLY = 32 * 1024
 """Bytes that are read while a handshake waits for its turn, since the first request may follow at once."""
-_HTTP_1 = b"http/1.1"
 _CLIENT_HELLO = b"\x16"
 _NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_STARTS = (b"GET", b"HEA", b"POS", b"PUT", b"OPT", b"DEL", b"PAT", b"CON", b"TRA")
 
 
-def server_context(*, ask_clients: bool) -> SSL.Context:
-    """A context for HTTP/1.1, without a certificate yet. ask_clients: request a client certificate of any issuer."""
+def server_context(authorities: Iterable[x509.Certificate] | None) -> SSL.Context:
+    """A context for HTTP/1.1, without a certificate yet.
+
+    authorities: the issuers to name when a client certificate is requested, though one of any issuer is accepted;
+    None: request none. Raises NoCallbacksError.
+    """
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_options(SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION)
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
-    context.set_alpn_select_callback(_select)
-    if ask_clients:
-        context.set_verify(SSL.VERIFY_PEER, _accept)
+    speak_http_1(context)
+    if authorities is not None:
+        request_certificates(context)
+        for one in {one.subject: one for one in authorities}.values():
+            context.add_client_ca(one)
         context.set_verify_depth(0)  # no work for a chain that is not judged here
     return context
 
@@ -70,7 +81,8 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._inner: asyncio.Protocol | None = None
         self._paused = False
         self._stalled = False
-        self._early = 0
+        self._early = bytearray()
+        self._shaken = 0
         self._reading = True
         self._ended = False
         self.address = ""
@@ -99,14 +111,16 @@ class TlsProtocol(asyncio.BufferedProtocol):
         if self._context is not None and not self._begin(self._context, data):
             return
         if self._inner is not None:
-            for start in range(0, len(data), _FED):
-                self._tls.bio_write(data[start : start + _FED])
-                self.read()
+            self._feed(data)
             return
-        self._tls.bio_write(data)
-        self._early += len(data)
+        self._early += data
         self._set_reading()
         self._handshakes.add(self)
+
+    def _feed(self, data: bytes) -> None:
+        for start in range(0, len(data), _FED):
+            self._tls.bio_write(data[start : start + _FED])
+            self.read()
 
     def _begin(self, context: SSL.Context, data: bytes) -> bool:
         """Handle the first bytes. Returns whether they are TLS."""
@@ -158,13 +172,20 @@ class TlsProtocol(asyncio.BufferedProtocol):
         """Continue the handshake; when it is done, read the data after it."""
         if self._ended or self._inner is not None:
             return
-        self._early = 0
+        part = bytes(self._early[: HANDSHAKE_BYTES - self._shaken])
+        del self._early[: len(part)]
+        self._shaken += len(part)
+        if part:
+            self._tls.bio_write(part)
         try:
             self._tls.do_handshake()
         except SSL.WantReadError:
             self._flush()
             self.answered = True
-            self._set_reading()
+            if self._shaken < HANDSHAKE_BYTES:
+                self._set_reading()
+            else:
+                self._end("the client's handshake is too long")
             return
         except SSL.Error as error:
             self._flush()  # the alert
@@ -178,8 +199,10 @@ class TlsProtocol(asyncio.BufferedProtocol):
             return
         self._inner = self._make()
         self._inner.connection_made(TlsTransport(self, self._raw_transport, certificates))
+        early, self._early = bytes(self._early), bytearray()
         self._set_reading()
         self.read()
+        self._feed(early)
 
     def _end(self, why: str) -> None:
         self._ended = True
@@ -246,7 +269,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def _set_reading(self) -> None:
         """Read from the socket while the protocol takes data and the client takes answers."""
-        reading = not (self._paused or self._stalled or self._early > _EARLY)
+        reading = not (self._paused or self._stalled or len(self._early) > _EARLY)
         if self._ended or self._raw is None or self._reading == reading or self._raw.is_closing():
             return
         self._reading = reading
@@ -256,13 +279,12 @@ class TlsProtocol(asyncio.BufferedProtocol):
             self._raw.pause_reading()
 
     def _certificates(self) -> tuple[bytes, ...]:
-        """The client's chain, its own certificate first."""
-        own = self._tls.get_peer_certificate(as_cryptography=True)
+        """The client's chain, its own certificate first: at most MAX_CHAIN."""
+        own = self._tls.get_peer_certificate()
         if own is None:
             return ()
-        first = _der(own)
-        sent = [_der(one) for one in self._tls.get_peer_cert_chain(as_cryptography=True) or ()]
-        return (first, *(one for one in sent if one != first))
+        chain = (_der(one) for one in islice(self._tls.get_peer_cert_chain() or (), MAX_CHAIN))
+        return tuple(dict.fromkeys((_der(own), *chain)))[:MAX_CHAIN]
 
     def _flush(self) -> None:
         while True:
@@ -315,15 +337,6 @@ class TlsTransport(asyncio.Transport):
 _NONE = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD))
 
 
-def _accept(connection: SSL.Connection, certificate: object, error: int, depth: int, ok: int) -> bool:
-    """Accept any certificate: it is verified with the request."""
-    return True
-
-
-def _select(connection: SSL.Connection, offered: list[bytes]) -> Any:
-    return _HTTP_1 if _HTTP_1 in offered else SSL.NO_OVERLAPPING_PROTOCOLS
-
-
 def _nothing() -> asyncio.Protocol:
     return asyncio.Protocol()
 
@@ -332,8 +345,8 @@ def _ignored(why: str) -> None:
     return None
 
 
-def _der(certificate: Any) -> bytes:
-    return bytes(certificate.public_bytes(Encoding.DER))
+def _der(certificate: crypto.X509) -> bytes:
+    return certificate.to_cryptography().public_bytes(Encoding.DER)
 
 
 def _why(error: SSL.Error) -> str:

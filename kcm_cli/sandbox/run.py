@@ -147,7 +147,7 @@ class Sandbox:
         )
         await self.api.bootstrap(first)
         self._http = HttpServer(self.api.handle, self.clock)
-        await self._http.start([self._listener], tls_context(self.certificates))
+        await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
 
     async def stop(self) -> None:
         """Stop within about a second."""

@@ -25,8 +25,6 @@ from kcm_cli.manager.server.tokens import TokenCache, bearer, required
 from kcm_cli.manager.server.trust import ProxyHeaders, Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
 
-MAX_CHAIN = 16
-"""The maximum number of certificates of a client's chain that are verified."""
 _VERDICT_S = 10.0
 
 
@@ -46,7 +44,7 @@ class Peer:
 
 def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
     """Parse a client's certificate. Raises ValueError if it, its names or its extensions are invalid."""
-    return Peer(_parsed(der), tuple(_parsed(one) for one in chain[:MAX_CHAIN]))
+    return Peer(_parsed(der), tuple(_parsed(one) for one in chain))
 
 
 def _parsed(der: bytes) -> x509.Certificate:

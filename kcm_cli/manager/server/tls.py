@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
+from kcm_cli.component.openssl_callbacks import NoCallbacksError, switch_by_name
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.tls_transport import server_context
 from kcm_cli.manager.errors import RunError
@@ -79,8 +80,8 @@ class ServingTls:
 
     def _build(self) -> SSL.Context:
         """Build the contexts by name; returns the default context."""
-        ask = self._trust.state.asks
-        contexts = [make_context(self._config, pair, ask_clients=ask) for pair in self._pairs]
+        named = self._trust.state.authorities
+        contexts = [make_context(self._config, pair, named) for pair in self._pairs]
         table: dict[str, SSL.Context] = {}
         for source, pair, context in zip(self._sources, self._pairs, contexts, strict=True):
             for name in source.names or names_in(pair):
@@ -88,13 +89,9 @@ class ServingTls:
         for source, context in zip(self._sources, contexts, strict=True):
             table.update({name.lower(): context for name in source.names})
         self._contexts = table
-        contexts[0].set_tlsext_servername_callback(self._switch)
+        if len(contexts) > 1:
+            switch_by_name(contexts[0], self._for)
         return contexts[0]
-
-    def _switch(self, connection: SSL.Connection) -> None:
-        context = self._for((connection.get_servername() or b"").decode("ascii", "replace"))
-        if context is not None:
-            connection.set_context(context)
 
     def _for(self, name: str) -> SSL.Context | None:
         name = name.lower()
@@ -114,9 +111,15 @@ def names_in(pair: Pair) -> tuple[str, ...]:
     return (*names, *(str(attribute.value) for attribute in common))
 
 
-def make_context(config: ServingConfig, pair: Pair, *, ask_clients: bool = False) -> SSL.Context:
-    """A context with this certificate, which may request client certificates. Raises RunError."""
-    context = server_context(ask_clients=ask_clients)
+def make_context(
+    config: ServingConfig, pair: Pair, authorities: tuple[x509.Certificate, ...] | None = None
+) -> SSL.Context:
+    """A context with this certificate. authorities: those of client certificates; None: request none. Raises
+    RunError."""
+    try:
+        context = server_context(authorities)
+    except NoCallbacksError as error:
+        raise RunError(str(error)) from error
     _restrict(context, config)
     _show(context, pair)
     return context

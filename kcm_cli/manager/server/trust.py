@@ -5,9 +5,11 @@ state; replacing it notifies the listeners.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 
 import msgspec
+from cryptography import x509
 from msgspec.structs import replace
 
 from kcm_cli.component.auth_config import AuthenticationConfig
@@ -33,9 +35,10 @@ class TrustState(msgspec.Struct, frozen=True):
     headers: ProxyHeaders = ProxyHeaders()
 
     @property
-    def asks(self) -> bool:
-        """Whether client certificates are requested."""
-        return self.clients is not None or self.proxies is not None
+    def authorities(self) -> tuple[x509.Certificate, ...] | None:
+        """The authorities of client certificates; None if no certificates are requested."""
+        bundles = [one for one in (self.clients, self.proxies) if one is not None]
+        return tuple(chain.from_iterable(one.certificates for one in bundles)) if bundles else None
 
 
 class Trust:

@@ -23,9 +23,11 @@ def test_order_of_handshakes() -> None:
         for name in ("a1", "a2", "a3", "a4"):
             handshakes.add(One(name, done))
         handshakes.add(One("b", done, "b"))
-        handshakes.add(One("answered", done, "c", answered=True))
+        for name in ("c1", "c2", "c3"):
+            handshakes.add(One(name, done, "c", answered=True))
+        handshakes.add(One("d", done, "d", answered=True))
         await asyncio.sleep(0)
-        assert done == ["answered", "a4", "b", "a1", "a3", "a2"]
+        assert done == ["c3", "d", "c1", "c2", "a4", "b", "a1", "a3", "a2"]
 
     asyncio.run(main())
 

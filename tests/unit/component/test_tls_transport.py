@@ -1,15 +1,19 @@
 """TLS on memory buffers, without a socket."""
 
 import asyncio
+import ssl
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
 from kcm_cli.component.handshakes import Handshakes
-from kcm_cli.component.tls_transport import TlsProtocol
-from tests.trust.cases import ROOT, sign
+from kcm_cli.component.tls_transport import MAX_CHAIN, PEER_CERTIFICATES, TlsProtocol, server_context
+from tests.processes import insecure
+from tests.trust.cases import LEAF, ROOT, sign
 
 
 class Raw(asyncio.Transport):
@@ -90,3 +94,53 @@ def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None
 
     asyncio.run(main())
     assert failures == ["the client's certificate cannot be parsed"]
+
+
+class Inner(asyncio.Protocol):
+    """Notes the client's certificates, and what it sends."""
+
+    def __init__(self) -> None:
+        self.certificates: tuple[bytes, ...] = ()
+        self.data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.certificates = transport.get_extra_info(PEER_CERTIFICATES)
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+
+@pytest.mark.parametrize(("sent", "read", "why"), [(3, 3, ""), (40, MAX_CHAIN, ""), (250, 0, "too long")])
+def test_the_chain_of_a_client_is_limited(tmp_path: Path, sent: int, read: int, why: str) -> None:
+    """A chain that is too long is not parsed. A request that follows the handshake at once is not lost."""
+    root, caller = sign(ROOT), insecure()
+    chain = [sign(replace(LEAF, name=f"client {number}", sans=()), root) for number in range(sent)]
+    (tmp_path / "pem").write_bytes(b"".join(one.pem for one in chain) + chain[0].secret)
+    caller.load_cert_chain(tmp_path / "pem")
+    context = server_context([])
+    context.use_certificate(root.certificate)
+    context.use_privatekey(root.key)
+    inner, failures, raw, request = Inner(), list[str](), Raw(), b"x" * 70_000
+
+    async def main() -> None:
+        protocol = TlsProtocol(context, bytearray(1), Handshakes(), lambda: inner, failures.append)
+        protocol.connection_made(raw)
+        to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = caller.wrap_bio(to_client, to_server)
+        for step in range(3):
+            with suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+                if step == 1:
+                    client.write(request)
+            received = to_server.read()
+            for start in range(0, len(received), 65536):
+                protocol.received(received[start : start + 65536])
+            await asyncio.sleep(0)
+            to_client.write(bytes(raw.written))
+            raw.written.clear()
+
+    asyncio.run(main())
+    assert [one.removeprefix("the client's handshake is ") for one in failures] == [why] * bool(why)
+    assert len(inner.certificates) == read
+    assert inner.certificates == tuple(one.certificate.public_bytes(Encoding.DER) for one in chain[:read])
+    assert (inner.data == request) == (not why)

@@ -1,6 +1,9 @@
 """The files in configs/: flags, metrics and roles that they name exist."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,11 +28,29 @@ def test_files_are_yaml(path: Path) -> None:
     assert list(yaml.safe_load_all(path.read_text()))
 
 
-def test_the_units_flags_are_taken() -> None:
+def unit_flags() -> list[str]:
     words = (CONFIGS / "systemd" / "kcm.service").read_text().replace("\\\n", " ")
-    command = next(line for line in words.splitlines() if line.startswith("ExecStart="))
-    flags = [word for word in command.split()[1:] if not word.startswith("--config")]
-    complete(flag_set().parse(flags), known_of(CONTROLLERS))
+    return next(line for line in words.splitlines() if line.startswith("ExecStart=")).split()[1:]
+
+
+def test_the_units_flags_are_the_pods_with_its_credentials() -> None:
+    unit = (CONFIGS / "systemd" / "kcm.service").read_text()
+    flags = "\n".join(unit_flags())
+    for name, path in re.findall(r"^LoadCredential=(\S+?):(\S+)$", unit, re.MULTILINE):
+        assert f"${{CREDENTIALS_DIRECTORY}}/{name}" in flags
+        flags = flags.replace(f"${{CREDENTIALS_DIRECTORY}}/{name}", path)
+    pod = yaml.safe_load((CONFIGS / "kubernetes" / "static-pod.yaml").read_text())
+    assert flags.split("\n") == pod["spec"]["containers"][0]["args"]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_the_unit_is_valid(tmp_path: Path) -> None:
+    unit = (CONFIGS / "systemd" / "kcm.service").read_text()
+    (tmp_path / "kcm.service").write_text(unit.replace("/opt/kcm/bin/kcm", sys.executable))
+    words = ("systemd-analyze", "verify", "--man=no", str(tmp_path / "kcm.service"))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    said = [line for line in done.stderr.splitlines() if "kcm.service" in line]  # the machine's own units may be wrong
+    assert (done.returncode, said) == (0, [])
 
 
 def test_the_pods_flags_are_taken_and_its_volumes_are_there() -> None:

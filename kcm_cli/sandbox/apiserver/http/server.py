@@ -22,9 +22,12 @@ _RECEIVED_BYTES = 32 * 1024
 LIMITS = Limits(1024, all_head_bytes=2 << 20, sweep_s=5.0)
 
 
-def tls_context(certificates: Certificates) -> SSL.Context:
-    """A context with the cluster's serving certificate. Client certificates are verified with each request."""
-    context = server_context(ask_clients=True)
+def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Context:
+    """A context with the cluster's serving certificate. Client certificates are verified with each request.
+
+    client_cas: PEM of the authorities that are named to clients, in addition to the cluster's. Raises NoCallbacksError.
+    """
+    context = server_context(x509.load_pem_x509_certificates(certificates.ca.certificate + client_cas))
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.use_certificate(x509.load_pem_x509_certificate(certificates.serving.certificate))
     key = load_pem_private_key(certificates.serving.key, None)

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from kcm_cli.component.client_certificates import Identity, identity_of
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.manager.server.authentication import MAX_CHAIN, Authenticator, parse_peer
+from kcm_cli.manager.server.authentication import Authenticator, parse_peer
 from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.trust import Trust, TrustState
@@ -112,11 +112,6 @@ def test_a_bundle_with_an_invalid_certificate_is_refused() -> None:
     pem = b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(odd) + b"-----END CERTIFICATE-----\n"
     with pytest.raises(ValueError, match="uplicate"):
         parse_bundle(pem)
-
-
-def test_the_length_of_a_chain_is_limited() -> None:
-    leaf, between = sign(LEAF), der(sign(BETWEEN).certificate)
-    assert len(parse_peer(der(leaf.certificate), (between,) * 300).chain) == MAX_CHAIN
 
 
 def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
