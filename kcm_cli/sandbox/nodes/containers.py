@@ -60,7 +60,7 @@ def report(
     ended = current.exit
     if script.role is Role.INIT:
         ready = ended is not None and ended.code == 0
-        started = False
+        started = running
     elif script.role is Role.DEBUG:
         ready = False
     doc: Doc = {

@@ -40,7 +40,7 @@ def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
 
         async def read() -> bytes:
             while not reader.closed and (data := await duplex.read()):
-                found = b"".join(reader.receive(data))
+                found = b"".join(part.data for part in reader.receive(data))
                 if reader.replies:
                     duplex.write(bytes(reader.replies))
                     reader.replies.clear()
@@ -69,12 +69,12 @@ def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) 
                     duplex.write(websocket.message(bytes([channel]) + struct.pack("<H", port)))
                 link = _ChannelLink(duplex, index, pipes[index], find)
                 group.create_task(link.run(port))
-            reader = websocket.Reader()
+            reader = websocket.ChannelReader()
             with contextlib.suppress(websocket.WebSocketError):
                 while not reader.closed and (data := await duplex.read()):
-                    for message in reader.receive(data):
-                        if message and message[0] % 2 == 0 and message[0] // 2 < len(pipes):
-                            await pipes[message[0] // 2].write(message[1:])
+                    for channel, sent in reader.channels(data):
+                        if channel % 2 == 0 and channel // 2 < len(pipes):
+                            await pipes[channel // 2].write(sent)
                     if reader.replies:
                         duplex.write(bytes(reader.replies))
                         reader.replies.clear()

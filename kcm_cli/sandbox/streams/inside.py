@@ -139,9 +139,7 @@ class Inside:
         previous, follow = is_true(query, "previous"), is_true(query, "follow")
         run = pod.run(name, previous=previous)
         if run is None:
-            if previous:
-                raise bad_request(f'previous terminated container "{name}" in pod "{call.name}" not found')
-            raise bad_request(f'container "{name}" in pod "{call.name}" is waiting to start: {pod.reason_of(name)}')
+            raise bad_request(pod.no_logs(name, previous=previous))
         now = self._clock.now()
         follow = follow and run.finished is None
         log = self._log_of(pod, name, run, now + _AHEAD if follow else run.finished or now)

@@ -7,6 +7,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -16,6 +17,7 @@ from kcm_cli.sandbox.views import SimulatedPod
 PODS = GVR("", "v1", "pods")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _UNSEEN = datetime(1, 1, 1, tzinfo=UTC)
+_REASONS = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -48,10 +50,24 @@ class Pod:
         """The current run of a container, or the previous one."""
         return _run(self.doc, name, previous=previous)
 
-    def reason_of(self, name: str) -> str:
-        """The reason why a container is waiting."""
-        waiting: Tree = ((_status(self.doc, name) or {}).get("state") or {}).get("waiting") or {}
-        return str(waiting.get("reason") or "ContainerCreating")
+    def no_logs(self, name: str, *, previous: bool) -> str:
+        """Why there are no logs of a container that has not run, in the words of a kubelet.
+
+        upstream: pkg/kubelet/kubelet_pods.go#validateContainerLogStatus
+        """
+        status = _status(self.doc, name)
+        shown = f"container {quote(name)} in pod {quote(self.name)}"
+        if status is None:
+            return f"{shown} is not available"
+        if previous:
+            return f"previous terminated {shown} not found"
+        state: Tree = status.get("state") or {}
+        if state.get("terminated") or (status.get("lastState") or {}).get("terminated"):
+            return f"{shown} is terminated"
+        if state.get("waiting") is None:
+            return f"{shown} is waiting to start - no logs yet"
+        reason = str(state["waiting"].get("reason") or "")
+        return f"{shown} is waiting to start: {_REASONS.get(reason, reason)}"
 
 
 def _status(doc: Tree, name: str) -> Tree | None:

@@ -73,12 +73,12 @@ class _WebSocketConsole(Console):
         self._duplex.write(websocket.message(bytes([channel]) + data))
 
     async def pump(self) -> None:
-        reader = websocket.Reader()
+        reader = websocket.ChannelReader()
         while not reader.closed and (data := await self._duplex.read()):
-            for message in reader.receive(data):
-                if message[:1] == bytes([STDIN]):
-                    await self.stdin.write(message[1:])
-                elif message == bytes([CLOSE, STDIN]):
+            for channel, sent in reader.channels(data):
+                if channel == STDIN:
+                    await self.stdin.write(sent)
+                elif channel == CLOSE and sent == bytes([STDIN]):
                     self.stdin.end()
             if reader.replies:
                 self._duplex.write(bytes(reader.replies))

@@ -34,8 +34,9 @@ _DICTIONARY = b"".join(struct.pack(">I", len(word)) + word.encode() for word in 
 _VERSION = 3
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _HEADERS = 1, 2, 3, 6, 8
 _FIN = 1
-_MOST_BYTES = 1 << 20
-"""The limit for a frame, and for its decompressed headers."""
+_MOST_HEADERS = 1 << 20
+"""The limit for the frame of a stream's headers, and for them decompressed. Other frames have at most 16 MiB, since
+their length has three bytes."""
 _PART = 32 * 1024
 
 
@@ -71,23 +72,42 @@ class Session(msgspec.Struct):
     _rest: bytearray = msgspec.field(default_factory=bytearray)
     _reads: "zlib._Decompress" = msgspec.field(default_factory=lambda: zlib.decompressobj(zdict=_DICTIONARY))
     _writes: "zlib._Compress" = msgspec.field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
+    _left: int = 0
+    """The bytes that the current frame with data still has, and below its stream and whether it is the last one."""
+    _stream: int = 0
+    _ends: bool = False
 
     def receive(self, data: bytes) -> Iterator[Opened | Data | Reset]:
-        """The events that these bytes complete. Raises SpdyError."""
+        """The events in these bytes. Data comes as it arrives, in parts of a frame. Raises SpdyError."""
         self._rest += data
-        while len(self._rest) >= 8:
+        while self._rest:
+            if self._left:
+                yield self._taken()
+                continue
+            if len(self._rest) < 8:
+                return
             first, second = struct.unpack_from(">II", self._rest)
             flags, length = second >> 24, second & 0xFFFFFF
-            if length > _MOST_BYTES:
+            if not first >> 31:
+                del self._rest[:8]
+                self._left, self._stream, self._ends = length, first, bool(flags & _FIN)
+                if not length:
+                    yield Data(first, b"", self._ends)
+                continue
+            if length > _MOST_HEADERS:
                 raise SpdyError(f"a frame of {length} bytes is too large")
             if len(self._rest) < 8 + length:
                 return
             body = bytes(self._rest[8 : 8 + length])
             del self._rest[: 8 + length]
-            if first >> 31:
-                yield from self._control(first, flags, body)
-            else:
-                yield Data(first, body, bool(flags & _FIN))
+            yield from self._control(first, flags, body)
+
+    def _taken(self) -> Data:
+        """The bytes of the current frame that are there."""
+        found = bytes(self._rest[: self._left])
+        del self._rest[: len(found)]
+        self._left -= len(found)
+        return Data(self._stream, found, self._ends and not self._left)
 
     def _control(self, first: int, flags: int, body: bytes) -> Iterator[Opened | Data | Reset]:
         version, kind = (first >> 16) & 0x7FFF, first & 0xFFFF
@@ -107,7 +127,7 @@ class Session(msgspec.Struct):
 
     def _headers(self, block: bytes) -> dict[str, str]:
         try:
-            data = self._reads.decompress(block, _MOST_BYTES)
+            data = self._reads.decompress(block, _MOST_HEADERS)
         except zlib.error as error:
             raise SpdyError(f"headers cannot be read: {error}") from None
         found: dict[str, str] = {}

@@ -5,6 +5,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +15,9 @@ _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _BEARER = "base64url.bearer.authorization.k8s.io."
 _BASE64_URL = re.compile("[A-Za-z0-9_-]*")
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 32 << 20
+"""The limit for a message, as that of kubelets (``DefaultMaxPayloadBytes`` of golang.org/x/net/websocket)."""
+_MOST_CONTROL = 125
 _ORIGIN = re.compile("(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 _NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
 
@@ -107,36 +110,81 @@ def _frame(kind: int, data: bytes) -> bytes:
     return head + data
 
 
+class Part(NamedTuple):
+    """A part of a message. ``first``: it begins the message."""
+
+    data: bytes
+    first: bool
+
+
 class Reader(msgspec.Struct):
     """Pass received bytes to ``receive``, and send ``replies`` after it. ``closed``: the client has sent a close
-    frame."""
+    frame. No more than a head and a control frame are kept, however long a message is."""
 
     replies: bytearray = msgspec.field(default_factory=bytearray)
     closed: bool = False
     _rest: bytearray = msgspec.field(default_factory=bytearray)
-    _parts: bytearray = msgspec.field(default_factory=bytearray)
+    _left: int = 0
+    """The bytes that the current frame still has."""
+    _mask: bytes = b""
+    _final: bool = True
+    """Whether the current frame is the last one of its message."""
+    _size: int = 0
+    """The bytes of the current message so far."""
+    _open: bool = False
+    """Whether a message has begun."""
 
-    def receive(self, data: bytes) -> Iterator[bytes]:
-        """The messages that these bytes complete. Raises WebSocketError."""
+    def receive(self, data: bytes) -> Iterator[Part]:
+        """The parts of messages in these bytes, as they come. Raises WebSocketError."""
         self._rest += data
-        while not self.closed and (found := self._next()) is not None:
-            first, payload = found
-            kind = first & 0x0F
-            if kind == _PING:
-                self.replies += _frame(_PONG, payload)
-            elif kind == _CLOSE:
-                self.closed = True
-            elif kind in (_CONTINUED, _TEXT, _BINARY):
-                self._parts += payload
-                if len(self._parts) > _MOST_BYTES:
-                    raise WebSocketError(TOO_LARGE, "a message is too large")
-                if first & 0x80:
-                    whole, self._parts = bytes(self._parts), bytearray()
-                    yield whole
-            elif kind != _PONG:
-                raise WebSocketError(PROTOCOL_ERROR, f"kind {kind} of frames is not known")
+        while not self.closed and (self._left or self._begin()):
+            if self._left:
+                if not self._rest:
+                    return
+                yield self._taken()
+            elif not self._open:  # an empty message
+                yield Part(b"", True)
+            if not self._left:
+                self._open = not self._final
 
-    def _next(self) -> tuple[int, bytes] | None:
+    def _begin(self) -> bool:
+        """Read the head of the next frame with data, and control frames before it; returns whether there is one."""
+        while not self.closed and (head := self._head()) is not None:
+            first, size, at = head
+            kind = first & 0x0F
+            if kind in (_CONTINUED, _TEXT, _BINARY):
+                whole = size + (self._size if self._open else 0)
+                if whole > _MOST_BYTES:
+                    raise WebSocketError(TOO_LARGE, "a message is too large")
+                if len(self._rest) < at + 4:
+                    return False
+                self._size, self._mask = whole, bytes(self._rest[at : at + 4])
+                self._left, self._final = size, bool(first & 0x80)
+                del self._rest[: at + 4]
+                return True
+            if kind not in (_CLOSE, _PING, _PONG) or size > _MOST_CONTROL:
+                raise WebSocketError(PROTOCOL_ERROR, f"kind {kind} of frames with {size} bytes is not known")
+            if len(self._rest) < at + 4 + size:
+                return False
+            mask, masked = bytes(self._rest[at : at + 4]), bytes(self._rest[at + 4 : at + 4 + size])
+            del self._rest[: at + 4 + size]
+            if kind == _PING:
+                self.replies += _frame(_PONG, _unmasked(mask, masked))
+            self.closed = kind == _CLOSE
+        return False
+
+    def _taken(self) -> Part:
+        """The bytes of the current frame that are there."""
+        masked = bytes(self._rest[: self._left])
+        del self._rest[: len(masked)]
+        part = Part(_unmasked(self._mask, masked), not self._open)
+        turn = len(masked) % 4
+        self._mask, self._left, self._open = self._mask[turn:] + self._mask[:turn], self._left - len(masked), True
+        return part
+
+    def _head(self) -> tuple[int, int, int] | None:
+        """The first byte of the next frame, its size, and where its mask begins; None if it is not complete. Raises
+        WebSocketError."""
         rest = self._rest
         if len(rest) < 2:
             return None
@@ -150,12 +198,26 @@ class Reader(msgspec.Struct):
             raise WebSocketError(TOO_LARGE, "a frame is too large")
         if not rest[1] & 0x80:
             raise WebSocketError(PROTOCOL_ERROR, "frames of clients are masked")
-        if len(rest) < at + 4 + size:
-            return None
-        mask, masked = bytes(rest[at : at + 4]), bytes(rest[at + 4 : at + 4 + size])
-        first = rest[0]
-        del rest[: at + 4 + size]
-        if not size:
-            return first, b""
-        repeated = (mask * (size // 4 + 1))[:size]
-        return first, (int.from_bytes(masked, "big") ^ int.from_bytes(repeated, "big")).to_bytes(size, "big")
+        return rest[0], size, at
+
+
+class ChannelReader(Reader):
+    """A reader of messages whose first byte is a channel."""
+
+    _channel: int = -1
+
+    def channels(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """The channels and their bytes, as they come. Raises WebSocketError."""
+        for part in self.receive(data):
+            sent = part.data
+            if part.first:
+                self._channel, sent = (sent[0], sent[1:]) if sent else (-1, b"")
+            if sent:
+                yield self._channel, sent
+
+
+def _unmasked(mask: bytes, data: bytes) -> bytes:
+    if not data:
+        return b""
+    repeated = (mask * (len(data) // 4 + 1))[: len(data)]
+    return (int.from_bytes(data, "big") ^ int.from_bytes(repeated, "big")).to_bytes(len(data), "big")

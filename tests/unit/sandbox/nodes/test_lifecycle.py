@@ -509,6 +509,20 @@ def test_images_are_pulled_once_and_listed_by_the_node(play):
     play(run, 1, heartbeat_s=10)
 
 
+def test_an_init_container_counts_as_started_while_it_runs(play):
+    async def run(world: World) -> None:
+        init = {"name": "i", "image": "i", "command": ["sleep", "5"]}
+        await world.pod("a", {"initContainers": [init]})
+        await world.wait(2)
+        (status,) = (await world.status("a"))["initContainerStatuses"]
+        assert (status["started"], status["ready"]) == (True, False) and "running" in status["state"]
+        await world.wait(6)
+        (status,) = (await world.status("a"))["initContainerStatuses"]
+        assert (status["started"], status["ready"]) == (False, True)
+
+    play(run)
+
+
 def test_an_ephemeral_container_runs_with_the_others(play):
     async def run(world: World) -> None:
         await world.pod("a", ready_delay="never")

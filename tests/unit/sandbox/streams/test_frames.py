@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +10,13 @@ from hypothesis import strategies as st
 
 from kcm_cli.sandbox.streams import spdy, websocket
 from tests.streams import masked, syn_stream
+
+
+def messages_of(parts: Iterable[websocket.Part]) -> list[bytes]:
+    found: list[bytes] = []
+    for part in parts:
+        found[len(found) if part.first else len(found) - 1 :] = [(b"" if part.first else found[-1]) + part.data]
+    return found
 
 
 def pieces(data: bytes, size: int) -> Iterator[bytes]:
@@ -21,7 +28,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 def test_messages_in_any_chunks(messages: list[bytes], size: int) -> None:
     reader = websocket.Reader()
     sent = b"".join(masked(2, each) for each in messages)
-    assert [found for part in pieces(sent, size) for found in reader.receive(part)] == messages
+    assert messages_of(found for part in pieces(sent, size) for found in reader.receive(part)) == messages
 
 
 def test_parts_of_a_message_with_a_ping_between_them() -> None:
@@ -29,7 +36,7 @@ def test_parts_of_a_message_with_a_ping_between_them() -> None:
     sent = (
         masked(2, b"ab", final=False) + masked(9, b"!") + masked(0, b"c") + masked(8, b"\x03\xe8") + masked(2, b"late")
     )
-    assert list(reader.receive(sent)) == [b"abc"]
+    assert messages_of(reader.receive(sent)) == [b"abc"]
     assert reader.closed
     assert bytes(reader.replies) == b"\x8a\x01!"
 
@@ -40,12 +47,31 @@ def test_parts_of_a_message_with_a_ping_between_them() -> None:
         b"\x82\x01a",
         masked(3, b""),
         b"\x82\xff" + struct.pack(">Q", 1 << 40),
-        masked(2, b"x" * (1 << 20), final=False) * 2,
+        b"\x02\xff"
+        + struct.pack(">Q", 20 << 20)
+        + b"mask"
+        + bytes(20 << 20)
+        + b"\x80\xff"
+        + struct.pack(">Q", 13 << 20),
+        b"\x89\xfe\x00\x80mask",
     ],
 )
 def test_violations_of_the_websocket_protocol(sent: bytes) -> None:
     with pytest.raises(websocket.WebSocketError):
         list(websocket.Reader().receive(sent))
+
+
+def test_a_long_message_is_passed_on_as_it_comes() -> None:
+    size = 32 << 20
+    reader = websocket.ChannelReader()
+    (begun,) = reader.channels(b"\x82\xff" + struct.pack(">Q", size) + b"\0\0\0\0\0a")
+    assert begun == (0, b"a")
+    part, got, kept = b"b" * 65536, 1, 0
+    while got < size - 1:
+        got += sum(len(data) for channel, data in reader.channels(part[: size - 1 - got]) if channel == 0)
+        kept = max(kept, len(reader._rest))
+    assert (got, kept) == (size - 1, 0)
+    assert list(reader.channels(masked(2, b"\xff\0"))) == [(255, b"\0")]
 
 
 @pytest.mark.parametrize("size", [1, 125, 126, 65535, 65536])
@@ -68,11 +94,12 @@ def test_streams_in_any_chunks(size: int) -> None:
     sent = syn_stream(writer, 1, {"streamtype": "stdin"}) + syn_stream(writer, 3, {"streamType": "error", "port": "80"})
     sent += spdy.Session.data(1, b"hello", end=True) + struct.pack(">HHII", 0x8003, 6, 4, 7)
     session = spdy.Session()
-    assert [found for part in pieces(sent, size) for found in session.receive(part)] == [
-        spdy.Opened(1, {"streamtype": "stdin"}),
-        spdy.Opened(3, {"streamtype": "error", "port": "80"}),
-        spdy.Data(1, b"hello", True),
-    ]
+    found = [event for part in pieces(sent, size) for event in session.receive(part)]
+    assert found[:2] == [spdy.Opened(1, {"streamtype": "stdin"}), spdy.Opened(3, {"streamtype": "error", "port": "80"})]
+    data = [event for event in found if isinstance(event, spdy.Data)]
+    assert len(found) == len(data) + 2 and {event.stream for event in data} == {1}
+    assert b"".join(event.data for event in data) == b"hello"
+    assert [event.end for event in data] == [False] * (len(data) - 1) + [True]
     assert bytes(session.replies) == struct.pack(">HHII", 0x8003, 6, 4, 7)
 
 
@@ -82,7 +109,7 @@ def test_streams_in_any_chunks(size: int) -> None:
         struct.pack(">HHI", 0x8002, 1, 0),
         struct.pack(">HHI", 0x8003, 1, 2) + b"ab",
         struct.pack(">HHI", 0x8003, 1, 14) + bytes(10) + b"junk",
-        struct.pack(">II", 1, 0xFFFFFF),
+        struct.pack(">HHI", 0x8003, 1, 0xFFFFFF),
     ],
 )
 def test_violations_of_spdy(sent: bytes) -> None:

@@ -1,0 +1,34 @@
+"""What a stored pod says about the runs of its containers."""
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
+from kcm_cli.sandbox.streams.pods import Pod
+
+WAITS = 'container "c" in pod "p" is waiting to start'
+STATES = {
+    f"{WAITS}: image can't be pulled": {"state": {"waiting": {"reason": "ErrImagePull"}}},
+    f"{WAITS}: trying and failing to pull image": {"state": {"waiting": {"reason": "ImagePullBackOff"}}},
+    f"{WAITS}: ContainerCreating": {"state": {"waiting": {"reason": "ContainerCreating"}}},
+    f"{WAITS}: CreateContainerConfigError": {"state": {"waiting": {"reason": "CreateContainerConfigError"}}},
+    f"{WAITS} - no logs yet": {},
+}
+
+
+@pytest.mark.parametrize("text", STATES)
+@pytest.mark.parametrize("kind", ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"])
+def test_why_there_are_no_logs(text: str, kind: str) -> None:
+    found = pod({kind: [{"name": "c", **STATES[text]}]})
+    assert found.run("c", previous=False) is None
+    assert found.no_logs("c", previous=False) == text
+    assert found.no_logs("c", previous=True) == 'previous terminated container "c" in pod "p" not found'
+
+
+def test_a_container_without_a_status_is_not_available() -> None:
+    assert pod({}).no_logs("c", previous=False) == 'container "c" in pod "p" is not available'
+
+
+def pod(status: dict[str, object]) -> Pod:
+    doc = {"metadata": {"name": "p", "namespace": "d"}, "spec": {"containers": [{"name": "c"}]}, "status": status}
+    return Pod(Stored("d", "p", 1, codec.encode(doc), Recent(1 << 20)), lambda view: view.annotations)
