@@ -4,6 +4,10 @@ The program logs through the standard library: a constant message and ``extra={"
 to standard error as ``I1120 13:00:00.000000    4711 worker.py:80] "Finished syncing" key="default/web"`` or as JSON.
 Verbosity: INFO is 0, DEBUG is 4; the levels between and below are ``V1`` to ``V10``. Messages of other packages are
 shown from WARNING on, and all of them from verbosity 8 on. The time in a line is the system's, whatever the clock.
+``named`` gives the lines of a controller its name (``logger``), as contextual logging does.
+
+Text from outside cannot forge a line or reach the terminal: whatever cannot be printed is escaped, later lines of a
+text begin with a tab, and values are cut at LONGEST characters.
 
 upstream: k8s.io/klog/v2, staging/src/k8s.io/component-base/logs
 """
@@ -12,7 +16,9 @@ import fnmatch
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from datetime import datetime
 
@@ -21,7 +27,8 @@ import msgspec
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.logs_stream import BufferedStream, TextStream
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.kref import KRef
+from kcm_cli.machinery.quoting import escaped, quote
 
 V1, V2, V3, V4, V5, V6, V7, V8, V9, V10 = 17, 15, 12, logging.DEBUG, 9, 8, 7, 6, 5, 4
 """Levels of the standard library for klog's verbosities."""
@@ -30,6 +37,9 @@ _LEVELS = (logging.INFO, V1, V2, V3, V4, V5, V6, V7, V8, V9, V10)
 _OURS = "kcm_cli"
 _FOREIGN_FROM = 8
 _NO_FIELDS: Mapping[str, object] = {}
+_LOGGER: ContextVar[str] = ContextVar("logger", default="")
+LONGEST = 8192
+"""The most characters of one value."""
 _SEVERITIES = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"))
 
 
@@ -43,14 +53,14 @@ def verbosity_of(level: int) -> int:
     return next((v for v, known in enumerate(_LEVELS) if known <= level), len(_LEVELS) - 1)
 
 
-class KRef(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An object in a log line: ``namespace/name`` as text, ``{"name": ..., "namespace": ...}`` as JSON."""
-
-    name: str
-    namespace: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Within this block, and in tasks started in it, lines have ``logger=NAME``; "" for none."""
+    token = _LOGGER.set(name)
+    try:
+        yield
+    finally:
+        _LOGGER.reset(token)
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, object]:
@@ -71,9 +81,15 @@ class TextFormatter(logging.Formatter):
         when = datetime.fromtimestamp(record.created).strftime("%m%d %H:%M:%S.%f")
         body = record.getMessage()
         if not record.args and record.name.startswith(_OURS):
-            body = quote(body) + _pairs(fields_of(record), errors_first=severity in "EF")
+            body = quote(body) + _pairs(_with_logger(fields_of(record)), errors_first=severity in "EF")
+        else:
+            body = _indented(body)
         line = f"{severity}{when} {self._pid} {record.filename}:{record.lineno}] {body}"
-        return line if not record.exc_info else f"{line}\n{self.formatException(record.exc_info)}"
+        return (
+            line
+            if not record.exc_info
+            else f"{line}\n\t{_indented(_cut(self.formatException(record.exc_info), LONGEST * 4))}"
+        )
 
 
 class JSONFormatter(logging.Formatter):
@@ -81,21 +97,20 @@ class JSONFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         folder = os.path.basename(os.path.dirname(record.pathname))
-        line: dict[str, object] = {
-            "ts": round(record.created * 1000, 6),
-            "caller": f"{folder}/{record.filename}:{record.lineno}",
-            "msg": record.getMessage(),
-        }
+        line: dict[str, object] = {"ts": round(record.created * 1000, 6)}
+        fields = dict(_with_logger(fields_of(record)) if record.name.startswith(_OURS) else _NO_FIELDS)
+        if "logger" in fields:
+            line["logger"] = fields.pop("logger")
+        line |= {"caller": f"{folder}/{record.filename}:{record.lineno}", "msg": _cut(record.getMessage())}
         if record.levelno < logging.ERROR:
             line["v"] = verbosity_of(record.levelno)
-        fields = dict(fields_of(record))
         error = fields.pop("err", None)
-        line |= fields
+        line |= {key: _bounded(value) for key, value in fields.items()}
         if error is not None:
-            line["err"] = str(error)
+            line["err"] = _cut(str(error))
         if record.exc_info:
-            line["stacktrace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=str).decode()
+            line["stacktrace"] = _cut(self.formatException(record.exc_info), LONGEST * 4)
+        return escaped(_encode(line))
 
 
 class _PerFile(logging.Filter):
@@ -188,6 +203,11 @@ class WithFields(logging.Formatter):
         return self._inner.format(record)
 
 
+def _with_logger(fields: Mapping[str, object]) -> Mapping[str, object]:
+    name = _LOGGER.get()
+    return {"logger": name, **fields} if name else fields
+
+
 def _pairs(fields: Mapping[str, object], *, errors_first: bool) -> str:
     if errors_first and "err" in fields:
         fields = {"err": fields["err"], **fields}
@@ -196,10 +216,40 @@ def _pairs(fields: Mapping[str, object], *, errors_first: bool) -> str:
 
 def _value(value: object) -> str:
     """A value as klog writes it: strings quoted (those of several lines in brackets), others as JSON."""
+    if isinstance(value, list | tuple) and value and isinstance(value[0], KRef):
+        return _cut(f"[{','.join(quote(str(one)) for one in value)}]")
     if value is None or isinstance(value, bool | int | float | list | tuple | dict | set | frozenset):
-        return codec.encode(value).decode()
-    text = value if isinstance(value, str) else str(value)
+        text = escaped(_encode(value))
+        return text if len(text) <= LONGEST else quote(_cut(text))
+    text = _cut(value if isinstance(value, str) else str(value))
     if "\n" not in text:
         return quote(text)
     lines = text.removesuffix("\n").split("\n")
-    return "<\n" + "".join(f"\t{line}\n" for line in lines) + " >"
+    return "<\n" + "".join(f"\t{escaped(line)}\n" for line in lines) + " >"
+
+
+def _bounded(value: object) -> object:
+    """A value for a JSON line."""
+    if isinstance(value, bool | int | float | None):
+        return value
+    if isinstance(value, str):
+        return _cut(value)
+    text = _encode(value)
+    return msgspec.Raw(text.encode()) if len(text) <= LONGEST else _cut(text)
+
+
+def _encode(value: object) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, as in arguments that are not UTF-8
+        pairs = value.items() if isinstance(value, dict) else ((("value", value),))
+        return codec.encode({key: str(one).encode("utf-8", "backslashreplace").decode() for key, one in pairs}).decode()
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
+
+
+def _indented(text: str) -> str:
+    """Lines of which only the first one begins at the margin."""
+    return "\n\t".join(escaped(line) for line in text.rstrip("\n").split("\n"))

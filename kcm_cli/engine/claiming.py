@@ -6,11 +6,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from kcm_cli.api.resource import Resource
-from kcm_cli.engine.execute import Executor
+from kcm_cli.engine.execute import Executor, tell
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Failed, Mode, Stage
-from kcm_cli.planning.claims import adopt_action, decide, release_action
+from kcm_cli.planning.claims import adopt_action, decide, release_action, release_remark
 from kcm_cli.rest.errors import Invalid, NotFound
 
 T = TypeVar("T", bound=Object)
@@ -54,6 +54,8 @@ class RefManager(msgspec.Struct, Generic[T], frozen=True):
         actions = tuple(
             adopt_action(self.owners, owner, self.children, obj, self.finalizers) for obj in claims.adopt
         ) + tuple(release_action(owner, self.children, obj, self.finalizers) for obj in claims.release)
+        for obj in claims.release:
+            tell(release_remark(self.owners, owner, self.children, obj))
         outcome = await self.executor.stage(Stage(actions, Mode.PARALLEL))
         adopted = {obj.name for obj in claims.adopt}
         lost: set[str] = set()

@@ -24,7 +24,7 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, selector_of
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen, stale_sync_skips
 from kcm_cli.engine.passes import Loop
-from kcm_cli.engine.worker import Worker, until_synced
+from kcm_cli.engine.worker import SYNC_FAILED, Failures, Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import AnyInformer, Scope
@@ -142,7 +142,8 @@ class Queue:
     writes: the kinds that ``sync`` writes and plans on. A key is not synced again before the caches show its own writes
     to them (``own_writes``). stale_gate: an upstream gate. Where it is off, verbs of ``without_gate`` are not waited
     for; where it is on, deferred syncs are counted as KIND_controller_stale_sync_skips_total. skipped: called with
-    (controller, group, resource) for each deferred sync of a controller without such a gate.
+    (controller, group, resource) for each deferred sync of a controller without such a gate. failures: how failed syncs
+    are logged.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Queue:
     stale_gate: str = ""
     without_gate: frozenset[str] = frozenset((CREATE, UPDATE, DELETE))
     skipped: Callable[[Any, str, str], None] | None = None
+    failures: Failures = SYNC_FAILED
 
     @property
     def followed(self) -> tuple[Watch, ...]:
@@ -364,6 +366,8 @@ class _Running(msgspec.Struct, frozen=True):
             count=count,
             retries=declared.retries,
             own=own,
+            kind=declared.main.resource.kind if declared.reconciles is not None else "",
+            failures=declared.failures,
         )
 
     def _own_writes(self, declared: Queue) -> OwnWrites | None:

@@ -2,30 +2,40 @@
 
 Reads pass through unchanged. Every write goes through one method, ``Door.raw``. There it is named, counted once
 (retries are not counted), and passed to an interceptor, if there is one, which may record it, refuse it or lose its
-answer. The results of creations, updates, patches and deletions are recorded for the key that the worker is syncing
+answer. At verbosity 2 each write is logged with its answer: who wrote what, why, and for which owner. Events, which
+have a line of their own, reviews and tokens are logged at 4. Bodies and texts of refusals are not logged: they may have
+values of Secrets.
+
+The results of creations, updates, patches and deletions are recorded for the key that the worker is syncing
 (``own_writes``).
 
 upstream: none; each controller holds a clientset. The nearest is PodControlInterface in
 pkg/controller/controller_utils.go.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.logs import V2, V4
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
+from kcm_cli.engine.syncing import syncing
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.kref import KRef
+from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.machinery.raw_fields import MEDIA_TYPE, restored
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Invalid
+from kcm_cli.rest.errors import Invalid, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
 V = TypeVar("V")
@@ -34,6 +44,17 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
 _COUNTER = "kcm_controller_writes_total"
+_QUIET = frozenset(
+    (
+        "events",
+        "selfsubjectaccessreviews",
+        "serviceaccounts/token",
+        "subjectaccessreviews",
+        "tokenreviews",
+    )
+)
+_REASONS = {"status": "status changed", "scale": "scaled", "finalize": "finalized"}
+"""For writes to subresources that give no reason of their own."""
 
 
 class Write(msgspec.Struct, frozen=True, gc=False):
@@ -86,20 +107,28 @@ class Door(Client):
             return send(request)
         write = write_of(self._controller, request)
         self._count(write)
-        return send(request) if self._interceptor is None else self._interceptor(write, send)
+        answer = send(request) if self._interceptor is None else self._interceptor(write, send)
+        return _logged(write, answer) if log.isEnabledFor(V2) else answer
 
-    async def update(
-        self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
+    async def update(  # an address, a document and its options
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        doc: Doc | bytes,
+        *,
+        subresource: str = "",
+        reason: str = "",
     ) -> T:
         """See ``Client.update``. A refused update of a kind with RawExtensions is repeated with their stored bytes."""
         try:
-            return await super().update(resource, namespace, name, doc, subresource=subresource)
+            return await super().update(resource, namespace, name, doc, subresource=subresource, reason=reason)
         except Invalid:
             sent = doc if isinstance(doc, bytes) else codec.encode(doc)
             exact = await self._with_stored_bytes(resource, namespace, name, sent) if resource.raw_fields else sent
             if exact == sent:
                 raise
-        return await super().update(resource, namespace, name, exact, subresource=subresource)
+        return await super().update(resource, namespace, name, exact, subresource=subresource, reason=reason)
 
     async def _with_stored_bytes(self, resource: Resource[Any], namespace: str, name: str, sent: bytes) -> bytes:
         request = Request("GET", object_path(resource, namespace, name, ""), (), {"accept": MEDIA_TYPE})
@@ -147,6 +176,53 @@ def write_of(controller: str, request: Request) -> Write:
     if subresource:
         resource = f"{resource}/{subresource}"
     return Write(controller, verb, group, resource, namespace, name, request)
+
+
+async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
+    """Log a write with its answer, or that there was none."""
+    level = V4 if write.resource in _QUIET else V2
+    try:
+        response = await answer
+    except RequestError as error:
+        log.log(level, "Write was not answered", extra={"fields": {**_fields(write, write.name), "err": str(error)}})
+        raise
+    if not log.isEnabledFor(level):
+        return response
+    name = write.name
+    if write.verb == CREATE and not name and response.status < 300:
+        name = _name_in(response.body)
+    fields = {**_fields(write, name), "code": response.status}
+    if response.status < 300:
+        log.log(level, "Wrote object", extra={"fields": fields})
+    else:
+        fields["err"] = getattr(from_response(response, write.request), "reason", "")
+        log.log(level, "Write was refused", extra={"fields": fields})
+    return response
+
+
+def _fields(write: Write, name: str) -> dict[str, object]:
+    """Who writes what, for which owner, and why."""
+    request, (_, _, subresource) = write.request, write.resource.partition("/")
+    kind, key = syncing()
+    owner = request.owner
+    if not owner and kind and (kind, key) != (request.kind, f"{write.namespace}/{name}" if write.namespace else name):
+        owner = f"{kind} {key}"
+    fields: dict[str, object] = {"logger": write.controller, "verb": write.verb}
+    fields["kind"] = request.kind or write.resource
+    fields["object"] = KRef(name, write.namespace)
+    if subresource:
+        fields["subresource"] = subresource
+    if owner:
+        fields["owner"] = owner
+    fields["reason"] = request.reason or _REASONS.get(subresource, "")
+    return fields
+
+
+def _name_in(body: bytes) -> str:
+    try:
+        return codec.decode(body, PartialObject).metadata.name
+    except FormatError:
+        return ""
 
 
 def count_writes(registry: Registry) -> Callable[[Write], None]:

@@ -6,10 +6,12 @@ terminating namespace, which cannot succeed.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar, assert_never
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import level_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object
@@ -26,12 +28,15 @@ from kcm_cli.planning.actions import (
     Outcome,
     Patch,
     Plan,
+    Remark,
     Stage,
     Update,
 )
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -64,6 +69,8 @@ class Executor:
 
     async def stage(self, stage: Stage) -> Outcome:
         """Run one stage."""
+        if stage.remark is not None:
+            tell(stage.remark)
         expect = stage.expect
         if expect is not None:
             now = self._clock.monotonic()
@@ -150,6 +157,11 @@ class Executor:
         name = result.name if result is not None else ""
         message = notice.message.replace("{error}", error).replace("{name}", name)
         self._recorder.emit(Notice(notice.ref, notice.type, notice.reason, message))
+
+
+def tell(remark: Remark) -> None:
+    """Log what a plan says about a decision."""
+    log.log(level_of(remark.verbosity), remark.message, extra={"fields": remark.fields})
 
 
 def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()) -> Outcome:

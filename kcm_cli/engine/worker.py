@@ -12,7 +12,9 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2, V5
 from kcm_cli.engine.own_writes import OwnWrites
+from kcm_cli.engine.syncing import set_syncing
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.kref import kref
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
@@ -30,6 +32,39 @@ class Pending(SyncError):
     """Something that the sync needs does not exist yet: the key is retried, which is logged at verbosity 5 only."""
 
 
+class Failures(msgspec.Struct, frozen=True, kw_only=True):
+    """How failed syncs of a queue are logged.
+
+    retried, dropped: the messages of a key that is retried, and of one that is given up. level, dropped_level: their
+    levels. key: the field with the key; "" for none. ref: whether it names an object. err: the text of the error, with
+    {key} and {error}. With the message UNHANDLED a key that is given up has that line, too.
+    """
+
+    retried: str
+    level: int = logging.ERROR
+    dropped: str = ""
+    dropped_level: int = logging.ERROR
+    key: str = ""
+    ref: bool = False
+    err: str = "{error}"
+
+
+UNHANDLED_LOGGER = "UnhandledError"
+UNHANDLED = "Unhandled Error"
+"""The message of client-go's HandleError."""
+
+
+def unhandled(err: str = "{error}") -> Failures:
+    """The line of utilruntime.HandleError. err: its text, with {key} and {error}."""
+    return Failures(retried=UNHANDLED, err=err)
+
+
+SYNC_FAILED = Failures(
+    retried="Sync failed, will retry", dropped="Sync failed, dropping the key until its next change", key="key"
+)
+"""For queues that declare nothing."""
+
+
 async def until_synced(informers: Iterable[AnyInformer]) -> None:
     """Wait until all of these caches have been filled for the first time."""
     for informer in informers:
@@ -42,7 +77,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     A loop is added, up to ``count``, when a key is taken and no other loop waits for the next one.
 
     ``retries``: how often a failing key is retried before it is dropped until its next change; None for no limit.
-    ``own``: a key whose own writes the caches do not show yet is deferred, and queued again when they do.
+    ``own``: a key whose own writes the caches do not show yet is deferred, and queued again when they do. ``kind``: of
+    the objects that the keys name, for logs; "" where they name none. ``failures``: how failed syncs are logged.
     """
 
     controller: str
@@ -52,6 +88,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     retries: int | None = None
     own: OwnWrites | None = None
+    kind: str = ""
+    failures: Failures = SYNC_FAILED
 
     async def run(self) -> None:
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
@@ -86,6 +124,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _work(self, key: str) -> None:
         started = self.clock.monotonic()
+        set_syncing(self.kind, key)
         try:
             if self.own is None:
                 again_s = await self.sync(key)
@@ -108,24 +147,37 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     def _failed(self, key: str, error: Exception) -> None:
         attempts = self.queue.num_requeues(key)
         dropped = self.retries is not None and attempts >= self.retries
-        fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
-        reason = getattr(error, "reason", None)
-        unexpected = reason is None and not isinstance(error, OSError | TransportError)
-        text = "Sync failed, dropping the key until its next change" if dropped else "Sync failed, will retry"
-        level = logging.ERROR
-        if isinstance(error, Pending) and not dropped:
-            level = V5
-        elif reason in _ORDINARY and not dropped:
-            level = V2  # the object changed during the sync; the next one sees the change
-        elif not (unexpected or dropped) and self.retries is not None:
-            level = logging.INFO  # as upstream's controllers that give keys up
-        if level == logging.ERROR:
-            fields["logger"] = "UnhandledError"
-        log.log(level, text, extra={"fields": fields}, exc_info=error if unexpected else None)
+        self._log_failure(key, error, attempts + 1, dropped=dropped)
         if dropped:
             self.queue.forget(key)
         else:
             self.queue.add_rate_limited(key)
+
+    def _log_failure(self, key: str, error: Exception, attempts: int, *, dropped: bool) -> None:
+        lines, reason = self.failures, getattr(error, "reason", None)
+        unexpected = reason is None and not isinstance(error, OSError | TransportError)
+        level, text = (
+            (lines.dropped_level, lines.dropped) if dropped and lines.dropped else (lines.level, lines.retried)
+        )
+        if isinstance(error, Pending) and not dropped:
+            level = V5
+        elif reason in _ORDINARY and not dropped:
+            level = min(level, V2)  # the object changed during the sync; the next one sees the change
+        elif unexpected or (dropped and not lines.dropped):
+            level = logging.ERROR
+        fields: dict[str, object] = {}
+        if level == logging.ERROR:
+            fields["logger"] = UNHANDLED_LOGGER
+        if lines.key:
+            fields[lines.key] = kref(key) if lines.ref else key
+        fields["err"] = lines.err.format(key=key, error=error)
+        if lines is SYNC_FAILED:
+            fields |= {"controller": self.controller, "attempts": attempts}
+        trace = error if unexpected else None
+        log.log(level, text, extra={"fields": fields}, exc_info=trace)
+        if dropped and lines.dropped and lines.dropped_level < logging.ERROR and level < logging.ERROR:
+            fields = {"logger": UNHANDLED_LOGGER, "err": fields["err"]}
+            log.error(UNHANDLED, extra={"fields": fields})
 
     def _crashed(self, name: str, error: BaseException) -> None:
         log.error("Worker ended", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)

@@ -24,15 +24,17 @@ async def create(client: Door, action: Create) -> Object:
     """Create an object. The answer is decoded to its metadata only, for kinds that are created and never read."""
     body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
     if action.resource.keeps_raw:
-        return await client.create(action.resource, action.namespace, body)
-    return await client.create(action.resource.metadata_only, action.namespace, body)
+        return await client.create(action.resource, action.namespace, body, reason=action.reason)
+    return await client.create(action.resource.metadata_only, action.namespace, body, reason=action.reason)
 
 
 async def update(client: Door, action: Update) -> Object:
     """Replace the object by its raw document with the changes. Raises Conflict if it has changed since."""
     obj = action.obj
     doc = edited(obj, action.changes)
-    return await client.update(action.resource, obj.namespace, obj.name, doc, subresource=action.subresource)
+    return await client.update(
+        action.resource, obj.namespace, obj.name, doc, subresource=action.subresource, reason=action.reason
+    )
 
 
 def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
@@ -92,6 +94,7 @@ async def patch(client: Door, action: Patch, query: tuple[tuple[str, str], ...] 
         content_type=action.content_type,
         subresource=action.subresource,
         query=query,
+        reason=action.reason,
     )
 
 
@@ -109,10 +112,11 @@ async def delete(client: Door, action: Delete) -> None:
         resource_version=action.resource_version,
         propagation=action.propagation,
         grace_s=action.grace_s,
+        reason=action.reason,
     )
 
 
-async def retry_on_conflict(
+async def retry_on_conflict(  # noqa: PLR0913  # an object, its changes, and how they are written
     client: Door,
     resource: Resource[T],
     obj: T,
@@ -120,6 +124,7 @@ async def retry_on_conflict(
     *,
     subresource: str = "",
     retries: Retries = ON_CONFLICT,
+    reason: str = "",
 ) -> T:
     """Update; after a conflict read the object again and compute the changes again. Without changes nothing is written.
 
@@ -131,7 +136,7 @@ async def retry_on_conflict(
             return obj
         try:
             doc = edited(obj, changes)
-            return await client.update(resource, obj.namespace, obj.name, doc, subresource=subresource)
+            return await client.update(resource, obj.namespace, obj.name, doc, subresource=subresource, reason=reason)
         except retries.after:
             if not left:
                 raise

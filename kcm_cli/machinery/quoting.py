@@ -20,6 +20,14 @@ def quote(text: str) -> str:
     return '"' + "".join(_escape(char) for char in text) + '"'
 
 
+def escaped(text: str) -> str:
+    """The text with all that cannot be printed (line ends, control characters, terminal escapes) as escape sequences;
+    quotes and backslashes stay."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
 def _escape(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]

@@ -16,13 +16,14 @@ from functools import partial
 import msgspec
 
 from kcm_cli.component.health import HealthChecks
-from kcm_cli.component.logs import V1
+from kcm_cli.component.logs import V1, named
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState
 from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
+from kcm_cli.manager import start_lines
 from kcm_cli.manager.running import MANAGER, RunningControllers
 from kcm_cli.rest.builder import Clients
 from kcm_cli.rest.client import Client
@@ -123,7 +124,8 @@ class _Start:
         self._report_all_started()
 
     def _build(self, descriptor: Descriptor) -> Runnable | None:
-        runnable = descriptor.build(self._context(descriptor))
+        with named(descriptor.name):
+            runnable = descriptor.build(self._context(descriptor))
         if runnable is None:
             log.info("Warning: skipping controller", extra={"fields": {"controller": descriptor.name}})
         else:
@@ -144,12 +146,18 @@ class _Start:
         observer.started(name)
         self._waiting.discard(name)
         self._report_all_started()
+        lines = start_lines.LINES.get(name, ())
         try:
-            await runnable.run()
+            with named(name):
+                for each in lines:
+                    log.info(each.started, extra={"fields": dict(each.fields)})
+                await runnable.run()
         except asyncio.CancelledError:
             stopped = True
             raise
         finally:
+            for each in lines:
+                log.info(each.ended, extra={"fields": {"logger": name, **dict(each.fields)}})
             log.log(V1, "Controller terminated", extra={"fields": {"controller": name}})
             observer.ended(name, stopped=stopped)
 

@@ -4,7 +4,8 @@ A ``Plan`` is a tuple of stages, and a stage is a tuple of actions that do not d
 stage is needed only where an answer decides what follows. ``engine.execute`` executes a plan and returns an
 ``Outcome``.
 
-Every action names its object by ``resource``, ``namespace`` and ``name``, and carries its precondition.
+Every action names its object by ``resource``, ``namespace`` and ``name``, and carries its precondition. Its ``reason``
+says in a few words why it was decided ("too few replicas"); the door logs it with the write.
 """
 
 from collections.abc import Mapping
@@ -69,6 +70,7 @@ class Create(msgspec.Struct, frozen=True, gc=False):
     body: Doc | bytes
     done: Notice | None = None
     failed: Notice | None = None
+    reason: str = ""
 
 
 class Update(msgspec.Struct, frozen=True, gc=False):
@@ -84,6 +86,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     subresource: str = ""
     done: Notice | None = None
     failed: Notice | None = None
+    reason: str = ""
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):
@@ -98,6 +101,7 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
     uid: str = ""
     done: Notice | None = None
     failed: Notice | None = None
+    reason: str = ""
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
@@ -112,6 +116,7 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
     grace_s: int | None = None
     done: Notice | None = None
     failed: Notice | None = None
+    reason: str = ""
 
 
 class Emit(msgspec.Struct, frozen=True, gc=False):
@@ -143,13 +148,25 @@ class Expect(msgspec.Struct, frozen=True):
     more: bool = False
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """A line of the log about a decision. ``fields``: its keys, objects are ``KRef``s."""
+
+    message: str
+    fields: Mapping[str, object]
+    verbosity: int = 2
+
+
 class Stage(msgspec.Struct, frozen=True):
-    """Actions that are sent together. With ``stop_on_error`` (sequential) the first failure skips the rest."""
+    """Actions that are sent together. With ``stop_on_error`` (sequential) the first failure skips the rest.
+
+    ``remark`` is logged before the first of them.
+    """
 
     actions: tuple[Action, ...]
     mode: Mode = Mode.PARALLEL
     expect: Expect | None = None
     stop_on_error: bool = True
+    remark: Remark | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):

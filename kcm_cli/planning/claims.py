@@ -10,9 +10,10 @@ import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import NO_LABELS, Object, controller_of
-from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.actions import Patch, Remark
 from kcm_cli.planning.pod_template import controller_ref
 
 T = TypeVar("T", bound=Object)
@@ -65,7 +66,7 @@ def adopt_action(
     metadata: Doc = {"uid": obj.uid, "ownerReferences": [controller_ref(resource, owner)]}
     if finalizers:
         metadata["finalizers"] = list(finalizers)
-    return Patch(child, obj.namespace, obj.name, {"metadata": metadata})
+    return Patch(child, obj.namespace, obj.name, {"metadata": metadata}, reason="adopted: the selector matches it")
 
 
 def release_action(owner: Object, child: Resource[Any], obj: Object, finalizers: tuple[str, ...] = ()) -> Patch:
@@ -74,4 +75,16 @@ def release_action(owner: Object, child: Resource[Any], obj: Object, finalizers:
     metadata: Doc = {"uid": obj.uid, "ownerReferences": [reference]}
     if finalizers:
         metadata["$deleteFromPrimitiveList/finalizers"] = list(finalizers)
-    return Patch(child, obj.namespace, obj.name, {"metadata": metadata})
+    reason = "released: the selector does not match it"
+    return Patch(child, obj.namespace, obj.name, {"metadata": metadata}, reason=reason)
+
+
+_KEYS = {"Pod": "pod", "ReplicaSet": "replicaSet", "ControllerRevision": "controllerRevision"}
+
+
+def release_remark(resource: Resource[Any], owner: Object, child: Resource[Any], obj: Object) -> Remark:
+    """What upstream logs about a release."""
+    fields: dict[str, object] = {_KEYS.get(child.kind, "object"): kobj(obj)}
+    fields |= {"gvk": f"{resource.api_version}, Kind={resource.kind}", "controller": owner.name}
+    what = "pod" if child.kind == "Pod" else child.kind
+    return Remark(f"Patching {what} to remove its controllerRef", fields)

@@ -8,7 +8,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Delete, EventRef, Notice
 
 
-def create_pod(ref: EventRef, namespace: str, body: Doc | bytes) -> Create:
+def create_pod(ref: EventRef, namespace: str, body: Doc | bytes, reason: str) -> Create:
     """Create a pod. ``ref``: the owner; ``body`` may be encoded already."""
     return Create(
         PODS,
@@ -16,10 +16,11 @@ def create_pod(ref: EventRef, namespace: str, body: Doc | bytes) -> Create:
         body,
         done=Notice(ref, "Normal", "SuccessfulCreate", "Created pod: {name}"),
         failed=Notice(ref, "Warning", "FailedCreate", "Error creating: {error}"),
+        reason=reason,
     )
 
 
-def delete_pod(ref: EventRef, pod: Pod) -> Delete:
+def delete_pod(ref: EventRef, pod: Pod, reason: str) -> Delete:
     """Delete a pod, with its uid as the precondition."""
     return Delete(
         PODS,
@@ -28,4 +29,5 @@ def delete_pod(ref: EventRef, pod: Pod) -> Delete:
         uid=pod.uid,
         done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
         failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
+        reason=reason,
     )

@@ -41,7 +41,8 @@ def status_patch(
     if failed and (tracks_generation or pod.status.observed_generation):
         status["observedGeneration"] = pod.metadata.generation
     body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
-    return Patch(PODS, pod.namespace, pod.name, body, subresource="status", uid=pod.uid)
+    reason = str(condition.get("reason", "")) if condition is not None else "pod has failed"
+    return Patch(PODS, pod.namespace, pod.name, body, subresource="status", uid=pod.uid, reason=reason)
 
 
 def _condition(pod: Pod, condition: Doc, now: datetime, tracks: bool, states: bool) -> Doc | None:

@@ -14,11 +14,12 @@ from kcm_cli.api.core import Condition, Pod, ReplicationController, ReplicationC
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import NO_LABELS, Object
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
-from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Stage, ref_to
+from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Remark, Stage, ref_to
 from kcm_cli.planning.conditions import find, removed
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of, pod_from_template
@@ -68,11 +69,13 @@ def plan(
     """
     diff = len(active) - owner.replicas
     if diff < 0:
-        return _creations(owner, min(-diff, BURST))
+        fields = {"replicaSet": kobj(owner.obj), "need": owner.replicas, "creating": min(-diff, BURST)}
+        return _creations(owner, min(-diff, BURST), Remark("Too few replicas", fields))
     if diff > 0:
         count = min(diff, BURST)
         ranked = active if count == len(active) else pod_rules.rank_for_deletion(active, related, now, costs=costs)
-        return _deletions(owner, ranked[:count])
+        fields = {"replicaSet": kobj(owner.obj), "need": owner.replicas, "deleting": count}
+        return _deletions(owner, ranked[:count], Remark("Too many replicas", fields))
     return None
 
 
@@ -91,18 +94,19 @@ def _age_ms(pod: Pod, now: datetime) -> int:
     return 0 if created is None else int((now - parse_time(created)).total_seconds() * 1000)
 
 
-def _creations(owner: ReplicaOwner, count: int) -> Stage:
+def _creations(owner: ReplicaOwner, count: int, remark: Remark) -> Stage:
     if not owner.template_labels:
         raise UnselectedTemplate("no labels")  # as upstream
     check_selected(owner.template, owner.selector)
     body = codec.encode(pod_from_template(owner.template, owner.resource, owner.obj))
-    create = create_pod(owner.ref, owner.obj.namespace, body)
-    return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count))
+    create = create_pod(owner.ref, owner.obj.namespace, body, "too few replicas")
+    return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count), remark=remark)
 
 
-def _deletions(owner: ReplicaOwner, chosen: Sequence[Pod]) -> Stage:
-    deletes = tuple(delete_pod(owner.ref, pod) for pod in chosen)
-    return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=tuple(pod.key for pod in chosen)))
+def _deletions(owner: ReplicaOwner, chosen: Sequence[Pod], remark: Remark) -> Stage:
+    deletes = tuple(delete_pod(owner.ref, pod, "too many replicas") for pod in chosen)
+    keys = tuple(pod.key for pod in chosen)
+    return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=keys), remark=remark)
 
 
 def status(

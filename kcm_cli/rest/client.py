@@ -169,9 +169,9 @@ class Client:
         full = (("watch", "true"), *given(pairs), *query)
         return self.stream(Request("GET", resource.gvr.path(namespace), full, headers))
 
-    # -- writing
+    # -- writing. ``reason`` and ``owner`` are for logs, see ``Request``
 
-    async def create(
+    async def create(  # noqa: PLR0913  # an address, a document and its options
         self,
         resource: Resource[T],
         namespace: str,
@@ -180,6 +180,7 @@ class Client:
         name: str = "",
         subresource: str = "",
         field_manager: str = "",
+        reason: str = "",
     ) -> T:
         """Create an object (or POST to a subresource of ``name``). Raises AlreadyExists and others."""
         if resource.namespaced and not namespace:
@@ -187,17 +188,24 @@ class Client:
         path = object_path(resource, namespace, name, subresource) if name else resource.gvr.path(namespace)
         query = (("fieldManager", field_manager),) if field_manager else ()
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
-        request = Request("POST", path, query, self._json_body, body)
+        request = Request("POST", path, query, self._json_body, body, kind=resource.kind, reason=reason)
         change = Change("create", resource, namespace, name, subresource, body=body)
         return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
-    async def update(
-        self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
+    async def update(  # an address, a document and its options
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        doc: Doc | bytes,
+        *,
+        subresource: str = "",
+        reason: str = "",
     ) -> T:
         """Replace an object (or its subresource). Raises Conflict where it has changed since."""
         path = object_path(resource, namespace, name, subresource)
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
-        request = Request("PUT", path, (), self._json_body, body)
+        request = Request("PUT", path, (), self._json_body, body, kind=resource.kind, reason=reason)
         change = Change("update", resource, namespace, name, subresource)
         return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
@@ -211,11 +219,14 @@ class Client:
         content_type: str = STRATEGIC_MERGE,
         subresource: str = "",
         query: Query = (),
+        reason: str = "",
+        owner: str = "",
     ) -> T:
         """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like."""
         path = object_path(resource, namespace, name, subresource)
         data = body if isinstance(body, bytes) else codec.encode(body)
-        request = Request("PATCH", path, query, self._bodies[content_type], data)
+        headers = self._bodies[content_type]
+        request = Request("PATCH", path, query, headers, data, kind=resource.kind, reason=reason, owner=owner)
         change = Change("patch", resource, namespace, name, subresource)
         return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
@@ -229,16 +240,17 @@ class Client:
         resource_version: str = "",
         propagation: str | None = None,
         grace_s: int | None = None,
+        reason: str = "",
+        owner: str = "",
     ) -> None:
         """Delete an object. Raises NotFound, and Conflict where ``uid`` or ``resource_version`` differ."""
         path = object_path(resource, namespace, name, "")
-        request = Request(
-            "DELETE", path, (), self._json_body, delete_options(uid, resource_version, propagation, grace_s)
-        )
+        body = delete_options(uid, resource_version, propagation, grace_s)
+        request = Request("DELETE", path, (), self._json_body, body, kind=resource.kind, reason=reason, owner=owner)
         change = Change("delete", resource, namespace, name, uid=uid)
         await self._change(change, request, lambda answer: read(answer, _Answer))
 
-    async def delete_collection(
+    async def delete_collection(  # noqa: PLR0913  # selectors and DeleteOptions
         self,
         resource: Resource[Any],
         namespace: str,
@@ -247,11 +259,14 @@ class Client:
         field_selector: str = "",
         propagation: str | None = None,
         grace_s: int | None = None,
+        reason: str = "",
     ) -> None:
         """Delete all objects that match. Raises MethodNotSupported where the resource cannot."""
         query = given((("labelSelector", label_selector), ("fieldSelector", field_selector)))
         body = delete_options("", "", propagation, grace_s)
-        read(await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body)), _Answer)
+        path = resource.gvr.path(namespace)
+        request = Request("DELETE", path, query, self._json_body, body, kind=resource.kind, reason=reason)
+        read(await self._call(request), _Answer)
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
         """Send a write and read its answer. Subclasses override it to observe the result."""

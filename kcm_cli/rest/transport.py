@@ -24,7 +24,9 @@ NO_HEADERS: Mapping[str, str] = {}
 class Request(msgspec.Struct, frozen=True, gc=False):
     """An HTTP request to an API server. Header names are lower case; the path carries no query.
 
-    permitted: called right before the request is sent, by transports in which requests wait; None for no check.
+    permitted: called right before the request is sent, by transports in which requests wait; None for no check. kind,
+    reason, owner: of a write, for logs; they are not sent. reason: why it was decided, in a few words. owner: kind and
+    key of the object that it is done for, if not the one that is being synced.
     """
 
     method: str
@@ -34,6 +36,9 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     body: bytes = b""
     timeout_s: float | None = None
     permitted: Callable[[], bool] | None = None
+    kind: str = ""
+    reason: str = ""
+    owner: str = ""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextvars import Context
 from typing import Any, TypeVar, cast
 
 from kcm_cli.api.resource import GVR, Resource
@@ -75,9 +76,11 @@ class Informers:
         for key, informer in self._informers.items():
             if key in self._running:
                 continue
-            running = self._running[key] = [tasks.start(f"informer {informer.resource}", informer.run())]
+            # It works for all controllers, not for the one that asked for it first: in no context.
+            running = self._running[key] = [Context().run(tasks.start, f"informer {informer.resource}", informer.run())]
             if self._resync_s > 0:
-                running.append(tasks.start(f"resync {informer.resource}", self._resync(informer)))
+                work = self._resync(informer)
+                running.append(Context().run(tasks.start, f"resync {informer.resource}", work))
 
     def all(self) -> list[AnyInformer]:
         return list(self._informers.values())

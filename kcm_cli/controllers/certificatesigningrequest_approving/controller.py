@@ -10,6 +10,7 @@ from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.workqueue import RetryLimiter
@@ -51,6 +52,7 @@ CONTROLLER = Controller(
         "certificate",
         Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
         sync=ApprovingController.sync,
+        failures=unhandled("Sync {key} failed with : {error}"),
         workers=WORKERS,
         limiter=lambda context: RetryLimiter(base_s=RETRY_S),
     ),

@@ -13,6 +13,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.loads import Loads
@@ -74,6 +75,7 @@ CONTROLLER = Controller(
         "certificate",
         Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
         sync=SigningController.sync,
+        failures=unhandled("Sync {key} failed with : {error}"),
         workers=WORKERS,
         limiter=lambda context: RetryLimiter(base_s=RETRY_S),
     ),

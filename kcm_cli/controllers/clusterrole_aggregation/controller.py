@@ -9,6 +9,7 @@ from kcm_cli.controllers.clusterrole_aggregation import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 
 WORKERS = 5
 MANAGER = "clusterrole-aggregation-controller"
@@ -59,6 +60,7 @@ CONTROLLER = Controller(
             unknown_deleted=AggregationController.all_aggregated,
         ),
         sync=AggregationController.sync,
+        failures=unhandled("{key} failed with : {error}"),
         workers=WORKERS,
     ),
 )

@@ -8,6 +8,7 @@ the Job.
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go
 """
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from functools import cached_property
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.api.core import ObjectReference
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.cronjob.local_zone import local_zone
 from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
@@ -27,14 +29,19 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.dependents import living_owner
+from kcm_cli.engine.execute import tell
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.cron import parse
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.meta import controller_of
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
 from kcm_cli.rest.transport import RequestError
+
+log = logging.getLogger(__name__)
 
 BACKGROUND = "Background"
 CONTROLLER_NAME = "controller name"
@@ -65,10 +72,13 @@ class CronJobController:
             return None
         jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_NAME, key), key=lambda job: job.name))
         finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
-        new = _without_deleted(cron_job.status, await self._delete(cron_job, finished))
+        deleted = await self._delete(cron_job, finished, "beyond the history limit")
+        new = _without_deleted(cron_job.status, deleted)
         snapshot = await self._read(cron_job, jobs)
         new, notices = status(snapshot, new)
         planned = plan(snapshot, new, self._clock.now())
+        for remark in planned.remarks:
+            tell(remark)
         for notice in (*notices, *planned.notices):
             self._recorder.emit(notice)
         error: Exception | None = None
@@ -102,7 +112,7 @@ class CronJobController:
         """Create the Job of this time. Returns the status as far as that worked, and the error."""
         if cron_job.spec.concurrency_policy == REPLACE:
             active = [(entry.name, self._uid_of(cron_job, entry)) for entry in current.active]
-            outcome = await self._delete(cron_job, active)
+            outcome = await self._delete(cron_job, active, "replaced by the next run")
             current = _without_deleted(current, outcome)
             for failed in outcome.failed:
                 if not isinstance(failed.error, Conflict):
@@ -111,8 +121,11 @@ class CronJobController:
                     current = without(current, failed.action.uid)
         ref = ref_to(CRON_JOBS, cron_job)
         try:
-            job = await self._client.create(JOBS, cron_job.namespace, job_for(cron_job, time))
+            reason = f"scheduled for {format_time(time)}"
+            job = await self._client.create(JOBS, cron_job.namespace, job_for(cron_job, time), reason=reason)
         except AlreadyExists:
+            fields = {"cronjob": kobj(cron_job), "job": KRef(job_name(cron_job, time), cron_job.namespace)}
+            log.info("Job already exists", extra={"fields": fields})
             return await self._found(cron_job, current, time), None
         except RequestError as error:
             if not namespace_terminating(error):
@@ -139,7 +152,7 @@ class CronJobController:
             return current
         return started(current, job, time)
 
-    async def _delete(self, cron_job: CronJob, jobs: Iterable[tuple[str, str]]) -> Outcome:
+    async def _delete(self, cron_job: CronJob, jobs: Iterable[tuple[str, str]], reason: str) -> Outcome:
         """Delete Jobs, given as (name, uid), with their pods."""
         ref = ref_to(CRON_JOBS, cron_job)
         deletions = tuple(
@@ -151,6 +164,7 @@ class CronJobController:
                 propagation=BACKGROUND,
                 done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted job {name}"),
                 failed=Notice(ref, "Warning", "FailedDelete", "Deleted job: {error}"),
+                reason=reason,
             )
             for name, uid in jobs
         )
@@ -164,7 +178,9 @@ class CronJobController:
             return (new.key,)
         try:
             schedule = parse(schedule_text(new))
-        except FormatError:
+        except FormatError as error:
+            fields = {"cronjob": kobj(new), "schedule": new.spec.schedule, "err": str(error)}
+            log.log(V2, "Unparseable schedule for cronjob", extra={"fields": fields})
             text = f"unparseable schedule for cronjob: {new.spec.schedule}"
             self._recorder.emit(Notice(ref_to(CRON_JOBS, new), "Warning", "UnParseableCronJobSchedule", text))
             return ()
@@ -201,6 +217,7 @@ CONTROLLER = Controller(
         Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
         watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
         sync=CronJobController.sync,
+        failures=unhandled("error syncing CronJobController {key}, requeuing: {error}"),
         workers=CronJobConfig,
         writes=(JOBS, CRON_JOBS),
     ),

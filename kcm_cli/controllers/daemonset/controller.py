@@ -25,6 +25,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key
+from kcm_cli.engine.execute import tell
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
@@ -152,6 +154,8 @@ class DaemonSetController:
         planned = plan(snapshot, self._clock.now())
         for node in planned.failed:
             self._failed_pods.next(_backoff_key(daemon_set, node), self._clock.monotonic())
+        for remark in planned.remarks:
+            tell(remark)
         for notice in planned.notices:
             self._recorder.emit(notice)
         if planned.retry_s is not None:
@@ -248,6 +252,7 @@ CONTROLLER = Controller(
                 Owns(CONTROLLER_REVISIONS, expected=False),
             ),
             sync=DaemonSetController.sync,
+            failures=unhandled("{key} failed with : {error}"),
             workers=DaemonSetConfig,
             writes=(DAEMON_SETS, PODS, CONTROLLER_REVISIONS),
             stale_gate="StaleControllerConsistencyDaemonSet",
@@ -258,6 +263,7 @@ CONTROLLER = Controller(
                 NODES, added=own_key, updated=DaemonSetController.node_updated, deleted=DaemonSetController.node_deleted
             ),
             sync=DaemonSetController.sync_node,
+            failures=unhandled("{key} failed with : {error}"),
             workers=DaemonSetConfig,
         ),
     ),

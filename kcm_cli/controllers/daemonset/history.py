@@ -22,7 +22,7 @@ from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.planning.actions import Patch, Path, Update, Value
+from kcm_cli.planning.actions import MERGE, Patch, Path, Update, Value
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
 
@@ -95,7 +95,7 @@ class RevisionHistory:
         for pod in pods:
             if pod.labels.get(POD_HASH_LABEL) != hash_:
                 body: Doc = {"metadata": {"labels": {POD_HASH_LABEL: hash_}}}
-                patch = Patch(PODS, pod.namespace, pod.name, body, "application/merge-patch+json")
+                patch = Patch(PODS, pod.namespace, pod.name, body, MERGE, reason="hash of its revision changed")
                 await writes.patch(self._client, patch)
         await self._revisions.delete(revision for revision in found.current if revision.name != kept.name)
         return kept

@@ -3,8 +3,11 @@
 upstream: pkg/controller/deployment
 """
 
+import logging
+
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, plan, status
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
@@ -14,6 +17,8 @@ from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
 from kcm_cli.engine.dependents import living_owner
+from kcm_cli.engine.worker import Failures
+from kcm_cli.machinery.kref import kref
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
 from kcm_cli.planning.pod_template import UnselectedTemplate
@@ -21,6 +26,8 @@ from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+
+log = logging.getLogger(__name__)
 
 MAX_RETRIES = 15
 """A key that fails this often is dropped until its next change, as upstream does."""
@@ -45,6 +52,7 @@ class DeploymentController:
     async def sync(self, key: str) -> float | None:
         deployment = self._deployments.store.get(key)
         if deployment is None:
+            log.log(V2, "Deployment has been deleted", extra={"fields": {"deployment": kref(key)}})
             return None
         selector = from_label_selector(deployment.spec.selector)
         if selector.empty:
@@ -136,6 +144,14 @@ CONTROLLER = Controller(
         owns=(Owns(REPLICA_SETS),),
         watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
         sync=DeploymentController.sync,
+        failures=Failures(
+            retried="Error syncing deployment",
+            level=V2,
+            dropped="Dropping deployment out of the queue",
+            dropped_level=V2,
+            key="deployment",
+            ref=True,
+        ),
         writes=(DEPLOYMENTS, REPLICA_SETS),
         workers=DeploymentConfig,
         retries=MAX_RETRIES,

@@ -18,6 +18,7 @@ from kcm_cli.api.devices import (
     ResourceClaim,
     ResourceSlice,
 )
+from kcm_cli.component.logs import V3
 from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
@@ -27,6 +28,7 @@ from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of,
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.recent import Recent
@@ -276,6 +278,7 @@ CONTROLLER = Controller(
             ),
         ),
         sync=DeviceTaintEvictionController.sync,
+        failures=Failures(retried="Evicting pod failed, will retry", level=V3, key="item"),
         workers=DeviceTaintEvictionConfig,
     ),
 )

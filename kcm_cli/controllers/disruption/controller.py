@@ -13,6 +13,7 @@ from kcm_cli.controllers.disruption.scales import SCALED, Scales, ScaleUnknown
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.worker import Failures, unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
@@ -169,6 +170,7 @@ CONTROLLER = Controller(
             Watch(POD_DISRUPTION_BUDGETS, changed=own_key, deleted=DisruptionController.deleted),
             watches=(Watch(PODS, DisruptionController.budgets_of),),
             sync=DisruptionController.sync,
+            failures=Failures(retried="Error syncing PodDisruptionBudget, requeuing", key="key"),
             writes=(POD_DISRUPTION_BUDGETS,),
         ),
         Queue("disruption_recheck", sync=DisruptionController.recheck),
@@ -176,6 +178,7 @@ CONTROLLER = Controller(
             "stale_pod_disruption",
             Watch(PODS, changed=DisruptionController.with_stale_condition),
             sync=DisruptionController.sync_stale,
+            failures=unhandled("error syncing Pod {key} to clear DisruptionTarget condition, requeueing: {error}"),
         ),
     ),
     reads=SCALED,

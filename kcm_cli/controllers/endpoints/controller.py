@@ -6,18 +6,20 @@ with a leader election record belong to no Service, and are kept.
 upstream: pkg/controller/endpoint
 """
 
+import logging
 from contextlib import suppress
 from operator import attrgetter
 
 from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.api.well_known import LEADER
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import Member, Snapshot, plan
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
-from kcm_cli.engine.worker import until_synced
+from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Plan, Stage
 from kcm_cli.planning.endpoints.memo import Memo
@@ -95,6 +97,14 @@ CONTROLLER = Controller(
             Watch(ENDPOINTS, deleted=own_key),
         ),
         sync=EndpointsController.sync,
+        failures=Failures(
+            retried="Error syncing endpoints, retrying",
+            level=V2,
+            dropped="Dropping service out of the queue",
+            dropped_level=logging.INFO,
+            key="service",
+            ref=True,
+        ),
         workers=EndpointsConfig,
         retries=MAX_RETRIES,
         writes=(ENDPOINTS,),

@@ -7,6 +7,7 @@ other managers, are left alone.
 upstream: pkg/controller/endpointslice
 """
 
+import logging
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch
+from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Notice, Plan, Stage, ref_to
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, deletion, filed_under
@@ -171,6 +173,13 @@ CONTROLLER = Controller(
                 slices(lambda context: max(MIN_CHANGE_DELAY_S, _batch_s(context)), attrgetter("tracker")),
             ),
             sync=EndpointSliceController.sync,
+            failures=Failures(
+                retried="Error syncing endpoint slices for service, retrying",
+                level=logging.INFO,
+                dropped="Retry budget exceeded, dropping service out of the queue",
+                dropped_level=logging.INFO,
+                key="key",
+            ),
             workers=EndpointSliceConfig,
             retries=MAX_RETRIES,
             limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=1000.0),

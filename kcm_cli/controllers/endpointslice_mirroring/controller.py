@@ -6,6 +6,7 @@ are deleted.
 upstream: pkg/controller/endpointslicemirroring
 """
 
+import logging
 from operator import attrgetter
 
 from kcm_cli.api.core import SERVICES, Service
@@ -17,6 +18,7 @@ from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, Snapshot, 
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
+from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Plan
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under, writes_of
 from kcm_cli.rest.errors import namespace_terminating
@@ -113,6 +115,13 @@ CONTROLLER = Controller(
             ),
         ),
         sync=MirroringController.sync,
+        failures=Failures(
+            retried="Error mirroring EndpointSlices for Endpoints, retrying",
+            level=logging.INFO,
+            dropped="Retry budget exceeded, dropping Endpoints out of the queue",
+            dropped_level=logging.INFO,
+            key="key",
+        ),
         workers=EndpointSliceMirroringConfig,
         retries=MAX_RETRIES,
         limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=100.0),

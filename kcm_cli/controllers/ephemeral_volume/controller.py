@@ -13,6 +13,7 @@ from kcm_cli.controllers.ephemeral_volume.metrics import EphemeralVolumeMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.pod_claims import CLAIM, claim_name, claims_of
 from kcm_cli.rest.transport import RequestError
 
@@ -73,6 +74,7 @@ CONTROLLER = Controller(
         Watch(PODS, added=only(has_ephemeral_volumes)),
         watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=EphemeralVolumeController.users_of),),
         sync=EphemeralVolumeController.sync,
+        failures=unhandled("{key} failed with: {error}"),
         workers=EphemeralVolumeConfig,
     ),
 )

@@ -13,9 +13,11 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 
 from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.garbage_collector import monitors, plan
 from kcm_cli.controllers.garbage_collector.changes import (
     CHUNK,
@@ -37,8 +39,9 @@ from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnothe
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue
+from kcm_cli.engine.execute import tell
 from kcm_cli.engine.passes import Loop, in_turns
-from kcm_cli.engine.worker import Pending
+from kcm_cli.engine.worker import Pending, unhandled
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
@@ -51,6 +54,9 @@ SYNC_TIMEOUT_S = 30.0
 QPS_TIMES = 2
 """Of --kube-api-qps: a deletion takes two requests. Upstream: cmd/kube-controller-manager/app/core.go."""
 _POLL_S = 0.1
+_NAMED = 5
+"""Of an object's owners that are gone, so many are named in a log line."""
+_ASKED = "adding dependent to attemptToDelete, because its owner is deletingDependents"
 GUESS_S, GUESS_MAXIMUM_S = 0.005, 1000.0
 """The delay before other coordinates of a virtual node are tried, doubled each time. So dependents that disagree about
 an owner which does not exist cost little."""
@@ -92,6 +98,7 @@ class GarbageCollector:
         """Watch the resources that discovery lists, and wait until they have synced."""
         outcome = await self._monitors.refresh()
         if outcome is Outcome.FAILED:
+            log.log(V2, "no resources reported by discovery, skipping garbage collector sync")
             self._errors.inc()
         elif outcome is Outcome.CHANGED:
             self._mapper.invalidate()
@@ -101,12 +108,18 @@ class GarbageCollector:
                     "timed out waiting for dependency graph builder sync during GC sync", extra={"fields": fields}
                 )
                 self._errors.inc()
+            else:
+                log.log(V2, "synced garbage collector")
 
     async def complete(self, timeout_s: float) -> None:
         """Wait until all resources have synced and are in the graph, or until the timeout."""
         if not await self._until(lambda: self._monitors.synced and self.changes.idle, timeout_s):
             fields = {"missing": ",".join(self._monitors.missing())}
-            log.info("not all resource monitors could be synced, proceeding anyways", extra={"fields": fields})
+            text = "Garbage collector: not all resource monitors could be synced, proceeding anyways"
+            log.info(text, extra={"fields": fields})
+        else:
+            log.info("Garbage collector: all resource monitors have synced")
+        log.info("Proceeding to collect garbage")
 
     async def _until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         deadline = self._clock.monotonic() + timeout_s
@@ -192,6 +205,8 @@ class GarbageCollector:
 
     def _emit(self, node: Node, ref: OwnerReference) -> None:
         me = node.identity
+        fields = {"item": me, "owner": owner_identity(ref, me.namespace, namespaced=True)}
+        log.log(V2, "item references an owner but does not match namespaces", extra={"fields": fields})
         about = EventRef(me.api_version, me.kind, me.namespace, me.name, me.uid)
         owner = f"[{ref.api_version}/{ref.kind}, namespace: {me.namespace}, name: {ref.name}, uid: {ref.uid}]"
         message = f'ownerRef {owner} does not exist in namespace "{me.namespace}"'
@@ -254,23 +269,37 @@ class GarbageCollector:
             meta = (await self._objects.get(me)).metadata
         else:
             version = meta.resource_version
+        log.log(V2, "Processing item", extra={"fields": {"item": me, "virtual": node.virtual}})
         owners = [await self._read_owner(ref, me.namespace) for ref in meta.owner_references]
-        match plan.plan(node, meta, owners):
+        action = plan.plan(node, meta, owners)
+        for remark in plan.remarks(node, meta, owners, action) if log.isEnabledFor(V2) else ():
+            tell(remark)
+        reason, owner = plan.reason(action, owners), self._named(meta, owners)
+        match action:
             case Keep():
                 return
             case Disown(uids):
-                patch = plan.disown(me.uid, uids, version)
-                await self._objects.patch(me, patch, lambda live: plan.disown_whole(live, uids))
+                patch, whole = plan.disown(me.uid, uids, version), partial(plan.disown_whole, owners=uids)
+                await self._objects.patch(me, patch, whole, reason=reason, owner=owner)
             case Remove(propagation, unblock):
                 if unblock:
                     patch = plan.unblock(me.uid, meta.owner_references, meta.resource_version)
-                    await self._objects.patch(me, patch, plan.unblock_whole)
+                    await self._objects.patch(me, patch, plan.unblock_whole, reason=plan.CYCLE, owner=owner)
                     before, meta = meta, (await self._objects.get(me)).metadata
                     if _owners(meta) != _owners(before):
                         raise Conflict(409, "Conflict", "the object was given other owners")
-                await self._objects.delete(me, meta, propagation)
+                await self._objects.delete(me, meta, propagation, reason=reason, owner=owner)
                 if not node.virtual:
                     node.being_deleted = True  # there is no way back: its event need not come first
+
+    def _named(self, meta: ObjectMeta, owners: Iterable[Owner]) -> str:
+        """Kinds and keys of the owners that are gone or going, for logs."""
+        gone = (ref for ref, state in zip(meta.owner_references, owners, strict=True) if state is not Owner.SOLID)
+        return ", ".join(f"{ref.kind} {self._key(ref, meta.namespace)}" for ref in islice(gone, _NAMED))
+
+    def _key(self, ref: OwnerReference, namespace: str) -> str:
+        wide = not namespace or owner_identity(ref, "", namespaced=False) in self._absent
+        return ref.name if wide else f"{namespace}/{ref.name}"
 
     async def _read_owner(self, ref: OwnerReference, namespace: str) -> Owner:
         """The state of an owner: DANGLING if it is known to be absent, else as read from the API server. Raises
@@ -309,11 +338,17 @@ class GarbageCollector:
 
     async def _wait_for_dependents(self, node: Node) -> None:
         """Remove the finalizer of an owner in foreground deletion when nothing blocks it; else queue what blocks it."""
+        me = node.identity
         if not node.blocking:
-            await self._objects.remove_finalizer(node.identity, FOREGROUND)
+            log.log(V2, "remove DeleteDependents finalizer for item", extra={"fields": {"item": me}})
+            await self._objects.remove_finalizer(me, FOREGROUND, reason="no dependent is left")
             return
         deps = node.dependents
-        await self._queue(uid for uid in node.to_ask() if uid in deps and not deps[uid].deleting_dependents)
+        asked = [uid for uid in node.to_ask() if uid in deps and not deps[uid].deleting_dependents]
+        for uid in asked if log.isEnabledFor(V2) else ():
+            fields = {"item": me, "dependent": deps[uid].identity}
+            log.log(V2, _ASKED, extra={"fields": fields})
+        await self._queue(asked)
 
     # -- orphaning
 
@@ -336,7 +371,7 @@ class GarbageCollector:
                 group.create_task(free())
         if failed:
             raise failed[0]
-        await self._objects.remove_finalizer(node.identity, ORPHAN)
+        await self._objects.remove_finalizer(node.identity, ORPHAN, reason="its dependents are orphaned")
         return None
 
     async def _orphan(self, owner: Node, dependent: Node) -> None:
@@ -346,7 +381,13 @@ class GarbageCollector:
                 dependent.identity,
                 plan.disown(dependent.identity.uid, uids),
                 lambda live: plan.disown_whole(live, uids),
+                reason="orphaned",
+                owner=f"{owner.identity.kind} {_key_of(owner.identity)}",
             )
+
+
+def _key_of(me: Identity) -> str:
+    return f"{me.namespace}/{me.name}" if me.namespace else me.name
 
 
 def _owners(meta: ObjectMeta) -> set[str]:
@@ -364,8 +405,18 @@ class NotMapped(Pending):
 CONTROLLER = Controller(
     GarbageCollector,
     (
-        Queue("garbage_collector_attempt_to_delete", sync=GarbageCollector.try_delete, workers=GarbageCollectorConfig),
-        Queue("garbage_collector_attempt_to_orphan", sync=GarbageCollector.try_orphan, workers=GarbageCollectorConfig),
+        Queue(
+            "garbage_collector_attempt_to_delete",
+            sync=GarbageCollector.try_delete,
+            failures=unhandled("error syncing item {key}: {error}"),
+            workers=GarbageCollectorConfig,
+        ),
+        Queue(
+            "garbage_collector_attempt_to_orphan",
+            sync=GarbageCollector.try_orphan,
+            failures=unhandled("orphanDependents for {key} failed with {error}"),
+            workers=GarbageCollectorConfig,
+        ),
     ),
     beside=lambda collector: (collector.changes, collector.discovery),
     prepare=lambda collector: collector.complete(SYNC_TIMEOUT_S),

@@ -30,6 +30,11 @@ class Identity(msgspec.Struct, frozen=True, order=True, gc=False):
     name: str
     uid: str
 
+    def __str__(self) -> str:
+        """As upstream's objectReference prints it."""
+        where = f"namespace: {self.namespace}, name: {self.name}, uid: {self.uid}"
+        return f"[{self.api_version}/{self.kind}, {where}]"
+
     def names(self, ref: OwnerReference) -> bool:
         """Whether a reference names this object, regardless of the namespace."""
         return (self.kind, self.api_version, self.name, self.uid) == (ref.kind, ref.api_version, ref.name, ref.uid)

@@ -91,8 +91,10 @@ class Monitors:
         try:
             found = await discover(self._client)
         except RequestError as error:
-            log.warning("Discovery failed, keeping the monitors", extra={"fields": {"err": str(error)}})
+            log.info("failed to discover preferred resources", extra={"fields": {"error": str(error)}})
             return Outcome.FAILED
+        if found.failed:
+            log.info("failed to discover some groups", extra={"fields": {"groups": str(found.failed)}})
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
         if not deletable:
             return Outcome.FAILED
@@ -104,8 +106,8 @@ class Monitors:
         if not added and not removed:
             self._release()
             return Outcome.SAME
-        fields = {"added": ",".join(sorted(map(str, added))), "removed": ",".join(sorted(map(str, removed)))}
-        log.log(V2, "syncing garbage collector with updated resources from discovery", extra={"fields": fields})
+        diff = f"added: {sorted(map(str, added))}, removed: {sorted(map(str, removed))}"
+        log.log(V2, "syncing garbage collector with updated resources from discovery", extra={"fields": {"diff": diff}})
         for gvr, resource in wanted.items():
             if gvr in added:
                 self._listen(resource)

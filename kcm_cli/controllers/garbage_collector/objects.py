@@ -46,7 +46,9 @@ class Objects:
             raise NotFound(404, "NotFound", "another object of this name")
         return found
 
-    async def delete(self, identity: Identity, meta: ObjectMeta, propagation: str) -> None:
+    async def delete(
+        self, identity: Identity, meta: ObjectMeta, propagation: str, *, reason: str = "", owner: str = ""
+    ) -> None:
         """Delete the object if it still is as in ``meta``. If only other fields than its owners and finalizers changed,
         it is deleted by uid.
 
@@ -62,24 +64,47 @@ class Objects:
                 uid=identity.uid,
                 resource_version=meta.resource_version,
                 propagation=propagation,
+                reason=reason,
+                owner=owner,
             )
         except Conflict:
             live = await self.get(identity)
             if not _planned_alike(live.metadata, meta):
                 raise
-            await self._client.delete(resource, namespace, identity.name, uid=identity.uid, propagation=propagation)
+            await self._client.delete(
+                resource,
+                namespace,
+                identity.name,
+                uid=identity.uid,
+                propagation=propagation,
+                reason=reason,
+                owner=owner,
+            )
 
-    async def patch(self, identity: Identity, strategic: Doc, whole: Callable[[ObjectMeta], Doc]) -> None:
+    async def patch(
+        self,
+        identity: Identity,
+        strategic: Doc,
+        whole: Callable[[ObjectMeta], Doc],
+        *,
+        reason: str = "",
+        owner: str = "",
+    ) -> None:
         """Send a strategic merge patch. For kinds without that, a merge patch is computed from the live object."""
         resource = await self.resource(identity.api_version, identity.kind)
         namespace = _scope(resource, identity)
         try:
-            await self._client.patch(resource, namespace, identity.name, strategic, content_type=STRATEGIC_MERGE)
+            await self._client.patch(
+                resource, namespace, identity.name, strategic, content_type=STRATEGIC_MERGE, reason=reason, owner=owner
+            )
         except UnsupportedMediaType:
             live = await self.get(identity)
-            await self._client.patch(resource, namespace, identity.name, whole(live.metadata), content_type=MERGE)
+            doc = whole(live.metadata)
+            await self._client.patch(
+                resource, namespace, identity.name, doc, content_type=MERGE, reason=reason, owner=owner
+            )
 
-    async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
+    async def remove_finalizer(self, identity: Identity, finalizer: str, *, reason: str = "") -> None:
         """Remove a finalizer, with retries on conflict. Raises Conflict after the last attempt."""
         resource = await self.resource(identity.api_version, identity.kind)
 
@@ -88,7 +113,7 @@ class Objects:
             body = without_finalizer(live.metadata, finalizer)
             if body is not None:
                 namespace = _scope(resource, identity)
-                await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE)
+                await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE, reason=reason)
 
         with suppress(NotFound):
             await writes.retry_on(writes.Retries(FINALIZER_ATTEMPTS), remove)

@@ -3,7 +3,7 @@
 upstream: pkg/controller/garbagecollector/garbagecollector.go#attemptToDeleteItem
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 import msgspec
@@ -12,6 +12,7 @@ from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Node
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+from kcm_cli.planning.actions import Remark
 
 
 class Owner(Enum):
@@ -57,6 +58,62 @@ def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
         cycle = any(dependent.deleting_dependents for dependent in node.dependents.values())
         return Remove("Foreground", unblock=cycle)
     return Remove(propagation_of(meta))
+
+
+CYCLE = "owner references may form a cycle"
+
+
+def reason(action: Action, owners: Sequence[Owner]) -> str:
+    """Why the action was decided, for the log of writes."""
+    match action:
+        case Keep():
+            return ""
+        case Disown():
+            return "one of its owners is gone"
+        case Remove():
+            return "owner waits for its dependents" if Owner.WAITING in owners else "no owner is left"
+
+
+def remarks(node: Node, meta: ObjectMeta, owners: Sequence[Owner], action: Action) -> Iterator[Remark]:
+    """What upstream logs about a decision, at verbosity 2."""
+    item = node.identity
+    refs = list(zip(meta.owner_references, owners, strict=True))
+    if not refs:
+        yield Remark("item doesn't have an owner, continue on next item", {"item": item})
+    if Owner.SOLID in owners:
+        solid = _named(refs, Owner.SOLID)
+        yield Remark("item has at least one existing owner, will not garbage collect", {"item": item, "owner": solid})
+    match action:
+        case Disown():
+            yield Remark(
+                "remove dangling references and waiting references for item",
+                {
+                    "item": item,
+                    "dangling": _named(refs, Owner.DANGLING),
+                    "waitingForDependentsDeletion": _named(refs, Owner.WAITING),
+                },
+            )
+        case Remove("Foreground", unblock) if Owner.WAITING in owners and node.dependents:
+            if unblock:
+                dependents = node.dependents.values()
+                circle = next(one.identity for one in dependents if one.deleting_dependents)
+                yield Remark(
+                    "processing item, some of its owners and its dependent have FinalizerDeletingDependents, to"
+                    " prevent potential cycle, its ownerReferences are going to be modified to be non-blocking, then"
+                    " the item is going to be deleted with Foreground",
+                    {"item": item, "dependent": circle},
+                )
+            yield Remark(
+                "at least one owner of item has FinalizerDeletingDependents, and the item itself has dependents, so it"
+                " is going to be deleted in Foreground",
+                {"item": item},
+            )
+        case Remove(propagation):
+            yield Remark("Deleting item", {"item": item, "propagationPolicy": propagation})
+
+
+def _named(refs: Iterable[tuple[OwnerReference, Owner]], state: Owner) -> list[Doc]:
+    return [_reference(ref, block=ref.block_owner_deletion) for ref, found in refs if found is state]
 
 
 def propagation_of(meta: ObjectMeta) -> str:

@@ -23,6 +23,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, T
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, parse
 from kcm_cli.machinery.meta import split_key
@@ -216,6 +217,7 @@ CONTROLLER = Controller(
         "horizontalpodautoscaler",
         Watch(HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted),
         sync=AutoscalerController.sync,
+        failures=unhandled(),
         workers=HorizontalPodAutoscalerConfig,
         limiter=lambda context: Interval(context.config(HorizontalPodAutoscalerConfig).sync_period_s),
         writes=(HORIZONTAL_POD_AUTOSCALERS,),

@@ -7,6 +7,7 @@ is gone.
 upstream: pkg/controller/job/job_controller.go
 """
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime
 from operator import attrgetter
@@ -16,6 +17,7 @@ import msgspec
 from kcm_cli.api.batch import JOBS, Job, JobStatus, template_of
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.metrics import JobMetrics
@@ -42,6 +44,8 @@ from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
 from kcm_cli.engine.own_writes import CREATE
+from kcm_cli.engine.worker import unhandled
+from kcm_cli.machinery.durations import format_duration
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
@@ -51,6 +55,8 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 from kcm_cli.runtime.workqueue import RetryLimiter
+
+log = logging.getLogger(__name__)
 
 _UNLIMITED = 1_000_000
 
@@ -98,7 +104,10 @@ class JobController:
         if job is None:
             self._forget(key)
             return None
-        if spec.other_manager(job, self._features) is not None:
+        manager = spec.other_manager(job, self._features)
+        if manager is not None:
+            fields = {"key": key, "uid": job.uid, "controllerName": manager}
+            log.log(V2, "Skip syncing the job as it is managed by an external controller", extra={"fields": fields})
             return None
         if is_finished(job):
             self._backoffs.pop(key, None)
@@ -127,6 +136,10 @@ class JobController:
             failed = False
         finally:
             self._metrics.synced(job, action, self._clock.monotonic() - started, failed=failed)
+        if planned.state.deadline_s is not None and planned.ending is None:
+            fields = {"key": job.key, "nextSyncIn": format_duration(planned.state.deadline_s)}
+            text = "Job has activeDeadlineSeconds configuration. Will sync this job again"
+            log.log(V2, text, extra={"fields": fields})
         return planned.again_s
 
     # -- reading
@@ -315,6 +328,7 @@ CONTROLLER = Controller(
                 ),
             ),
             sync=JobController.sync,
+            failures=unhandled("syncing job: {error}"),
             writes=(JOBS, PODS, WORKLOADS, POD_GROUPS),
             stale_gate="StaleControllerConsistencyJob",
             without_gate=frozenset((CREATE,)),
@@ -325,6 +339,7 @@ CONTROLLER = Controller(
             "job_orphan_pod",
             watches=(Watch(JOBS, updated=Orphans.pods_of_finished, deleted=Orphans.pods_of),),
             sync=Orphans.sync,
+            failures=unhandled("Error syncing orphan pod: {error}"),
             workers=JobConfig,
             limiter=_limiter,
             part=attrgetter("orphans"),

@@ -13,13 +13,16 @@ from typing import TypeVar
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.job.plan import gang
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning.actions import Notice, ref_to
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
+_UNSUPPORTED = "Workload has unsupported number of PodGroupTemplates, falling back to default scheduling"
 _OWNER = "owner by name"
 """Index of Workloads by the key of their Job, and of PodGroups by the key of their Workload."""
 
@@ -44,18 +47,29 @@ class PodGroups:
             return None
         found = self._groups.by_index(_OWNER, workload.key)
         if not found:
-            return (await self._client.create(POD_GROUPS, job.namespace, gang.pod_group_of(job, workload))).name
+            body = gang.pod_group_of(job, workload)
+            return (await self._client.create(POD_GROUPS, job.namespace, body, reason="job is a gang")).name
         group = _own(job, found)
+        if group is None:
+            fields = {"job": kobj(job), "workload": kobj(workload), "podGroup": kobj(found[0])}
+            log.log(V2, "PodGroup not owned by this Job, skipping workload integration", extra={"fields": fields})
         return None if group is None else group.name
 
     async def _workload(self, job: Job, pods: Sequence[Pod]) -> Workload | None:
         found = self._workloads.by_index(_OWNER, job.key)
         if found:
             workload = _own(job, found)
-            return workload if workload is not None and len(workload.spec.pod_group_templates) == 1 else None
+            if workload is None:
+                fields = {"job": kobj(job), "workload": kobj(found[0])}
+                log.log(V2, "Workload not owned by this Job, skipping workload integration", extra={"fields": fields})
+            elif (count := len(workload.spec.pod_group_templates)) != 1:
+                more = {"job": kobj(job), "workload": kobj(workload), "count": count}
+                log.log(V2, _UNSUPPORTED, extra={"fields": more})
+                return None
+            return workload
         if not gang.is_new(job, pods):
             return None
-        made = await self._client.create(WORKLOADS, job.namespace, gang.workload_of(job))
+        made = await self._client.create(WORKLOADS, job.namespace, gang.workload_of(job), reason="job is a gang")
         text = f"Created Workload {made.name} for Job {job.name}"
         self._recorder.emit(Notice(ref_to(JOBS, job), "Normal", "WorkloadCreated", text))
         return made

@@ -12,6 +12,7 @@ from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.runtime.informer import Scope
 
 _KEY = SIGNER
@@ -58,6 +59,7 @@ CONTROLLER = Controller(
             Watch(CLUSTER_TRUST_BUNDLES_ALPHA, the_signer, scope=_OF_SIGNER, when=is_alpha),
         ),
         sync=Publisher.sync,
+        failures=unhandled('syncing "{key}" failed: {error}'),
     ),
     enabled=lambda context: bool(root_ca_of(context)),
 )

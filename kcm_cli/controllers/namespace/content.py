@@ -17,6 +17,7 @@ from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 
+REASON = "namespace is being deleted"
 PARALLEL = 8
 """Kinds that are deleted at the same time."""
 
@@ -97,7 +98,7 @@ class Content:
 
     async def _collection(self, resource: ServedResource, namespace: str) -> bool:
         try:
-            await self._client.delete_collection(resource.partial(), namespace, propagation="Background")
+            await self._client.delete_collection(resource.partial(), namespace, propagation="Background", reason=REASON)
         except _MISSING:
             return False
         return True
@@ -105,7 +106,9 @@ class Content:
     async def _one_by_one(self, resource: ServedResource, namespace: str) -> None:
         for meta in await self._list(resource, namespace):
             with suppress(*_MISSING):
-                await self._client.delete(resource.partial(), namespace, meta.name, propagation="Background")
+                await self._client.delete(
+                    resource.partial(), namespace, meta.name, propagation="Background", reason=REASON
+                )
 
     async def _list(self, resource: ServedResource, namespace: str) -> list[ObjectMeta]:
         """The metadata of a resource's objects, including those that cannot be decoded."""

@@ -14,6 +14,7 @@ from kcm_cli.controllers.namespace.plan import Remains, plan, status
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch
+from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Path, Value
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
@@ -43,6 +44,7 @@ class NamespaceController:
 
     async def sync(self, key: str) -> float | None:
         if self._namespaces.get(key) is None:
+            log.info("Namespace has been deleted", extra={"fields": {"namespace": key}})
             return None
         try:
             return await self._delete(await self._client.get(NAMESPACES, "", key))
@@ -53,7 +55,7 @@ class NamespaceController:
         if not namespace.deleting:
             return None
         namespace = await writes.retry_on_conflict(
-            self._client, NAMESPACES, namespace, _terminating, subresource="status"
+            self._client, NAMESPACES, namespace, _terminating, subresource="status", reason="namespace is being deleted"
         )
         if not namespace.spec.finalizers:
             return None
@@ -62,7 +64,9 @@ class NamespaceController:
         again_s = plan(remains)
         if again_s is not None:
             return again_s
-        await writes.retry_on_conflict(self._client, NAMESPACES, namespace, _finalized, subresource="finalize")
+        await writes.retry_on_conflict(
+            self._client, NAMESPACES, namespace, _finalized, subresource="finalize", reason="namespace is empty"
+        )
         return None
 
     async def _update_conditions(self, namespace: Namespace, remains: Remains) -> Namespace:
@@ -76,7 +80,7 @@ class NamespaceController:
             return await self._client.update(NAMESPACES, "", namespace.name, doc, subresource="status")
         except RequestError as error:
             fields = {"namespace": namespace.name, "err": str(error)}
-            log.warning("Could not write the conditions of a namespace", extra={"fields": fields})
+            log.error("Couldn't update status condition for namespace", extra={"fields": fields})
             return namespace
 
     def deleting(self, namespace: Namespace) -> tuple[After, ...]:
@@ -108,6 +112,7 @@ CONTROLLER = Controller(
         "namespace",
         Watch(NAMESPACES, changed=NamespaceController.deleting),
         sync=NamespaceController.sync,
+        failures=Failures(retried="Deletion of namespace failed", key="namespace"),
         workers=NamespaceConfig,
         limiter=lambda context: RetryLimiter(maximum_s=LONGEST_RETRY_S),
     ),

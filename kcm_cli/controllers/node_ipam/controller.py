@@ -17,6 +17,7 @@ from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
+from kcm_cli.engine.worker import Failures
 from kcm_cli.engine.writes import Retries, retry_on
 from kcm_cli.machinery.addresses import Network
 from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
@@ -131,6 +132,7 @@ CONTROLLER = Controller(
         "cidrallocator_node",
         Watch(NODES, added=own_key, updated=NodeIPAMController.changed, deleted=NodeIPAMController.deleted),
         sync=NodeIPAMController.sync,
+        failures=Failures(retried="Error processing node work item", err="error syncing '{key}': {error}, requeuing"),
         workers=WORKERS,
     ),
     prepare=NodeIPAMController.occupy,

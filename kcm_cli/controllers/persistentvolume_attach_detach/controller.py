@@ -24,7 +24,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch
-from kcm_cli.engine.worker import until_synced
+from kcm_cli.engine.worker import unhandled, until_synced
 from kcm_cli.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -89,6 +89,7 @@ CONTROLLER = Controller(
             Watch(PERSISTENT_VOLUME_CLAIMS, changed=World.claim_changed),
             watches=(Watch(PERSISTENT_VOLUMES, changed=World.claim_of),),
             sync=World.sync_claim,
+            failures=unhandled('failed to sync pvc "{key}", will retry again: {error}'),
             part=_world,
         ),
         Queue(

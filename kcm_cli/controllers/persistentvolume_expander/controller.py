@@ -15,6 +15,7 @@ from kcm_cli.controllers.shared.storage_operations import StorageOperations
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY
@@ -106,6 +107,7 @@ CONTROLLER = Controller(
         "volume_expand",
         Watch(PERSISTENT_VOLUME_CLAIMS, added=ExpandController.bound, updated=ExpandController.grown),
         sync=ExpandController.sync,
+        failures=unhandled("{key} failed with : {error}"),
         workers=WORKERS,
     ),
 )

@@ -7,6 +7,7 @@ from kcm_cli.api.storage import PERSISTENT_VOLUMES
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.protection import needs_work, plan
 
 FINALIZER = "kubernetes.io/pv-protection"
@@ -34,5 +35,6 @@ CONTROLLER = Controller(
         "pvprotection",
         Watch(PERSISTENT_VOLUMES, changed=only(lambda volume: needs_work(volume, FINALIZER))),
         sync=VolumeProtectionController.sync,
+        failures=unhandled("PV {key} failed with : {error}"),
     ),
 )

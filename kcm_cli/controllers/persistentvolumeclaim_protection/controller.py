@@ -11,6 +11,7 @@ from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, needs_work
@@ -112,5 +113,6 @@ CONTROLLER = Controller(
             ),
         ),
         sync=ClaimProtectionController.sync,
+        failures=unhandled("PVC {key} failed with: {error}"),
     ),
 )

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.core import NODES, PODS, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.pod_garbage_collector import plan
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
 from kcm_cli.controllers.pod_garbage_collector.plan import Reason
@@ -17,6 +18,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic
 from kcm_cli.engine.passes import for_each, in_turns
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import by_node
@@ -35,6 +37,23 @@ _ORPHANED: Doc = {
     "reason": "DeletionByPodGC",
     "message": "PodGC: node no longer exists",
 }
+
+
+_LINES = {
+    Reason.TERMINATED: ("", "", "Failed to delete terminated pod"),
+    Reason.OUT_OF_SERVICE: ("", "", "Failed to delete terminating pod on out-of-service node"),
+    Reason.ORPHANED: (
+        "Found orphaned Pod assigned to the Node, deleting",
+        "Forced deletion of orphaned Pod succeeded",
+        "Failed to delete orphaned pod",
+    ),
+    Reason.UNSCHEDULED: (
+        "Found unscheduled terminating Pod not assigned to any Node, deleting",
+        "Forced deletion of unscheduled terminating Pod succeeded",
+        "Failed to delete unscheduled terminating pod",
+    ),
+}
+"""What is logged before, after, and on failure."""
 
 
 class PodGarbageCollector:
@@ -74,7 +93,10 @@ class PodGarbageCollector:
             elif reason is Reason.UNSCHEDULED:
                 unscheduled.append(pod)
         if self._threshold > 0:
-            await self._remove(terminated.first(terminated.count - self._threshold), Reason.TERMINATED)
+            surplus = max(0, terminated.count - self._threshold)
+            if surplus:
+                log.info("Garbage collecting pods", extra={"fields": {"numPods": surplus}})
+            await self._remove(terminated.first(surplus), Reason.TERMINATED)
         await self._remove(out_of_service.first(out_of_service.count), Reason.OUT_OF_SERVICE)
         for node in await self._deleted_nodes():
             await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
@@ -96,7 +118,7 @@ class PodGarbageCollector:
         try:
             return self._nodes.store.get(node) is None and await self._client.find(NODES, "", node) is None
         except RequestError as error:
-            log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
+            log.error("Error while getting node", extra={"fields": {"node": KRef(node), "err": str(error)}})
             return False  # the next sweep queues it again if it still has pods
         finally:
             self.queue.done(node)
@@ -107,18 +129,29 @@ class PodGarbageCollector:
 
     async def _remove_one(self, pod: Pod, reason: Reason, condition: Doc | None) -> None:
         self._deleted.labels(pod.namespace, reason.value).inc()
+        begun, done, failed = _LINES[reason]
+        fields: dict[str, object] = {"pod": kobj(pod)}
+        if begun:
+            node = {"node": KRef(pod.spec.node_name)} if reason is Reason.ORPHANED else {}
+            log.log(V2, begun, extra={"fields": {**fields, **node}})
         try:
-            await self._fail_and_delete(pod, condition)
+            await self._fail_and_delete(pod, reason, condition)
         except RequestError as error:  # also NotFound, or another pod of this name
             self._failed.labels(pod.namespace, reason.value).inc()
-            log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
+            log.error(failed, extra={"fields": {**fields, "err": str(error)}})
+            return
+        if done:
+            log.info(done, extra={"fields": fields})
 
-    async def _fail_and_delete(self, pod: Pod, condition: Doc | None) -> None:
+    async def _fail_and_delete(self, pod: Pod, reason: Reason, condition: Doc | None) -> None:
         """Mark a pod that has not ended as Failed, so that its owner counts it, and delete it."""
+        log.info("PodGC is force deleting Pod", extra={"fields": {"pod": kobj(pod)}})
         patch = status_patch(pod, condition, self._clock.now(), failed=True, tracks_generation=self._tracks_generation)
         if patch is not None and pod.status.phase not in ("Succeeded", "Failed"):
             await writes.patch(self._client, patch)
-        await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0)
+        await self._client.delete(
+            PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0, reason=plan.word(reason, pod, self._threshold)
+        )
 
 
 class _Oldest:

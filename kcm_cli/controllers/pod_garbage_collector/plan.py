@@ -23,6 +23,19 @@ class Reason(Enum):
     UNSCHEDULED = "unscheduled"
 
 
+def word(reason: Reason, pod: Pod, threshold: int) -> str:
+    """The reason for logs."""
+    match reason:
+        case Reason.TERMINATED:
+            return f"more than {threshold} terminated pods"
+        case Reason.OUT_OF_SERVICE:
+            return f"node {pod.spec.node_name} is out of service"
+        case Reason.ORPHANED:
+            return f"node {pod.spec.node_name} is gone"
+        case Reason.UNSCHEDULED:
+            return "terminating and never scheduled"
+
+
 def phase_index(pod: Pod) -> tuple[str, ...]:
     """The index function: ``ENDED`` for a pod that has ended, ``LEAVING`` for one that is being deleted (or both)."""
     if not pod.deleting:

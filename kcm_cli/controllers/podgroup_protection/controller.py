@@ -8,6 +8,7 @@ from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.protection import is_held, release
 from kcm_cli.planning.resource_claims import group_key, member_of
@@ -68,5 +69,6 @@ CONTROLLER = Controller(
             ),
         ),
         sync=PodGroupProtectionController.sync,
+        failures=unhandled("PodGroup {key} failed with: {error}"),
     ),
 )

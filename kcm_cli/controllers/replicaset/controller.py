@@ -11,6 +11,7 @@ from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
 from kcm_cli.engine.dependents import selector_of
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
@@ -39,6 +40,7 @@ CONTROLLER = Controller(
         Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
         owns=(Owns(PODS, updated=when_available()),),
         sync=ReplicaController.sync,
+        failures=unhandled('sync "{key}" failed with {error}'),
         workers=ReplicaSetConfig,
         writes=(REPLICA_SETS, PODS),
         stale_gate="StaleControllerConsistencyReplicaSet",

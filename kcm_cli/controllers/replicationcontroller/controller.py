@@ -9,6 +9,7 @@ from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.labels import LabelSelector, Selector, from_label_selector
 
 
@@ -30,6 +31,7 @@ CONTROLLER = Controller(
         Watch(REPLICATION_CONTROLLERS, own_key, deleted=ReplicaController.deleted),
         owns=(Owns(PODS, selector=selector_of, updated=when_available()),),
         sync=ReplicaController.sync,
+        failures=unhandled('sync "{key}" failed with {error}'),
         workers=ReplicationControllerConfig,
         writes=(REPLICATION_CONTROLLERS, PODS),
     ),

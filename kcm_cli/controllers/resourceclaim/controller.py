@@ -19,6 +19,7 @@ from kcm_cli.controllers.resourceclaim.plan import OWNER, Caches
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
@@ -188,6 +189,7 @@ CONTROLLER = Controller(
             ),
         ),
         sync=ResourceClaimController.sync,
+        failures=Failures(retried="Work item failed", key="item"),
         workers=ResourceClaimConfig,
         writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
     ),

@@ -19,6 +19,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
 from kcm_cli.engine.passes import Cleaner
+from kcm_cli.engine.worker import Failures
 
 _NAME = "resourcepoolstatusrequest_controller_request"
 _LABELS = ("driver_name",)
@@ -87,6 +88,11 @@ CONTROLLER = Controller(
         "resourcepoolstatusrequest",
         Watch(RESOURCE_POOL_STATUS_REQUESTS, changed=only(is_open)),
         sync=PoolStatusController.sync,
+        failures=Failures(
+            retried="Error syncing request, requeuing",
+            dropped="Dropping request out of the queue after max retries",
+            key="request",
+        ),
         retries=RETRIES,
         measured=False,  # nor does upstream
     ),

@@ -18,6 +18,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
 from kcm_cli.engine.passes import OBJECTS, in_turns
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
@@ -263,6 +264,7 @@ CONTROLLER = Controller(
                 deleted=ResourceQuotaController.deleted,
             ),
             sync=ResourceQuotaController.sync,
+            failures=Failures(retried="Error processing resource quota work item", key="key"),
             workers=ResourceQuotaConfig,
             writes=(RESOURCE_QUOTAS,),
         ),
@@ -274,6 +276,7 @@ CONTROLLER = Controller(
                 updated=ResourceQuotaController.updated_urgent,
             ),
             sync=ResourceQuotaController.sync,
+            failures=Failures(retried="Error processing resource quota work item", key="key"),
             workers=ResourceQuotaConfig,
             writes=(RESOURCE_QUOTAS,),
         ),

@@ -13,6 +13,7 @@ from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope
@@ -75,5 +76,6 @@ CONTROLLER = Controller(
             ),
         ),
         sync=RootCAPublisher.sync,
+        failures=unhandled('syncing "{key}" failed: {error}'),
     ),
 )

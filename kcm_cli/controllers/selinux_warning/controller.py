@@ -13,6 +13,7 @@ from kcm_cli.controllers.selinux_warning import plan
 from kcm_cli.controllers.selinux_warning.conflicts import ConflictMetrics, SharedVolumes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.runtime.informer import Scope
@@ -136,5 +137,6 @@ CONTROLLER = Controller(
             ),
         ),
         sync=SELinuxWarningController.sync,
+        failures=unhandled("{key} failed with: {error}"),
     ),
 )

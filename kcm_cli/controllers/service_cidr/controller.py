@@ -16,6 +16,7 @@ from kcm_cli.controllers.service_cidr import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.listing import list_readable
@@ -104,6 +105,13 @@ CONTROLLER = Controller(
         watches=(Watch(IP_ADDRESSES, added=ServiceCIDRController.ranges_of, deleted=ServiceCIDRController.ranges_of),),
         writes=(SERVICE_CIDRS,),
         sync=ServiceCIDRController.sync,
+        failures=Failures(
+            retried="Error syncing ServiceCIDR, retrying",
+            level=V2,
+            dropped="Dropping ServiceCIDR out of the queue",
+            dropped_level=logging.INFO,
+            key="ServiceCIDR",
+        ),
         workers=WORKERS,
         retries=MAX_RETRIES,
     ),

@@ -6,6 +6,7 @@ upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS, ServiceAccount
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.worker import Failures
 from kcm_cli.rest.errors import AlreadyExists, ApiError
 
 NAME = "default"
@@ -49,5 +50,6 @@ CONTROLLER = Controller(
         Watch(NAMESPACES, changed=own_key),
         watches=(Watch(SERVICE_ACCOUNTS, deleted=namespace_of),),
         sync=ServiceAccountController.sync,
+        failures=Failures(retried="Service account work item failed", key="item"),
     ),
 )

@@ -35,19 +35,29 @@ class Revisions:
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
         """Create a revision. Returns an existing one of this name if its data is equal, else None."""
         try:
-            return await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
+            return await self._client.create(
+                CONTROLLER_REVISIONS, owner.namespace, body, reason="no revision has the template"
+            )
         except AlreadyExists:
             existing = await self._client.get(CONTROLLER_REVISIONS, owner.namespace, name)
             return existing if same(existing.data, data) else None
 
     async def change(self, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
         """Write the changes, which are computed again after a conflict. Returns the updated revision."""
-        return await writes.retry_on_conflict(self._client, CONTROLLER_REVISIONS, revision, changes)
+        return await writes.retry_on_conflict(
+            self._client, CONTROLLER_REVISIONS, revision, changes, reason="revision is current again"
+        )
 
     async def delete(self, revisions: Iterable[ControllerRevision]) -> None:
         """Delete revisions. NotFound counts as deleted."""
         for revision in revisions:
-            delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
+            delete = Delete(
+                CONTROLLER_REVISIONS,
+                revision.namespace,
+                revision.name,
+                uid=revision.uid,
+                reason="beyond revisionHistoryLimit",
+            )
             with suppress(NotFound):
                 await writes.delete(self._client, delete)
 

@@ -3,11 +3,13 @@
 upstream: pkg/controller/statefulset
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
@@ -26,12 +28,16 @@ from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue
 from kcm_cli.engine.own_writes import CREATE, UPDATE
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+
+log = logging.getLogger(__name__)
 
 _LABELS = ("statefulset_namespace", "statefulset_name", "pod_management_policy")
 _POLICIES = ("OrderedReady", "Parallel")
@@ -88,6 +94,7 @@ class StatefulSetController:
     async def sync(self, key: str) -> float | None:
         set_ = self._sets.store.get(key)
         if set_ is None:
+            log.info("StatefulSet has been deleted", extra={"fields": {"key": key}})
             self.metrics.forget(*split_key(key))
             return None
         try:
@@ -116,7 +123,9 @@ class StatefulSetController:
         try:
             await self._control.run(set_, planned.phases)
             for pod in planned.updating:
-                await self._control.delete(set_, pod)
+                fields = {"statefulSet": kobj(set_), "pod": kobj(pod)}
+                log.log(V2, "Pod of StatefulSet is terminating for update", extra={"fields": fields})
+                await self._control.delete(set_, pod, "outdated revision")
                 updated += 1
         except STEP_ERRORS as failure:
             error = failure
@@ -176,6 +185,7 @@ CONTROLLER = Controller(
         STATEFUL_SETS,
         owns=(Owns(PODS, updated=when_available()),),
         sync=StatefulSetController.sync,
+        failures=Failures(retried="Error syncing StatefulSet, requeuing", key="key"),
         workers=StatefulSetConfig,
         writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
         stale_gate="StaleControllerConsistencyStatefulSet",

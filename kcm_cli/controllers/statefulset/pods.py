@@ -7,11 +7,13 @@ upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_contr
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Sequence
 from typing import assert_never
 
 from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.statefulset.plan.claims import ClaimWork, Ownership
 from kcm_cli.controllers.statefulset.plan.decide import (
     CreateClaims,
@@ -31,9 +33,12 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.errors import AlreadyExists, NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
+
+log = logging.getLogger(__name__)
 
 MAX_BATCH = 500
 UPDATE_ATTEMPTS = 4
@@ -65,10 +70,10 @@ class PodControl:
                 for group in phase.groups:
                     await self._group(set_, group)
 
-    async def delete(self, set_: StatefulSet, pod: Pod) -> None:
+    async def delete(self, set_: StatefulSet, pod: Pod, reason: str) -> None:
         """Delete a pod; NotFound counts as deleted."""
         try:
-            await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
+            await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason))
         except NotFound:
             pass  # deleted already: a success for upstream's Event, too
         except WRITE_ERRORS as error:
@@ -92,8 +97,12 @@ class PodControl:
         match step:
             case CreatePod():
                 await self._create(set_, step)
+            case DeletePod(pod, surplus=True):
+                fields = {"statefulSet": kobj(set_), "pod": kobj(pod)}
+                log.log(V2, "Pod of StatefulSet is terminating for scale down", extra={"fields": fields})
+                await self.delete(set_, pod, "scale down")
             case DeletePod(pod):
-                await self.delete(set_, pod)
+                await self.delete(set_, pod, f"pod has {pod.status.phase.lower()}")
             case CreateClaims(pod, claims):
                 await self._create_claims(set_, pod.name, claims)
                 await self._own_or_emit(set_, pod.name, claims.ownership)
@@ -114,7 +123,8 @@ class PodControl:
             raise
         failure: Exception | None = None
         try:
-            await writes.create(self._client, Create(PODS, set_.namespace, codec.encode(step.body)))
+            body = codec.encode(step.body)
+            await writes.create(self._client, Create(PODS, set_.namespace, body, reason="ordinal has no pod"))
         except AlreadyExists:
             raise  # another controller's pod, or ours in an old cache: upstream emits no Event
         except WRITE_ERRORS as error:
@@ -142,7 +152,9 @@ class PodControl:
         async def update() -> None:
             doc = await self._client.get_doc(PODS, set_.namespace, name)
             if nested_str(doc, "metadata", "uid") == uid:
-                await self._client.update(PODS, set_.namespace, name, repaired(set_, doc))
+                await self._client.update(
+                    PODS, set_.namespace, name, repaired(set_, doc), reason="identity or storage differs"
+                )
 
         await writes.retry_on(writes.Retries(UPDATE_ATTEMPTS), update)
 
@@ -163,7 +175,7 @@ class PodControl:
 
     async def _create_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
         try:
-            await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body)
+            await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body, reason="pod lacks the claim")
         except WRITE_ERRORS as error:
             return error
         return None
@@ -185,7 +197,9 @@ class PodControl:
             value: Value = list(one.references) if one.references else ABSENT
             changes: dict[Path, Value] = {("metadata", "ownerReferences"): value}
             try:
-                await writes.update(self._client, Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes))
+                reason = "owners by persistentVolumeClaimRetentionPolicy"
+                update = Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes, reason=reason)
+                await writes.update(self._client, update)
             except WRITE_ERRORS as error:
                 text = f"could not update claim {one.claim.name} for delete policy ownerRefs: {error}"
                 raise ClaimsError(text) from error

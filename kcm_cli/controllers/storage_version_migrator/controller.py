@@ -13,13 +13,14 @@ import logging
 from operator import attrgetter
 
 from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, StorageVersionMigration
-from kcm_cli.component.logs import V4
+from kcm_cli.component.logs import V2, V4
 from kcm_cli.controllers.storage_version_migrator import plan
 from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
@@ -144,15 +145,21 @@ CONTROLLER = Controller(
             _VERSION_QUEUE,
             Watch(STORAGE_VERSION_MIGRATIONS, MigrationRunner.resource_of),
             sync=MigrationRunner.sync,
+            failures=Failures(retried="Error syncing SVM resource, retrying", key="svm"),
             part=attrgetter("runner"),
         ),
         Queue(
             _VERSION_QUEUE,
             Watch(STORAGE_VERSION_MIGRATIONS, changed=only(plan.lacks_version)),
             sync=Migrator.sync_version,
+            failures=Failures(retried="Error syncing SVM resource, retrying", level=V2, key="svm"),
         ),
         Queue(
-            NAME, Watch(STORAGE_VERSION_MIGRATIONS, changed=only(plan.has_version)), sync=Migrator.sync, workers=WORKERS
+            NAME,
+            Watch(STORAGE_VERSION_MIGRATIONS, changed=only(plan.has_version)),
+            sync=Migrator.sync,
+            failures=Failures(retried="Error syncing SVM resource, retrying", level=V2, key="svm"),
+            workers=WORKERS,
         ),
     ),
 )

@@ -13,6 +13,7 @@ from kcm_cli.controllers.storageversion_garbage_collector import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Delete
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.listing import list_readable
@@ -81,12 +82,16 @@ CONTROLLER = Controller(
     StorageVersionCollector,
     (
         Queue(
-            f"{QUEUE}_leases", Watch(LEASES, deleted=name_of, scope=_SERVERS), sync=StorageVersionCollector.sync_lease
+            f"{QUEUE}_leases",
+            Watch(LEASES, deleted=name_of, scope=_SERVERS),
+            sync=StorageVersionCollector.sync_lease,
+            failures=unhandled("lease {key} failed with: {error}"),
         ),
         Queue(
             f"{QUEUE}_storageversions",
             Watch(STORAGE_VERSIONS, changed=StorageVersionCollector.leaseless),
             sync=StorageVersionCollector.sync_version,
+            failures=unhandled("storage version {key} failed with: {error}"),
         ),
     ),
 )

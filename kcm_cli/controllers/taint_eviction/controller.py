@@ -3,22 +3,28 @@
 upstream: pkg/controller/tainteviction
 """
 
+import logging
+
 import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, PODS, Node, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
 from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.pods import is_placed
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.store import NODE, by_node
+
+log = logging.getLogger(__name__)
 
 WORKERS = 8
 PODS_AT_ONCE = 100
@@ -89,6 +95,8 @@ class TaintEvictionController:
         if not eviction.marked:
             self._scheduled[key] = replace(eviction, marked=True)
             self._emit(key, "Marking for deletion Pod")
+        fields = {"controller": "taint-eviction-controller", "pod": kobj(pod)}
+        log.info("Deleting pod", extra={"fields": fields})
         await self._evict(pod, eviction)
         self._scheduled.pop(key, None)
         return None
@@ -104,6 +112,9 @@ class TaintEvictionController:
             return scheduled
         found = plan.plan(plan.executing(node), pod.spec.tolerations, comparisons=self._comparisons)
         now = self._clock.monotonic()
+        if found is not None and not found.tolerated and scheduled is None:
+            fields = {"pod": pod.key, "node": kobj(node)}
+            log.log(V2, "Not all taints are tolerated after update for pod on node", extra={"fields": fields})
         if found is None or (scheduled is not None and (found.tolerated or scheduled.due <= now)):
             return scheduled if found is not None else None
         self._cancel(pod.key)
@@ -118,7 +129,8 @@ class TaintEvictionController:
             patch = status_patch(live, _DISRUPTED, now, tracks_generation=self._tracks_generation)
             if patch is not None:
                 await writes.patch(self._client, patch)
-            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
+            reason = f"node {live.spec.node_name} has a NoExecute taint"
+            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason)
         except NotFound:
             return
         except Conflict:

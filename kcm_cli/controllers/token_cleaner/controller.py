@@ -9,6 +9,7 @@ from contextlib import suppress
 from kcm_cli.api.core import SECRETS
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning import bootstrap_tokens
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Scope
@@ -44,5 +45,6 @@ CONTROLLER = Controller(
             scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
         ),
         sync=TokenCleaner.sync,
+        failures=unhandled("Sync {key} failed with : {error}"),
     ),
 )

@@ -7,6 +7,7 @@ from kcm_cli.api.core import NODES, Node
 from kcm_cli.controllers.ttl import plan
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import unhandled
 
 WORKERS = 5
 
@@ -47,6 +48,7 @@ CONTROLLER = Controller(
         "ttlcontroller",
         Watch(NODES, changed=TTLController.changed, deleted=TTLController.deleted),
         sync=TTLController.sync,
+        failures=unhandled(),
         workers=WORKERS,
         writes=(NODES,),
     ),

@@ -12,6 +12,7 @@ from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.ttl_after_finished.plan import expires, plan
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.worker import unhandled
 
 
 class TTLAfterFinishedController:
@@ -37,7 +38,8 @@ class TTLAfterFinishedController:
         left_s = None if job is None else plan(job, asked)
         if job is None or left_s is None or left_s > 0:
             return left_s
-        await self._client.delete(JOBS, job.namespace, job.name, uid=job.uid, propagation="Foreground")
+        reason = f"finished, ttlSecondsAfterFinished={job.spec.ttl_seconds_after_finished}"
+        await self._client.delete(JOBS, job.namespace, job.name, uid=job.uid, propagation="Foreground", reason=reason)
         self._late.observe((self._clock.now() - asked).total_seconds() - left_s)
         return None
 
@@ -48,6 +50,7 @@ CONTROLLER = Controller(
         "ttl_jobs_to_delete",
         Watch(JOBS, changed=only(expires)),
         sync=TTLAfterFinishedController.sync,
+        failures=unhandled("error cleaning up Job {key}, will retry: {error}"),
         workers=TTLAfterFinishedConfig,
     ),
 )

@@ -17,6 +17,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.engine.door import Door
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.openapi import Schemas, schemas
@@ -98,6 +99,7 @@ CONTROLLER = Controller(
         NAME,
         Watch(VALIDATING_ADMISSION_POLICIES, changed=only(lambda policy: not _is_checked(policy))),
         sync=PolicyStatusController.sync,
+        failures=unhandled(),
         workers=ValidatingAdmissionPolicyStatusConfig,
     ),
 )

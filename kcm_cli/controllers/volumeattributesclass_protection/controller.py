@@ -15,6 +15,7 @@ from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, P
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.protection import is_held, needs_work, plan
 
@@ -88,5 +89,6 @@ CONTROLLER = Controller(
             unused_classes(PERSISTENT_VOLUMES, classes_of_volume),
         ),
         sync=ClassProtectionController.sync,
+        failures=unhandled("VAC {key} failed with : {error}"),
     ),
 )

@@ -12,7 +12,8 @@ import random
 from zlib import crc32
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import V3, V5, KRef
+from kcm_cli.component.logs import V3, V5
+from kcm_cli.machinery.kref import KRef
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client

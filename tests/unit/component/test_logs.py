@@ -11,6 +11,7 @@ import pytest
 from kcm_cli.component import logs
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.logs_stream import BufferedStream
+from kcm_cli.machinery.kref import KRef
 
 log = logging.getLogger("kcm_cli.tests")
 foreign = logging.getLogger("elsewhere")
@@ -25,6 +26,10 @@ def restore() -> Iterator[None]:
     root.setLevel(levels[0])
     ours.setLevel(levels[1])
     logging.captureWarnings(False)
+
+
+def repr_type(value: object) -> str:
+    return type(value).__name__
 
 
 def body(line: str) -> str:
@@ -47,12 +52,88 @@ def test_the_header_is_klogs(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param({"l": ["a", 1], "d": {"k": "v"}}, ' l=["a",1] d={"k":"v"}', id="structures"),
         pytest.param({"t": "one\ntwo"}, " t=<\n\tone\n\ttwo\n >", id="several lines"),
         pytest.param({"e": ValueError("bad")}, ' e="bad"', id="error"),
+        pytest.param({"pod": KRef("web", "default"), "node": KRef("n")}, ' pod="default/web" node="n"', id="objects"),
+        pytest.param({"pods": [KRef("a", "b"), KRef("c")]}, ' pods=["b/a","c"]', id="list of objects"),
+        pytest.param({"pods": []}, " pods=[]", id="empty list"),
+        pytest.param({"t": "\x1b[2J\r\u0085\u2028x"}, r' t="\x1b[2J\r\u0085\u2028x"', id="control characters"),
+        pytest.param({"t": "a\n\x1b[2J\rb"}, " t=<\n\ta\n\t\\x1b[2J\\rb\n >", id="control characters of several lines"),
+        pytest.param({"l": ["\x9b2J"]}, r' l=["\u009b2J"]', id="control characters in a list"),
+        pytest.param({"t": "\ud800"}, r' t="\ud800"', id="half a surrogate pair"),
     ],
 )
 def test_values(fields: dict[str, object], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     logs.setup(LogsConfig())
     log.info("m", extra={"fields": fields})
     assert body(capsys.readouterr().err) == f'"m"{text}\n'
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+@pytest.mark.parametrize(
+    "value", ["x" * 10**6, ["x" * 10**6], {"k": "x" * 10**6}, "x\n" * 10**6, [KRef("x" * 10**6)]], ids=repr_type
+)
+def test_values_are_bounded(format_: str, value: object, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(format=format_))
+    log.info("m", extra={"fields": {"a": value}})
+    line = capsys.readouterr().err
+    assert len(line) < 3 * logs.LONGEST
+    assert "more characters" in line
+
+
+FORGED = "x\nE0101 00:00:00.000000       1 forged.go:1] forged\x1b[31m\r\u0085y"
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+@pytest.mark.parametrize("place", ["value", "list", "error", "message", "argument", "other package", "traceback"])
+def test_text_from_outside_cannot_forge_a_line(format_: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line begins with a header; what follows it is indented. Nothing reaches the terminal that it would obey."""
+    logs.setup(LogsConfig(format=format_))
+    match place:
+        case "value":
+            log.info("m", extra={"fields": {"a": FORGED}})
+        case "list":
+            log.info("m", extra={"fields": {"a": [FORGED], "b": {FORGED: FORGED}}})
+        case "error":
+            log.error("m", extra={"fields": {"err": ValueError(FORGED)}})
+        case "message":
+            log.info(FORGED)
+        case "argument":
+            log.info("%s", FORGED)
+        case "other package":
+            foreign.warning(FORGED)
+        case "traceback":
+            log.error("m", exc_info=ValueError(FORGED))
+    text = capsys.readouterr().err
+    lines = text.removesuffix("\n").split("\n")
+    begins = [line for line in lines if not line.startswith(("\t", " >"))]
+    assert begins == lines[:1]
+    assert all(line.replace("\t", "").isprintable() for line in lines)
+    assert "forged" in text
+
+
+def test_lines_of_a_controller_have_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig())
+    with logs.named("job-controller"):
+        log.info("m", extra={"fields": {"key": "a"}})
+        log.error("m", extra={"fields": {"logger": "UnhandledError", "err": "x"}})
+        log.error("m", extra={"fields": {"key": "a", "err": "x"}})
+    log.info("m")
+    lines = [body(line) for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        '"m" logger="job-controller" key="a"',
+        '"m" err="x" logger="UnhandledError"',
+        '"m" err="x" logger="job-controller" key="a"',
+        '"m"',
+    ]
+
+
+def test_the_name_is_where_zap_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(format="json"))
+    with logs.named("job-controller"):
+        log.info("m", extra={"fields": {"pod": KRef("a", "b"), "node": KRef("n"), "pods": [KRef("a", "b")]}})
+    line = json.loads(capsys.readouterr().err)
+    assert list(line) == ["ts", "logger", "caller", "msg", "v", "pod", "node", "pods"]
+    assert (line["pod"], line["node"]) == ({"name": "a", "namespace": "b"}, {"name": "n"})
+    assert line["pods"] == [{"name": "a", "namespace": "b"}]
 
 
 def test_the_cause_of_an_error_is_first(capsys: pytest.CaptureFixture[str]) -> None:

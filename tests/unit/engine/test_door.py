@@ -2,21 +2,30 @@
 
 import asyncio
 import json
-from contextlib import AbstractAsyncContextManager
+import logging
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
 
 import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
-from kcm_cli.api.core import PODS
+from kcm_cli.api.core import PODS, SECRETS
+from kcm_cli.component import logs
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.logs import V1, V2, V4, fields_of
+from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door, Send, Write, count_writes, write_of
+from kcm_cli.engine.syncing import set_syncing
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.kref import KRef
 from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response, Stream, TransportError
+from kcm_cli.rest.transport import Request, RequestError, Response, Stream, TransportError
 from tests.unit.controllers.controlling import metric
 
 POD = b'{"metadata": {"name": "a", "namespace": "n", "uid": "u"}}'
@@ -59,6 +68,10 @@ class Server:
 def test_a_write_is_named_after_its_request(method: str, path: str, expected: tuple[str, ...]) -> None:
     found = write_of("c", Request(method, path))
     assert (found.verb, found.group, found.resource, found.namespace, found.name) == expected
+
+
+def plain(server: Server) -> Client:
+    return Client(server, limiter=Unlimited(), user_agent="c", clock=LoopClock())
 
 
 def door(server: Server, registry: Registry, **options: object) -> Door:
@@ -139,3 +152,138 @@ def test_a_refused_update_is_repeated_with_the_stored_bytes(answers: list[Respon
     asyncio.run(work())
     assert [request.body or b"" for request in server.requests] == sent
     assert errors == ([] if EXACT in sent else [answers[0].status])
+
+
+Fields = Mapping[str, object]
+
+
+def logged(door: Door, write: Coroutine[object, object, object], *, kind: str = "", key: str = "") -> None:
+    """Make one write, while an object is synced; its failure is expected."""
+
+    async def main() -> None:
+        set_syncing(kind, key)
+        with suppress(RequestError):
+            await write
+
+    asyncio.run(main())
+
+
+def lines_of(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str, Fields]]:
+    return [(record.levelno, record.message, fields_of(record)) for record in caplog.records]
+
+
+BY = {"logger": "replicaset-controller"}
+
+
+@pytest.mark.parametrize(
+    ("write", "answer", "message", "fields"),
+    [
+        pytest.param(
+            lambda d: d.create(PODS, "n", {}, reason="too few replicas"),
+            Response(201, {}, POD),
+            "Wrote object",
+            {"verb": "create", "kind": "Pod", "owner": "ReplicaSet n/r", "reason": "too few replicas", "code": 201},
+            id="created: the name is the server's",
+        ),
+        pytest.param(
+            lambda d: d.delete(PODS, "n", "a", reason="owner is gone", owner="ReplicaSet n/old"),
+            Response(200, {}, POD),
+            "Wrote object",
+            {"verb": "delete", "kind": "Pod", "owner": "ReplicaSet n/old", "reason": "owner is gone", "code": 200},
+            id="deleted for another owner",
+        ),
+        pytest.param(
+            lambda d: d.update(PODS, "n", "a", {}, subresource="status"),
+            Response(200, {}, POD),
+            "Wrote object",
+            {
+                "verb": "update",
+                "kind": "Pod",
+                "subresource": "status",
+                "owner": "ReplicaSet n/r",
+                "reason": "status changed",
+                "code": 200,
+            },
+            id="status",
+        ),
+        pytest.param(
+            lambda d: d.patch(PODS, "n", "a", {}, reason="released"),
+            Response(409, {}, b'{"kind": "Status", "status": "Failure", "reason": "Conflict", "message": "secret"}'),
+            "Write was refused",
+            {
+                "verb": "patch",
+                "kind": "Pod",
+                "owner": "ReplicaSet n/r",
+                "reason": "released",
+                "code": 409,
+                "err": "Conflict",
+            },
+            id="refused: the server's text is left out",
+        ),
+    ],
+)
+def test_a_write_is_logged(
+    caplog: pytest.LogCaptureFixture, write: Any, answer: Response, message: str, fields: Fields
+) -> None:
+    caplog.set_level(V2, "kcm_cli.engine.door")
+    made = Door(plain(Server(answer)), "replicaset-controller")
+    logged(made, write(made), kind="ReplicaSet", key="n/r")
+    expected = {**BY, "object": KRef("a", "n"), **fields}
+    assert lines_of(caplog) == [(V2, message, expected)]
+
+
+def test_a_lost_answer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def lose(write: Write, send: Send) -> Response:
+        raise TransportError("lost")
+
+    caplog.set_level(V2, "kcm_cli.engine.door")
+    made = Door(plain(Server()), "replicaset-controller", interceptor=lose)
+    logged(made, made.delete(PODS, "n", "a", reason="surplus"))
+    fields = {"verb": "delete", "kind": "Pod", "object": KRef("a", "n"), "reason": "surplus", "err": "lost"}
+    assert lines_of(caplog) == [(V2, "Write was not answered", {**BY, **fields})]
+
+
+def test_an_object_is_not_its_own_owner(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(V2, "kcm_cli.engine.door")
+    made = Door(plain(Server()), "c")
+    logged(made, made.patch(PODS, "n", "a", {}, reason="x"), kind="Pod", key="n/a")
+    ((_, _, fields),) = lines_of(caplog)
+    assert "owner" not in fields
+
+
+@pytest.mark.parametrize(("level", "count"), [(V2, 0), (V4, 1)])
+def test_events_and_reviews_are_logged_at_four(caplog: pytest.LogCaptureFixture, level: int, count: int) -> None:
+    caplog.set_level(level, "kcm_cli.engine.door")
+    made = Door(plain(Server()), "c")
+    logged(made, made.call(Request("POST", "/apis/events.k8s.io/v1/namespaces/n/events")))
+    assert len(caplog.records) == count
+
+
+def test_nothing_is_logged_below_two(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(V1, "kcm_cli.engine.door")
+    made = Door(plain(Server()), "c")
+    logged(made, made.patch(PODS, "n", "a", {}))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_no_value_of_a_secret_is_logged(format_: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """At no verbosity: neither what is sent and answered, nor the text of a refusal."""
+    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
+    before, levels = root.handlers[:], (root.level, ours.level)
+    logs.setup(LogsConfig(format=format_, verbosity=5))
+    try:
+        doc: Doc = {"metadata": {"name": "a"}, "data": {"token": "aHVudGVyMg=="}, "stringData": {"token": "hunter2"}}
+        body = codec.encode(doc)
+        refusal = b'{"kind": "Status", "status": "Failure", "reason": "Invalid", "message": "data: hunter2 is odd"}'
+        for answer in (Response(201, {}, body), Response(422, {}, refusal)):
+            made = Door(plain(Server(answer)), "c")
+            logged(made, made.create(SECRETS, "n", doc, reason="token is missing"))
+    finally:
+        root.handlers[:] = before
+        root.setLevel(levels[0])
+        ours.setLevel(levels[1])
+    text = capsys.readouterr().err
+    assert text.count("token is missing") == 2
+    assert "hunter2" not in text
+    assert "aHVudGVyMg" not in text

@@ -45,7 +45,7 @@ def outcome(
     async def work() -> bool:
         client = Client(Server(), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
         pod = Pod(metadata=ObjectMeta("p", "ns", "p1"))
-        action = create_pod(REF, "ns", {"metadata": {}}) if method == "POST" else delete_pod(REF, pod)
+        action = create_pod(REF, "ns", {"metadata": {}}, "why") if method == "POST" else delete_pod(REF, pod, "why")
         creating = times if method == "POST" else 0
         expect = Expect("ns/web", creating, () if creating else ("ns/p",))
         stage = Stage((action,) * times, Mode.SLOW_START, expect=expect)

@@ -8,9 +8,10 @@ import pytest
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.logs import V2, V5
-from kcm_cli.engine.worker import Pending, Worker
+from kcm_cli.component.logs import V2, V5, fields_of
+from kcm_cli.engine.worker import SYNC_FAILED, Failures, Pending, Worker, unhandled
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import KRef
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import ConnectionLost
@@ -24,7 +25,9 @@ class Known(Exception):
     reason = "Known"
 
 
-def times(outcomes: Iterator[object], seconds: float, retries: int | None = None) -> list[float]:
+def times(
+    outcomes: Iterator[object], seconds: float, retries: int | None = None, lines: Failures = SYNC_FAILED
+) -> list[float]:
     """When (virtual seconds) a key is synced, while its syncs end like this: a number, None or an error."""
 
     async def main() -> list[float]:
@@ -39,7 +42,7 @@ def times(outcomes: Iterator[object], seconds: float, retries: int | None = None
                 raise outcome
             return outcome  # type: ignore[return-value]
 
-        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retries=retries)
+        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retries=retries, failures=lines)
         task = asyncio.create_task(worker.run())
         queue.add("key")
         await asyncio.sleep(seconds)
@@ -99,10 +102,30 @@ def test_logs_of_a_sync(caplog: pytest.LogCaptureFixture, error: Exception, leve
     assert record.fields.get("logger") == ("UnhandledError" if level == logging.ERROR else None)  # type: ignore[attr-defined]
 
 
-def test_only_the_last_failure_of_a_key_with_limited_retries_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+LINES = Failures(
+    retried="Error syncing thing", level=V2, dropped="Dropping thing", dropped_level=logging.INFO, key="thing", ref=True
+)
+
+
+def test_failures_are_logged_as_the_queue_declares(caplog: pytest.LogCaptureFixture) -> None:
+    """The levels and keys of upstream; a key that is given up has an error, whatever the level of its own line."""
     caplog.set_level(1, "kcm_cli.engine.worker")
-    times(iter([LOST] * 3), 2, 2)
-    assert [record.levelno for record in caplog.records] == [logging.INFO, logging.INFO, logging.ERROR]
+    times(iter([LOST, WRONG, LOST]), 2, 2, LINES)
+    lines = [(record.levelno, record.message, fields_of(record)) for record in caplog.records]
+    thing = KRef("key")
+    assert lines == [
+        (V2, "Error syncing thing", {"thing": thing, "err": str(LOST)}),
+        (logging.ERROR, "Error syncing thing", {"logger": "UnhandledError", "thing": thing, "err": str(WRONG)}),
+        (logging.INFO, "Dropping thing", {"thing": thing, "err": str(LOST)}),
+        (logging.ERROR, "Unhandled Error", {"logger": "UnhandledError", "err": str(LOST)}),
+    ]
+
+
+def test_the_text_of_an_error_has_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    times(iter([LOST, None]), 1, lines=unhandled('sync "{key}" failed with {error}'))
+    (record,) = caplog.records
+    assert (record.levelno, record.message) == (logging.ERROR, "Unhandled Error")
+    assert fields_of(record)["err"] == f'sync "key" failed with {LOST}'
 
 
 def test_giving_up_is_always_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,6 +3,7 @@
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, second half
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
@@ -19,13 +20,19 @@ from kcm_cli.controllers.cronjob.plan.schedule import (
 from kcm_cli.controllers.cronjob.plan.status import Snapshot
 from kcm_cli.machinery.cron import Schedule, parse
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import KRef
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time, span
 from kcm_cli.machinery.zones import load_zone
-from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.actions import Notice, Remark, ref_to
 
 FORBID = "Forbid"
 REPLACE = "Replace"
+_REMARKS = {
+    "InvalidSchedule": ("Invalid schedule", 2),
+    "TooManyMissedTimes": ("too many missed times", 0),
+    "UnparseableSchedule": ("Unparseable schedule", 2),
+}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -37,6 +44,17 @@ class CronJobPlan(msgspec.Struct, frozen=True, kw_only=True):
     start: datetime | None = None
     again_s: float | None = None
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def remarks(self) -> Iterator[Remark]:
+        """What upstream logs beside some of its Events."""
+        for notice in self.notices:
+            if notice.reason in _REMARKS:
+                message, verbosity = _REMARKS[notice.reason]
+                fields: dict[str, object] = {"cronjob": KRef(notice.ref.name, notice.ref.namespace)}
+                if verbosity:
+                    fields["err"] = notice.message
+                yield Remark(message, fields, verbosity)
 
 
 def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> CronJobPlan:

@@ -4,7 +4,7 @@ update.
 upstream: pkg/controller/daemon/daemon_controller.go#updateDaemonSet, syncNodes
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -12,10 +12,10 @@ import msgspec
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import ROLLING_UPDATE
-from kcm_cli.controllers.daemonset.plan.place import Changes, Snapshot, place
+from kcm_cli.controllers.daemonset.plan.place import Changes, Snapshot, place, reason, remarks
 from kcm_cli.controllers.daemonset.plan.pod import PodBodies
 from kcm_cli.controllers.daemonset.plan.rolling import roll
-from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Stage, ref_to
+from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Remark, Stage, ref_to
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 
 BURST = 250
@@ -30,6 +30,7 @@ class DaemonSetPlan(msgspec.Struct, frozen=True):
 
     stages: tuple[Stage, ...] = ()
     notices: tuple[Notice, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     failed: tuple[str, ...] = ()
     retry_s: float | None = None
 
@@ -38,18 +39,21 @@ def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
     """Decide which pods to create and delete. Raises FormatError for an invalid maxSurge or maxUnavailable."""
     daemon_set = snapshot.daemon_set
     changes = place(snapshot, now)
-    pods = changes
+    pods, why = changes, {}
     if changes.empty and daemon_set.spec.update_strategy.type == ROLLING_UPDATE:
         pods = roll(snapshot, now)
-    stages = _stages(daemon_set, snapshot.hash, pods)
-    return DaemonSetPlan(stages, tuple(changes.notices), tuple(changes.failed), changes.retry_s)
+        why = dict.fromkeys((pod.uid for pod in pods.delete), "outdated template")
+    stages = _stages(snapshot, pods, why)
+    said = tuple(remarks(snapshot, changes))
+    return DaemonSetPlan(stages, tuple(changes.notices), said, tuple(changes.failed), changes.retry_s)
 
 
-def _stages(daemon_set: DaemonSet, hash_: str, changes: Changes) -> tuple[Stage, ...]:
+def _stages(snapshot: Snapshot, changes: Changes, why: Mapping[str, str]) -> tuple[Stage, ...]:
     """A stage with creations in growing batches, and one with all deletions in parallel."""
+    daemon_set = snapshot.daemon_set
     key = daemon_set.key
-    creations = _creations(daemon_set, hash_, changes.create[:BURST])
-    deletions = _deletions(daemon_set, changes.delete[:BURST])
+    creations = _creations(daemon_set, snapshot.hash, changes.create[:BURST])
+    deletions = _deletions(snapshot, changes.delete[:BURST], why)
     deleted = tuple(f"{delete.namespace}/{delete.name}" for delete in deletions)
     found: list[Stage] = []
     if creations:
@@ -63,9 +67,11 @@ def _creations(daemon_set: DaemonSet, hash_: str, nodes: Sequence[str]) -> tuple
     if not nodes:
         return ()
     ref, bodies = ref_to(DAEMON_SETS, daemon_set), PodBodies(daemon_set, hash_)
-    return tuple(create_pod(ref, daemon_set.namespace, bodies.for_node(node)) for node in nodes)
+    return tuple(
+        create_pod(ref, daemon_set.namespace, bodies.for_node(node), f"node {node} has none") for node in nodes
+    )
 
 
-def _deletions(daemon_set: DaemonSet, pods: Sequence[Pod]) -> tuple[Delete, ...]:
-    ref = ref_to(DAEMON_SETS, daemon_set)
-    return tuple(delete_pod(ref, pod) for pod in pods)
+def _deletions(snapshot: Snapshot, pods: Sequence[Pod], why: Mapping[str, str]) -> tuple[Delete, ...]:
+    ref = ref_to(DAEMON_SETS, snapshot.daemon_set)
+    return tuple(delete_pod(ref, pod, why.get(pod.uid) or reason(snapshot, pod)) for pod in pods)

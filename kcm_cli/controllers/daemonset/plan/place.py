@@ -3,7 +3,7 @@
 upstream: pkg/controller/daemon/daemon_controller.go#podsShouldBeOnNode
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -12,7 +12,8 @@ from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import allows_surge
 from kcm_cli.controllers.daemonset.plan.placement import Fit
-from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.machinery.kref import kobj
+from kcm_cli.planning.actions import Notice, Remark, ref_to
 from kcm_cli.planning.pods import is_available, is_ready
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 
@@ -66,6 +67,27 @@ def place(snapshot: Snapshot, now: datetime) -> Changes:
     changes.delete += _lost(snapshot)
     changes.create.sort()
     return changes
+
+
+def reason(snapshot: Snapshot, pod: Pod) -> str:
+    """Why ``place`` deletes a pod."""
+    phase = pod.status.phase
+    if phase in ("Failed", "Succeeded"):
+        return f"pod has {phase.lower()}"
+    fits = [fit for name, fit in snapshot.fits.items() if pod in snapshot.pods.get(name, ())]
+    if not fits:
+        return "its node is gone"
+    return "node has another one" if fits[0].keeps else "node should not run it"
+
+
+def remarks(snapshot: Snapshot, changes: Changes) -> Iterator[Remark]:
+    """What upstream logs about pods that have ended, at verbosity 2."""
+    for pod in changes.delete:
+        fields = {"pod": kobj(pod), "node": pod.spec.node_name}
+        if pod.status.phase == "Failed":
+            yield Remark("Found failed daemon pod on node, will try to kill it", fields)
+        elif pod.status.phase == "Succeeded":
+            yield Remark("Found succeeded daemon pod on node, will try to delete it", fields)
 
 
 def oldest_first(pods: Sequence[Pod]) -> list[Pod]:

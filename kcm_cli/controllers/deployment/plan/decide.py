@@ -81,9 +81,13 @@ def _plan(rollout: Rollout) -> Plan:
     if rollout.rollback is not None:
         deployment = rollout.snapshot.deployment
         events = tuple(Emit(event) for event in rollout.events)
-        rollback_stage = Stage((Update(DEPLOYMENTS, deployment, rollout.rollback), *events), Mode.SEQUENTIAL)
+        back = Update(DEPLOYMENTS, deployment, rollout.rollback, reason="rollback was requested")
+        rollback_stage = Stage((back, *events), Mode.SEQUENTIAL)
     deletions = Stage(
-        tuple(Delete(REPLICA_SETS, rs.namespace, rs.name, uid=rs.uid) for rs in rollout.deletions),
+        tuple(
+            Delete(REPLICA_SETS, rs.namespace, rs.name, uid=rs.uid, reason="beyond revisionHistoryLimit")
+            for rs in rollout.deletions
+        ),
         Mode.SEQUENTIAL,
     )
     return Plan(stages(create, updates(targets, notices), rollback_stage, deletions))

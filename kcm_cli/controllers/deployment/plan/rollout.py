@@ -128,8 +128,16 @@ def by_age(targets: list[Target]) -> list[Target]:
 def creation(rollout: Rollout, target: Target, scaled: Notice | None) -> Stage:
     """The stage that creates the new ReplicaSet."""
     assert target.body is not None
-    create = Create(REPLICA_SETS, rollout.snapshot.deployment.namespace, target.body, done=scaled)
+    namespace = rollout.snapshot.deployment.namespace
+    create = Create(REPLICA_SETS, namespace, target.body, done=scaled, reason="no ReplicaSet has the template")
     return Stage((create,))
+
+
+def _why_updated(target: Target) -> str:
+    if target.scaled is None:
+        return "annotations changed"
+    before, after = target.scaled
+    return f"scaled from {before} to {after}"
 
 
 def updates(targets: list[Target], notices: Mapping[str, Notice]) -> Stage:
@@ -137,7 +145,9 @@ def updates(targets: list[Target], notices: Mapping[str, Notice]) -> Stage:
     pairs = ((target, target.changes()) for target in targets if not target.new)
     return Stage(
         tuple(
-            Update(REPLICA_SETS, target.replica_set, changes, done=notices.get(target.name))
+            Update(
+                REPLICA_SETS, target.replica_set, changes, done=notices.get(target.name), reason=_why_updated(target)
+            )
             for target, changes in pairs
             if changes
         )

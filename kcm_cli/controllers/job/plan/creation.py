@@ -31,10 +31,10 @@ def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tup
         pod["spec"] = {**nested_map(pod, "spec"), "schedulingGroup": {"podGroupName": group}}
     ref = ref_to(JOBS, job)
     if indexes is None:
-        return (create_pod(ref, job.namespace, codec.encode(pod)),) * count
+        return (create_pod(ref, job.namespace, codec.encode(pod), "too few active pods"),) * count
     pod["spec"] = _with_index_variable(nested_map(pod, "spec"))
-    bodies = (codec.encode(_for_index(state, pod, index)) for index in indexes)
-    return tuple(create_pod(ref, job.namespace, body) for body in bodies)
+    bodies = ((index, codec.encode(_for_index(state, pod, index))) for index in indexes)
+    return tuple(create_pod(ref, job.namespace, body, f"index {index} has no pod") for index, body in bodies)
 
 
 def name_prefix(job: str, index: int) -> str:

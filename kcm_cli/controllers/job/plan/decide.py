@@ -67,16 +67,16 @@ def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
     over = ending(state, now)
     job = snapshot.job
     if over is not None:
-        return JobPlan(state, over, deletions=_deletions(job, state.active))
+        return JobPlan(state, over, deletions=_deletions(job, state.active, f"job ends: {over.reason or over.type}"))
     if not snapshot.satisfied or job.deleting:
         return JobPlan(state)
     if spec.is_suspended(job):
-        return _removal(state, state.active)
+        return _removal(state, state.active, "job is suspended")
     wanted = _wanted(state)
     active = len(state.active)
     going = surplus(state.active, max(0, active - wanted), indexed=spec.is_indexed(job))
     if going:
-        return _removal(state, going[: names.MAX_PODS_PER_SYNC])
+        return _removal(state, going[: names.MAX_PODS_PER_SYNC], "too many active pods")
     waits = state.terminating if spec.replaces_only_failed(job, snapshot.features) else 0
     missing = wanted - waits - active
     if missing > 0:
@@ -87,7 +87,7 @@ def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
 def remove_finalizer(pod: Pod) -> Patch:
     """A patch that removes the tracking finalizer, from a pod that is counted or is not to be counted."""
     metadata: Doc = {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [names.TRACKING_FINALIZER]}
-    return Patch(PODS, pod.namespace, pod.name, {"metadata": metadata})
+    return Patch(PODS, pod.namespace, pod.name, {"metadata": metadata}, reason="tracking finalizer removed")
 
 
 def _wanted(state: JobState) -> int:
@@ -98,16 +98,16 @@ def _wanted(state: JobState) -> int:
     return max(0, min(job.spec.completions - state.succeeded, spec.parallelism(job)))
 
 
-def _removal(state: JobState, going: Iterable[JobPod]) -> JobPlan:
+def _removal(state: JobState, going: Iterable[JobPod], reason: str) -> JobPlan:
     chosen = tuple(going)
     finalizers = tuple(remove_finalizer(job_pod.pod) for job_pod in chosen if has_finalizer(job_pod.pod))
-    deletions = _deletions(state.job, chosen)
+    deletions = _deletions(state.job, chosen, reason)
     return JobPlan(state, action=SyncAction.PODS_DELETED, managed=True, finalizers=finalizers, deletions=deletions)
 
 
-def _deletions(job: Job, going: Iterable[JobPod]) -> tuple[Delete, ...]:
+def _deletions(job: Job, going: Iterable[JobPod], reason: str) -> tuple[Delete, ...]:
     ref = ref_to(JOBS, job)
-    return tuple(delete_pod(ref, job_pod.pod) for job_pod in going)
+    return tuple(delete_pod(ref, job_pod.pod, reason) for job_pod in going)
 
 
 def _addition(state: JobState, missing: int, now: datetime) -> JobPlan:

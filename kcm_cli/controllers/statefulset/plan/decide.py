@@ -48,9 +48,10 @@ class CreatePod(msgspec.Struct, frozen=True):
 
 
 class DeletePod(msgspec.Struct, frozen=True):
-    """Delete a pod."""
+    """Delete a pod. ``surplus``: its ordinal is not wanted; otherwise it has ended and is replaced."""
 
     pod: Pod
+    surplus: bool = False
 
 
 class CreateClaims(msgspec.Struct, frozen=True):
@@ -201,7 +202,7 @@ def _next_surplus(
         return ()
     if not _available(snapshot, highest, now) and highest is not _first_unavailable(snapshot, slots, condemned, now):
         return ()
-    return ((DeletePod(highest),),)
+    return ((DeletePod(highest, surplus=True),),)
 
 
 def _first_unavailable(
@@ -219,7 +220,7 @@ def _first_unavailable(
 
 def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Phase]:
     living = tuple(steps for steps in (_steps(snapshot, slot) for slot in slots) if steps)
-    deletions = tuple((DeletePod(pod),) for pod in condemned if not pod.deleting)
+    deletions = tuple((DeletePod(pod, surplus=True),) for pod in condemned if not pod.deleting)
     return [
         Phase(living, together=True),
         Phase(_condemned_claims(snapshot, condemned), together=True),
