@@ -99,48 +99,45 @@ class JobController:
             metrics=self._metrics,
         )
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         job = self._jobs.store.get(key)
         if job is None:
             self._forget(key)
-            return None
+            return
         manager = spec.other_manager(job, self._features)
         if manager is not None:
             fields = {"key": key, "uid": job.uid, "controllerName": manager}
             log.log(V2, "Skip syncing the job as it is managed by an external controller", extra={"fields": fields})
-            return None
-        if is_finished(job):
+        elif is_finished(job):
             self._backoffs.pop(key, None)
-            return None
-        if not spec.has_known_mode(job):
+        elif not spec.has_known_mode(job):
             self._emit(job, "Warning", "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
-            return None
-        return await self._sync(job)
+        else:
+            await self._sync(job)
 
-    async def _sync(self, job: Job) -> float | None:
+    async def _sync(self, job: Job) -> None:
         started, action, failed = self._clock.monotonic(), SyncAction.RECONCILING, True
         try:
             snapshot = await self._read(job)
             now = self._clock.now()
             planned = plan(snapshot, now)
             action = planned.action
+            if planned.again_s is not None:
+                self._queue.add_after(job.key, planned.again_s)  # also if a write fails: its retry may come later
+            if planned.state.deadline_s is not None and planned.ending is None:
+                fields = {"key": job.key, "nextSyncIn": format_duration(planned.state.deadline_s)}
+                text = "Job has activeDeadlineSeconds configuration. Will sync this job again"
+                log.log(V2, text, extra={"fields": fields})
             outcome = await self._carry_out(job, planned)
             if planned.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 failed_creations = sum(not namespace_terminating(failure.error) for failure in outcome.failed)
                 self._metrics.created(planned.state, created, failed_creations)
-            if outcome.failed and planned.again_s is not None:
-                self._queue.add_after(job.key, planned.again_s)  # the next try may come later
             await self._record(planned, status(planned, outcome, now), now)
             _raise_first(outcome)
             failed = False
         finally:
             self._metrics.synced(job, action, self._clock.monotonic() - started, failed=failed)
-        if planned.state.deadline_s is not None and planned.ending is None:
-            fields = {"key": job.key, "nextSyncIn": format_duration(planned.state.deadline_s)}
-            text = "Job has activeDeadlineSeconds configuration. Will sync this job again"
-            log.log(V2, text, extra={"fields": fields})
-        return planned.again_s
 
     # -- reading
 

@@ -220,8 +220,6 @@ def _numbers(plan: JobPlan, outcome: Outcome) -> JobStatus:
         terminating += len(deleted)
         ready -= sum(_was_ready(job_pod.pod, deleted) for job_pod in state.active)
     active += sum(isinstance(done.action, Create) for done in outcome.done)
-    if plan.wait_s is not None:
-        active = 0  # upstream: pkg/controller/job/job_controller.go#manageJob reports none while it backs off
     return msgspec.structs.replace(state.status, active=active, ready=ready, terminating=terminating)
 
 

@@ -365,6 +365,45 @@ def test_the_deadline_is_kept_although_no_pod_can_be_created(play):
     play(life)
 
 
+def test_a_failed_pod_is_counted_and_replaced_while_another_one_runs(play):
+    """The delay of the replacement, 10 s and then 20 s, holds up neither the counters nor the finalizer."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        script = "[ $JOB_COMPLETION_INDEX = 0 ] && exit 1; sleep 3600"
+        container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
+        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+        async with story.running():
+            await story.make(completions=2, parallelism=2, completionMode="Indexed", backoffLimit=9, template=template)
+            for pods, failed, seconds in ((2, 1, 9), (3, 2, 15), (4, 3, 22)):
+                await world.wait(seconds)
+                status = await story.status()
+                seen = (len(await story.pods()), status.get("failed"), status.get("active"), status.get("ready"))
+                assert seen == (pods, failed, 1, 1)
+                assert status["uncountedTerminatedPods"] == {}
+                assert len(await story.held()) == 1
+
+    play(life)
+
+
+def test_a_replacement_is_not_delayed_by_status_writes_that_fail(play):
+    """It is due 10 s after the failure; the retries of the failing key are at 1, 3, 7 and 15 s."""
+
+    async def life(world: World) -> None:
+        def refuses(sent: Request) -> bool:
+            return sent.path.endswith("/work/status") and b'"failed":["' in (sent.body or b"")
+
+        story, refusing = Story(world), Refusing(world.server.transport(), refuses)
+        async with story.running(refusing):
+            await story.make(run_time="2s", exit_code=1)
+            await world.wait(10)
+            assert (refusing.refused > 2, len(await story.pods())) == (True, 1)
+            await world.wait(5)
+            assert len(await story.pods()) == 2
+
+    play(life)
+
+
 @pytest.mark.parametrize(
     ("spec", "events", "reason", "result"),
     [

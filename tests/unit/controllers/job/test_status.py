@@ -8,6 +8,7 @@ import pytest
 
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
+from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import Snapshot
@@ -187,14 +188,6 @@ def test_created_pods_are_active_at_once(make_job: MakeJob) -> None:
     assert sync(job, refuse=(Create,))[1].status.active == 0
 
 
-def test_no_pod_is_active_during_the_backoff(make_job: MakeJob, make_pod: MakePod) -> None:
-    """upstream: pkg/controller/job/job_controller.go#manageJob"""
-    pods = make_pod("a"), make_pod("b", "Failed", exit_code=1, ended="2026-01-02T03:00:29Z")
-    _, tracking = sync(make_job(completions=3, parallelism=2), *pods)
-    assert tracking.status.active == 0
-    assert tracking.final is None
-
-
 def test_work_queue_is_complete_when_the_others_have_ended(make_job: MakeJob, make_pod: MakePod) -> None:
     job = make_job(completions=None, parallelism=2)
     assert sync(job, make_pod("a", "Succeeded"), make_pod("b"))[1].final is None
@@ -252,3 +245,21 @@ def test_pods_of_a_terminating_job_lose_their_finalizer(make_job: MakeJob, make_
 def condition(status: JobStatus, type_: str) -> dict[str, str]:
     found = next(condition for condition in status.conditions if condition.type == type_)
     return {"type": found.type, "status": found.status, "reason": found.reason, "message": found.message}
+
+
+@pytest.mark.parametrize(
+    ("limits", "backoff"),
+    [
+        pytest.param({}, Backoff(1, datetime(2026, 1, 2, 3, 0, 29, tzinfo=UTC)), id="all indexes"),
+        pytest.param({"backoffLimitPerIndex": 5}, FRESH, id="each index"),
+    ],
+)
+def test_running_pods_are_active_while_a_failed_one_is_not_replaced_yet(
+    make_job: MakeJob, make_pod: MakePod, limits: dict[str, Any], backoff: Backoff
+) -> None:
+    """An API server refuses a status with more ready pods than active ones (kubernetes#139428)."""
+    failed = make_pod("a", "Failed", index=0, exit_code=1, ended="2026-01-02T03:00:29Z")
+    running = make_pod("b", index=1, ready=True)
+    planned, tracking = sync(make_job(**{**INDEXED, "completions": 2, **limits}), failed, running, backoff=backoff)
+    assert (planned.wait_s is not None, planned.creations) == (True, ())
+    assert (tracking.status.active, tracking.status.ready) == (1, 1)
