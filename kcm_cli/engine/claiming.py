@@ -22,6 +22,14 @@ class OwnerGone(Exception):
     reason = "OwnerGone"
 
 
+class Claimed(msgspec.Struct, Generic[T], frozen=True):
+    """What an owner controls. ``error``: the first write that failed. Then there may be more that it should control, so
+    that it is too early to create or delete any, but not to report these."""
+
+    members: list[T]
+    error: Exception | None = None
+
+
 class RefManager(msgspec.Struct, Generic[T], frozen=True):
     """Claims the children of one kind for the owners of another. upstream: PodControllerRefManager.
 
@@ -40,15 +48,15 @@ class RefManager(msgspec.Struct, Generic[T], frozen=True):
         candidates: Sequence[T],
         *,
         member: Callable[[T], bool] | None = None,
-    ) -> list[T]:
+    ) -> Claimed[T]:
         """Adopt orphans that match, release children that do not; return what the owner controls now.
 
         ``member``: a condition besides the selector. Before anything is adopted the owner is read from the API server:
-        one that is being deleted adopts nothing. Raises the first error, except for children that were deleted.
+        one that is being deleted adopts nothing. Raises the error of that. A child that was deleted is no error.
         """
         claims = decide(owner, selector, candidates, member=member)
         if not claims.adopt and not claims.release:
-            return list(claims.kept)
+            return Claimed(list(claims.kept))
         if claims.adopt:
             await self._recheck(owner)
         actions = tuple(
@@ -59,14 +67,15 @@ class RefManager(msgspec.Struct, Generic[T], frozen=True):
         outcome = await self.executor.stage(Stage(actions, Mode.PARALLEL))
         adopted = {obj.name for obj in claims.adopt}
         lost: set[str] = set()
+        error: Exception | None = None
         for failure in outcome.failed:
             name = _name(failure)
             lost.add(name)
             # A release is refused as invalid where the reference was removed already, or the object was recreated.
             released = isinstance(failure.error, Invalid) and name not in adopted
             if not released and not isinstance(failure.error, NotFound):
-                raise failure.error
-        return [*claims.kept, *(obj for obj in claims.adopt if obj.name not in lost)]
+                error = error or failure.error
+        return Claimed([*claims.kept, *(obj for obj in claims.adopt if obj.name not in lost)], error)
 
     async def _recheck(self, owner: Object) -> None:
         fresh = await self.executor.client.get(self.owners, owner.namespace, owner.name)

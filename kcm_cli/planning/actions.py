@@ -205,6 +205,11 @@ class Outcome(msgspec.Struct, frozen=True):
         """The first failure."""
         return self.failed[0].error if self.failed else None
 
+    @property
+    def unwritten(self) -> tuple[Action, ...]:
+        """The actions that failed or were skipped."""
+        return (*(failure.action for failure in self.failed), *self.skipped)
+
     def merge(self, other: "Outcome") -> "Outcome":
         return Outcome(self.done + other.done, self.failed + other.failed, self.skipped + other.skipped)
 

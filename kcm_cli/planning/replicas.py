@@ -115,10 +115,13 @@ def status(
     terminating: int | None,
     error: Exception | None,
     now: datetime,
+    *,
+    observed: bool = True,
 ) -> Status:
     """The status that follows from the pods and from the outcome of the plan.
 
-    active: pods that the selector matches. terminating: None where the kind does not report it.
+    active: pods that the selector matches. terminating: None where the kind does not report it. observed: whether the
+    present generation could be acted on.
     """
     min_ready_s = owner.min_ready_s
     ready = [pod for pod in active if pod_rules.is_ready(pod)]
@@ -130,7 +133,7 @@ def status(
         ready_replicas=len(ready),
         available_replicas=len(available),
         terminating_replicas=terminating,
-        observed_generation=owner.obj.metadata.generation,
+        observed_generation=owner.obj.metadata.generation if observed else owner.status.observed_generation,
         conditions=_conditions(owner, len(active), error, now),
     )
 

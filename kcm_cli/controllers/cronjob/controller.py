@@ -126,7 +126,10 @@ class CronJobController:
         except AlreadyExists:
             fields = {"cronjob": kobj(cron_job), "job": KRef(job_name(cron_job, time), cron_job.namespace)}
             log.info("Job already exists", extra={"fields": fields})
-            return await self._found(cron_job, current, time), None
+            try:
+                return await self._found(cron_job, current, time), None
+            except RequestError as error:
+                return current, error
         except RequestError as error:
             if not namespace_terminating(error):
                 self._recorder.emit(Notice(ref, "Warning", "FailedCreate", f"Error creating job: {error}"))

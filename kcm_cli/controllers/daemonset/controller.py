@@ -80,13 +80,20 @@ class DaemonSetController:
             return None
         if daemon_set.deleting:
             return None  # its revisions may have been deleted already
-        pods = await self._refs.claim(daemon_set, selector, claimable(self._pods.store, daemon_set))
+        claimed = await self._refs.claim(daemon_set, selector, claimable(self._pods.store, daemon_set))
+        pods = claimed.members
         try:
             check_selected(daemon_set.spec.template, selector)
         except UnselectedTemplate:
             await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=True)
             raise
-        history = await self._history.of(daemon_set, selector, pods)
+        try:
+            if claimed.error is not None:
+                raise claimed.error
+            history = await self._history.of(daemon_set, selector, pods)
+        except RequestError:
+            await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=False)
+            raise
         snapshot = self._read(daemon_set, pods, history.hash)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         error = await self._act(snapshot, history, pods) if may_plan else None

@@ -48,7 +48,9 @@ class RevisionHistory:
     async def of(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> History:
         """The history. The current revision is created, renumbered and deduplicated where necessary."""
         claimed = await self._refs.claim(daemon_set, selector, self._revisions.candidates(daemon_set))
-        revisions = [await self._labelled(daemon_set, found) for found in claimed]
+        if claimed.error is not None:
+            raise claimed.error
+        revisions = [await self._labelled(daemon_set, found) for found in claimed.members]
         found = rules.sort_out(daemon_set, revisions)
         if not found.current:
             current = await self._create(daemon_set, found)

@@ -4,12 +4,13 @@ upstream: pkg/controller/deployment
 """
 
 import logging
+from collections.abc import Sequence
 
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.deployment.config import DeploymentConfig
-from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, plan, status
+from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, plan, start, status, unobserved
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.engine import writes
@@ -19,12 +20,12 @@ from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.kref import kref
-from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
 from kcm_cli.planning.pod_template import UnselectedTemplate
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
+from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class DeploymentController:
         self._recorder = context.recorder
         self._reports_terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
         self._executor = context.executor()
+        (self._queue,) = context.queues
         self._refs = RefManager(self._executor, DEPLOYMENTS, REPLICA_SETS)
         self._deployments = context.cache(DEPLOYMENTS)
         self._replica_sets = context.cache(REPLICA_SETS)
@@ -49,38 +51,51 @@ class DeploymentController:
         self._replica_sets.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         deployment = self._deployments.store.get(key)
         if deployment is None:
             log.log(V2, "Deployment has been deleted", extra={"fields": {"deployment": kref(key)}})
-            return None
+            return
         selector = from_label_selector(deployment.spec.selector)
         if selector.empty:
             await self._refuse_everything(deployment)
-            return None
+            return
         if not selector.selectable:
             raise UnselectedTemplate  # where another selector leaves it out, the API server refuses the ReplicaSet
-        snapshot = await self._read(deployment, selector)
-        wanted, rollout = plan(snapshot, self._clock.now())
-        outcome = await self._execute(wanted, rollout)
-        if outcome.error is not None and namespace_terminating(outcome.error):
-            return None
-        now = self._clock.now()
-        new = status(rollout, outcome, now)
-        if new is not None:
-            await self._write_status(rollout, new)
-        if outcome.error is not None:
-            raise outcome.error
-        return next_check_s(rollout, new, now) if new is not None and new == deployment.status else None
+        claimed = await self._refs.claim(deployment, selector, claimable(self._replica_sets.store, deployment))
+        snapshot = self._read(deployment, claimed.members)
+        if claimed.error is not None:
+            rollout = start(snapshot)
+            await self._write_status(rollout, unobserved(rollout, self._clock.now()))
+            raise claimed.error
+        await self._reconcile(snapshot)
 
-    async def _read(self, deployment: Deployment, selector: Selector) -> Snapshot:
-        owned = await self._refs.claim(deployment, selector, claimable(self._replica_sets.store, deployment))
+    def _read(self, deployment: Deployment, owned: Sequence[ReplicaSet]) -> Snapshot:
         running: dict[str, int] = {}
         if deployment.spec.strategy.type == names.RECREATE:
             for replica_set in owned:
                 pods = self._pods.store.by_index(CONTROLLER_UID, replica_set.uid)
                 running[replica_set.uid] = sum(not is_terminal(pod) for pod in pods)
         return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
+
+    async def _reconcile(self, snapshot: Snapshot) -> None:
+        wanted, rollout = plan(snapshot, self._clock.now())
+        outcome = await self._execute(wanted, rollout)
+        if outcome.error is not None:
+            if namespace_terminating(outcome.error):
+                return
+            if all(isinstance(failure.error, Conflict) for failure in outcome.failed):
+                raise outcome.error  # the next sync sees the change
+        now = self._clock.now()
+        new = status(rollout, outcome, now)
+        if new is not None:
+            await self._write_status(rollout, new)
+        if new is not None and new == snapshot.deployment.status:
+            check_s = next_check_s(rollout, new, now)
+            if check_s is not None:
+                self._queue.add_after(snapshot.deployment.key, check_s)  # also if a write failed, since its retries end
+        if outcome.error is not None:
+            raise outcome.error
 
     async def _execute(self, wanted: Plan, rollout: Rollout) -> Outcome:
         """Execute the plan. If the new ReplicaSet exists already, the cache is stale, and the sync is retried."""

@@ -53,6 +53,7 @@ from kcm_cli.planning.jobs import COMPLETE, is_finished
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -118,7 +119,7 @@ class JobController:
     async def _sync(self, job: Job) -> None:
         started, action, failed = self._clock.monotonic(), SyncAction.RECONCILING, True
         try:
-            snapshot = await self._read(job)
+            snapshot, unread = await self._read(job)
             now = self._clock.now()
             planned = plan(snapshot, now)
             action = planned.action
@@ -135,23 +136,35 @@ class JobController:
                 self._metrics.created(planned.state, created, failed_creations)
             await self._record(planned, status(planned, outcome, now), now)
             _raise_first(outcome)
+            if unread is not None:
+                raise unread
             failed = False
         finally:
             self._metrics.synced(job, action, self._clock.monotonic() - started, failed=failed)
 
     # -- reading
 
-    async def _read(self, job: Job) -> Snapshot:
+    async def _read(self, job: Job) -> tuple[Snapshot, Exception | None]:
+        """The snapshot, and the first error. After an error ended pods are counted, but none are created or deleted."""
         selector = from_label_selector(job.spec.selector)
-        pods = await self._refs.claim(job, selector, claimable(self._pods.store, job))
-        return Snapshot(
+        satisfied = self._expectations.satisfied(job.key, self._clock.monotonic())
+        claimed = await self._refs.claim(job, selector, claimable(self._pods.store, job))
+        pods, error = claimed.members, claimed.error
+        group = None
+        if self._pod_groups is not None and error is None:
+            try:
+                group = await self._pod_groups.group_of(job, pods)
+            except RequestError as failure:
+                error = failure
+        snapshot = Snapshot(
             job=job,
             pods=tuple(_adopted(pod) for pod in pods),
-            satisfied=self._expectations.satisfied(job.key, self._clock.monotonic()),
+            satisfied=satisfied and error is None,
             backoff=self._backoffs.get(job.key, FRESH),
             features=self._features,
-            pod_group=None if self._pod_groups is None else await self._pod_groups.group_of(job, pods),
+            pod_group=group,
         )
+        return snapshot, error
 
     # -- acting
 

@@ -77,14 +77,16 @@ class ReplicaController(Generic[T]):
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = claimable(self._pods, obj)
         candidates = pod_rules.active(pods)
-        active = await self._refs.claim(obj, owner.selector, candidates)
+        claimed = await self._refs.claim(obj, owner.selector, candidates)
+        active = claimed.members
         terminating = self._terminating(owner, pods if len(candidates) < len(pods) else ())
-        error = await self._scale(obj, owner, active) if may_plan and not obj.deleting else None
+        may_plan = may_plan and claimed.error is None and not obj.deleting
+        error = await self._scale(obj, owner, active) if may_plan else None
         now = self._clock.now()
-        status = rules.status(owner, active, terminating, error, now)
+        status = rules.status(owner, active, terminating, error, now, observed=claimed.error is None)
         await self._write_status(obj, owner.status, status)
-        if error is not None:
-            raise error
+        if (failure := error or claimed.error) is not None:
+            raise failure
         return rules.next_check_s(owner, status, active, now)
 
     async def _scale(self, obj: T, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:

@@ -15,7 +15,7 @@ from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
-from kcm_cli.controllers.statefulset.plan import Plan, differs, plan, status
+from kcm_cli.controllers.statefulset.plan import Plan, differs, plan, status, unobserved
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.decide import present_pods
@@ -35,6 +35,7 @@ from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 log = logging.getLogger(__name__)
@@ -101,10 +102,14 @@ class StatefulSetController:
             selector = from_label_selector(set_.spec.selector)
         except FormatError:
             return None  # retrying would not help
-        revisions = await self._history.of(set_, selector)
-        pods = await self._claim(set_, selector)
-        wanted = revision_rules.wanted(set_, revisions, semantic=self._compares_defaulted)
-        found = await self._history.ensure(set_, wanted)
+        try:
+            revisions = await self._history.of(set_, selector)
+            pods = await self._claim(set_, selector)
+            wanted = revision_rules.wanted(set_, revisions, semantic=self._compares_defaulted)
+            found = await self._history.ensure(set_, wanted)
+        except RequestError:
+            await self._write_status(set_, unobserved(set_, self._owned(set_, selector), self._clock.now()))
+            raise
         snapshot = self._read(set_, pods, revisions, found)
         now = self._clock.now()
         error = await self._act(snapshot, now)
@@ -136,7 +141,15 @@ class StatefulSetController:
 
     async def _claim(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
         candidates = claimable(self._pods.store, set_)
-        return await self._refs.claim(set_, selector, candidates, member=lambda pod: is_member(set_, pod))
+        claimed = await self._refs.claim(set_, selector, candidates, member=lambda pod: is_member(set_, pod))
+        if claimed.error is not None:
+            raise claimed.error
+        return claimed.members
+
+    def _owned(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
+        """The pods that the set controls and its selector matches."""
+        pods = self._pods.store.by_index(CONTROLLER_UID, set_.uid)
+        return [pod for pod in pods if selector.matches(pod.labels) and is_member(set_, pod)]
 
     def _read(
         self, set_: StatefulSet, pods: Sequence[Pod], revisions: Sequence[ControllerRevision], found: Found

@@ -44,7 +44,9 @@ class History:
         matching = in_order(revision for revision in known if selector.matches(revision.labels))
         orphans = [revision for revision in matching if controller_of(revision) is None]
         if orphans:
-            await self._refs.claim(set_, selector, orphans)
+            claimed = await self._refs.claim(set_, selector, orphans)
+            if claimed.error is not None:
+                raise claimed.error
         return matching
 
     async def ensure(self, set_: StatefulSet, wanted: Existing | Missing) -> Found:

@@ -1,16 +1,23 @@
-"""docs/deviations.md: every row has a reason, and an existing test."""
+"""docs/deviations.md and docs/upstream-bugs.md: every row is complete, and names an existing test."""
 
 import ast
 import re
 
+import pytest
+
 from tests.places import ROOT
 
 TEST = re.compile(r"`([^`]+)`")
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in (ROOT / "docs" / "deviations.md").read_text().splitlines()
-    if line.startswith("| ") and not line.startswith(("| difference ", "| ---"))
-]
+PAGES = {"deviations.md": 3, "upstream-bugs.md": 4}
+"""The pages, and the number of their columns."""
+
+
+def rows(page: str) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (ROOT / "docs" / page).read_text().splitlines()
+        if line.startswith("| ") and not line.startswith(("| difference ", "| bug ", "| ---"))
+    ]
 
 
 def exists(test: str) -> bool:
@@ -24,10 +31,11 @@ def exists(test: str) -> bool:
     return name in names if name else bool(names)
 
 
-def test_every_deviation_names_an_existing_test() -> None:
+@pytest.mark.parametrize(("page", "columns"), PAGES.items())
+def test_every_row_names_an_existing_test(page: str, columns: int) -> None:
     missing = []
-    for row in ROWS:
-        assert len(row) == 3 and all(row), row
-        missing += [test for test in TEST.findall(row[2]) or [row[2]] if not exists(test)]
-    assert ROWS
+    for row in rows(page):
+        assert len(row) == columns and all(row), row
+        missing += [test for test in TEST.findall(row[-1]) or [row[-1]] if not exists(test)]
+    assert rows(page)
     assert missing == []

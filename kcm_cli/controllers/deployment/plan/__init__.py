@@ -2,7 +2,8 @@
 outcome."""
 
 from kcm_cli.controllers.deployment.plan.decide import plan
+from kcm_cli.controllers.deployment.plan.revisions import start
 from kcm_cli.controllers.deployment.plan.rollout import Rollout
-from kcm_cli.controllers.deployment.plan.status import next_check_s, status
+from kcm_cli.controllers.deployment.plan.status import next_check_s, status, unobserved
 
-__all__ = ["Rollout", "next_check_s", "plan", "status"]
+__all__ = ["Rollout", "next_check_s", "plan", "start", "status", "unobserved"]

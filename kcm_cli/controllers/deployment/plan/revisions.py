@@ -72,13 +72,15 @@ def sync_revision(rollout: Rollout) -> None:
 
 def annotate(annotations: dict[str, str], deployment: Deployment, revision: int) -> None:
     """Copy the Deployment's annotations and raise the revision. Earlier revisions are kept in the history
-    annotation."""
+    annotation. A ReplicaSet whose revision is not a number is left alone."""
+    before = annotations.get(names.REVISION)
+    number = parse_int64(before) if before else 0
+    if number is None:
+        return
     for key, value in deployment.annotations.items():
         if key not in names.NOT_COPIED:
             annotations[key] = value
-    before = annotations.get(names.REVISION)
-    number = parse_int64(before) if before else 0
-    if number is None or number >= revision:
+    if number >= revision:
         return
     annotations[names.REVISION] = str(revision)
     if before is not None:

@@ -21,6 +21,10 @@ def rollback(rollout: Rollout, revision: int) -> None:
     """Restore the template and the annotations of the revision. The annotation with the request is removed in any
     case."""
     create_new(rollout)
+    assert rollout.new is not None
+    if rollout.new.new:
+        rollout.counts_later = True  # its creation is recorded in the status first; the next sync rolls back
+        return
     known = rollout.all()
     annotations = {key: value for key, value in rollout.annotations.items() if key != names.ROLLBACK_TO}
     wanted = revision or last_revision(target.annotations for target in known)

@@ -15,7 +15,7 @@ from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, replicas_in
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import conditions
-from kcm_cli.planning.actions import Create, Outcome
+from kcm_cli.planning.actions import Create, Outcome, Update
 
 
 def condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Condition:
@@ -82,19 +82,19 @@ def renews(rollout: Rollout) -> bool:
 
 
 def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatus | None:
-    """The status after this outcome; None if it stays as it is because of a failure."""
-    base = rollout.status
+    """The status after this outcome, as far as that went; None after a rollback, whose update leads to another sync."""
+    _take_back(rollout, outcome)
     failure = next((f for f in outcome.failed if isinstance(f.action, Create)), None)
     if failure is not None:
-        rollout.annotations = dict(rollout.snapshot.deployment.annotations)  # nothing has the new revision
         return _creation_failed(rollout, failure.error, now)
-    if outcome.failed or rollout.rollback is not None:
+    if rollout.rollback is not None and not outcome.failed:
         return None
+    base = rollout.status
     if rollout.new is not None and rollout.new.new and spec.deadline_s(rollout.snapshot.deployment) is not None:
         message = f'Created new replica set "{rollout.new.name}"'
         created = condition(names.PROGRESSING, "True", names.NEW_REPLICA_SET, message, now)
         base = put(base, created)
-    if rollout.counts_later:
+    if rollout.counts_later and not outcome.failed:
         return base
     new = _counts(rollout, base, now)
     if rollout.progresses:
@@ -103,26 +103,47 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatu
     return new
 
 
-def _creation_failed(rollout: Rollout, error: Exception, now: datetime) -> DeploymentStatus | None:
-    """The status after a failed creation: AlreadyExists counts as a hash collision, any other error is reported."""
-    assert rollout.new is not None
+def unobserved(rollout: Rollout, now: datetime) -> DeploymentStatus:
+    """The status where nothing could be decided: the counts, for the generation that was observed before."""
+    return _counts(rollout, rollout.status, now, observed=False)
+
+
+def _take_back(rollout: Rollout, outcome: Outcome) -> None:
+    """Set the size of each ReplicaSet whose update failed to the present one. A revision that the new ReplicaSet did
+    not get is not the Deployment's either."""
+    unwritten = {action.obj.uid for action in outcome.unwritten if isinstance(action, Update)}
+    for target in rollout.all():
+        if target.replica_set.uid in unwritten:
+            target.replicas = spec.size_of(target.replica_set)
+    new = rollout.new
+    if new is not None and new.replica_set.uid in unwritten:
+        rollout.annotations = dict(rollout.snapshot.deployment.annotations)
+
+
+def _creation_failed(rollout: Rollout, error: Exception, now: datetime) -> DeploymentStatus:
+    """The status after a failed creation: AlreadyExists counts as a hash collision, any other error is reported. The
+    generation was not observed, since the counts do not show its template."""
+    rollout.annotations = dict(rollout.snapshot.deployment.annotations)  # nothing has the new revision
+    missing, rollout.new = rollout.new, None
+    assert missing is not None
     if getattr(error, "reason", "") == "AlreadyExists":
         count = rollout.status.collision_count or 0
         return msgspec.structs.replace(rollout.status, collision_count=count + 1)
+    new = unobserved(rollout, now)
     if spec.deadline_s(rollout.snapshot.deployment) is None:
-        return None
-    message = f'Failed to create new replica set "{rollout.new.name}": {error}'
+        return new
+    message = f'Failed to create new replica set "{missing.name}": {error}'
     failed = condition(names.PROGRESSING, "False", names.CREATE_ERROR, message, now)
-    return put(rollout.status, failed)
+    return put(new, failed)
 
 
-def _counts(rollout: Rollout, base: DeploymentStatus, now: datetime) -> DeploymentStatus:
+def _counts(rollout: Rollout, base: DeploymentStatus, now: datetime, *, observed: bool = True) -> DeploymentStatus:
     deployment = rollout.snapshot.deployment
     sets = [target.replica_set for target in rollout.all()]
     available = sum(rs.status.available_replicas for rs in sets)
     new = msgspec.structs.replace(
         base,
-        observed_generation=deployment.metadata.generation,
+        observed_generation=deployment.metadata.generation if observed else base.observed_generation,
         replicas=sum(rs.status.replicas for rs in sets),
         updated_replicas=rollout.new.replica_set.status.replicas if rollout.new is not None else 0,
         ready_replicas=sum(rs.status.ready_replicas for rs in sets),

@@ -4,17 +4,17 @@ upstream: pkg/controller/statefulset/stateful_set_control.go#computeReplicaStatu
 completeRollingUpdate, inconsistentStatus
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
 
-from kcm_cli.api.apps import StatefulSetStatus
+from kcm_cli.api.apps import StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.decide import Plan
 from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
 from kcm_cli.controllers.statefulset.plan.pod import ROLLING_UPDATE
-from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
+from kcm_cli.controllers.statefulset.plan.snapshot import Revision, Snapshot
 from kcm_cli.planning.pods import is_available, is_ready
 
 _COMPARED = (
@@ -36,6 +36,15 @@ def status(snapshot: Snapshot, planned: Plan, updated: int, now: datetime) -> St
     if updated:
         counted = msgspec.structs.replace(counted, current_replicas=counted.current_replicas - updated)
     return _completed(snapshot, counted)
+
+
+def unobserved(set_: StatefulSet, pods: Sequence[Pod], now: datetime) -> StatefulSetStatus:
+    """The status where nothing could be decided: the pods are counted, for the revisions and the generation that were
+    observed before."""
+    old = set_.status
+    current, update = Revision(old.current_revision, {}), Revision(old.update_revision, {})
+    counted = _counted(Snapshot(set_, tuple(pods), current, update, {}, old.collision_count or 0), pods, now)
+    return msgspec.structs.replace(counted, observed_generation=old.observed_generation)
 
 
 def _counted(snapshot: Snapshot, pods: Iterable[Pod], now: datetime) -> StatefulSetStatus:

@@ -272,18 +272,24 @@ def test_a_rollback_copies_template_and_annotations_and_clears_the_request() -> 
 
 
 def test_a_rollback_to_the_last_revision_counts_a_template_that_has_no_replica_set_yet() -> None:
-    """Changed to v3 and rolled back in one write: the last revision is that of v2."""
+    """Changed to v3 and rolled back in one write: the last revision is that of v2. First v3 gets its ReplicaSet, which
+    the status records."""
     d = deployment(image="v3", meta={"annotations": {names.ROLLBACK_TO: "0"}})
-    made = planned(d, replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2))
-    update = next(a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is d)
-    assert update.changes[("spec", "template")] == template("v2")
+    sets = replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2)
+    made, rollout = plan(Snapshot(d, sets, {}), NOW)
+    assert not any(isinstance(a, Update) and a.obj is d for s in made.stages for a in s.actions)
+    found = status(rollout, Outcome(), NOW)
+    assert found is not None and reasons(found) == {"Progressing": ("True", "NewReplicaSetCreated")}
     create = next(a for s in made.stages for a in s.actions if isinstance(a, Create))
     assert isinstance(create.body, dict)
     assert create.body["metadata"]["annotations"][names.REVISION] == "3"  # type: ignore[index]
+    made = planned(d, *sets, replica_set("newest", "v3", 0, revision=3))
+    update = next(a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is d)
+    assert update.changes[("spec", "template")] == template("v2")
 
 
 def test_the_first_template_has_no_revision_to_go_back_to() -> None:
-    made = planned(deployment(meta={"annotations": {names.ROLLBACK_TO: "0"}}))
+    made = planned(deployment(meta={"annotations": {names.ROLLBACK_TO: "0"}}), replica_set("new", "v2", 10))
     events = [a.notice.message for s in made.stages for a in s.actions if isinstance(a, Emit)]
     assert events == ["Unable to find last revision."]
 
