@@ -76,8 +76,7 @@ def _creation(snapshot: Snapshot, wanted: Subsets) -> Create:
     body: Doc = {"apiVersion": ENDPOINTS.api_version, "kind": ENDPOINTS.kind, "metadata": metadata}
     if wanted:
         body["subsets"] = truncated(wanted)
-    # Upstream names no namespace here, so that its Event is in "default".
-    ref = EventRef(ENDPOINTS.api_version, ENDPOINTS.kind, "", service.name, "")
+    ref = EventRef(ENDPOINTS.api_version, ENDPOINTS.kind, service.namespace, service.name, "")
     text = f"Failed to create endpoint for service {service.key}: {{error}}"
     return Create(ENDPOINTS, service.namespace, body, failed=Notice(ref, "Warning", "FailedToCreateEndpoint", text))
 

@@ -1,11 +1,17 @@
-"""The usage of the objects in namespaces with quotas, updated with every change.
+"""The usage of the objects in namespaces with quotas.
 
-Only namespaces with a quota are kept. Each object is measured when it appears or changes, so that the cost of a quota's
-sync does not depend on the number of objects.
+The caches decide. A change only marks the objects whose charge it may affect. ``settle`` measures the marked objects as
+the caches have them at that moment, and ``used``, called right after it, equals a recount of the caches. So the cost of
+a sync depends on the changes since the last one, and not on the number of objects, and it does not matter in which
+order changes and measurements come.
+
+The condition: each change of what a charge depends on marks the object. A charge depends on the object (``touch``), for
+a claim also on its pod and the pod's other claims (``touch`` of these) and on the device classes (``touch_all``), and
+for a pod on the time (``Place.due``). ``restart`` measures everything again. Each resync calls it, so that what slipped
+through does not stay wrong.
 """
 
-import heapq
-from collections import defaultdict
+import asyncio
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
@@ -21,79 +27,134 @@ from kcm_cli.planning.quota.charges import Charge, Charges, Totals
 from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
 from kcm_cli.planning.quota.scopes import Requirement, matches
 
-FEW = 100
-"""The number of overdue deletions up to which entries of deleted pods are kept."""
+AT_ONCE = 50
+"""Objects that are measured before other tasks run."""
 
 
 class Lookups(msgspec.Struct, frozen=True):
-    """Functions that read caches. find: an object of a kind by key. claims_of: the claims created for a pod, by its
-    uid. classes: the device classes."""
+    """Functions that read caches. find: an object of a kind by key. keys: the keys of a kind's objects in a namespace.
+    claims_of: the claims created for a pod, by its uid. classes: the device classes. now: the time."""
 
     find: Callable[[GroupResource, str], Object | None]
+    keys: Callable[[GroupResource, str], Iterable[str]]
     claims_of: Callable[[str], Iterable[Object]]
     classes: Callable[[], DeviceClasses]
+    now: Callable[[], datetime]
+
+
+class Place:
+    """The objects of one kind in one namespace. marked: the keys of objects to measure. due: when the deletion of a pod
+    is overdue, by key (seconds since 1970); its charge ends then without a change."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.totals = Totals()
+        self.marked = set(keys)
+        self.due: dict[str, float] = {}
+
+    def drop(self, key: str) -> None:
+        """Remove an object that does not exist any more."""
+        self.totals.drop(key)
+        self.marked.discard(key)
+        self.due.pop(key, None)
 
 
 class Ledger:
-    """The totals of every measured kind in every kept namespace."""
+    """The totals of every kept kind and namespace."""
 
     def __init__(self, lookups: Lookups, features: Features) -> None:
         self._look = lookups
         self._features = features
         self._charges = Charges()
-        self._totals: dict[str, dict[GroupResource, Totals]] = {}
-        self._due: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self._places: dict[str, dict[GroupResource, Place]] = {}
 
     def keeps(self, kind: GroupResource, namespace: str) -> bool:
         """Whether a kind is measured in a namespace."""
-        return kind in self._totals.get(namespace, {})
+        return kind in self._places.get(namespace, {})
 
     def keep(self, kind: GroupResource, namespace: str) -> None:
-        """Measure a kind in a namespace from now on. Existing objects have to be ``put``."""
-        self._totals.setdefault(namespace, {}).setdefault(kind, Totals())
+        """Measure a kind in a namespace from now on."""
+        if not self.keeps(kind, namespace):
+            self._places.setdefault(namespace, {})[kind] = Place(self._look.keys(kind, namespace))
 
     def forget(self, namespace: str) -> None:
         """Drop a namespace that has no quota any more."""
-        self._totals.pop(namespace, None)
-        self._due.pop(namespace, None)
+        self._places.pop(namespace, None)
 
-    def kept(self, kind: GroupResource) -> list[str]:
-        """The namespaces in which a kind is measured."""
-        return [namespace for namespace, kinds in self._totals.items() if kind in kinds]
+    def restart(self) -> None:
+        """Have everything measured again."""
+        for namespace, kinds in self._places.items():
+            for kind in kinds:
+                kinds[kind] = Place(self._look.keys(kind, namespace))
 
-    def put(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """Add or update an object."""
-        totals = self._totals.get(obj.namespace, {}).get(kind)
-        if totals is None:
+    def touch(self, kind: GroupResource, obj: Object) -> None:
+        """An object was added, updated or deleted."""
+        kinds = self._places.get(obj.namespace)
+        if kinds is None:
             return
-        changed = totals.put(obj.key, self._charge(kind, obj, now))
+        self._mark(kinds.get(kind), kind, obj.key)
+        claims = kinds.get(CLAIM_KIND)
+        if claims is not None and self._features.extended_resources:
+            uid = _uid_of_pod(kind, obj)
+            for claim in self._look.claims_of(uid) if uid else ():
+                if claim.namespace == obj.namespace:
+                    claims.marked.add(claim.key)
+
+    def touch_all(self, kind: GroupResource) -> None:
+        """What the charge of each object of a kind depends on has changed."""
+        for kinds in self._places.values():
+            if kind in kinds:
+                kinds[kind].marked.update(kinds[kind].totals)
+
+    async def settle(self, kinds: Iterable[GroupResource], namespace: str) -> None:
+        """Measure the marked objects of kept kinds, also those that are marked meanwhile. Yields to the loop."""
+        kept = self._places.get(namespace, {})
+        found = [kind for kind in kinds if kind in kept]
+        measured = 0
+        while any(self._marked(kind, kept[kind]) for kind in found):
+            for kind in found:
+                while kept[kind].marked:
+                    self._measure(kind, kept[kind].marked.pop(), kept[kind])
+                    measured += 1
+                    if measured % AT_ONCE == 0:
+                        await asyncio.sleep(0)
+
+    def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts:
+        """The usage of the objects of a kind that meet all requirements, as of the last ``settle``."""
+        known = plan.known_scopes(kind, self._features)
+        place = self._places.get(namespace, {}).get(kind)
+        return place.totals.used(lambda profile: matches(profile, asked, known)) if place is not None else {}
+
+    def _mark(self, place: Place | None, kind: GroupResource, key: str) -> None:
+        if place is None:
+            return
+        if self._look.find(kind, key) is None:
+            place.drop(key)
+        else:
+            place.marked.add(key)
+
+    def _marked(self, kind: GroupResource, place: Place) -> bool:
+        """Whether objects are to be measured, after those whose deletion is overdue were marked."""
+        now = self._look.now().timestamp()
+        for key in [key for key, due in place.due.items() if due < now]:
+            obj = self._look.find(kind, key)
+            if obj is None:
+                place.drop(key)
+            else:
+                self.touch(kind, obj)
+        return bool(place.marked)
+
+    def _measure(self, kind: GroupResource, key: str, place: Place) -> None:
+        """Replace the charge of one object. Does not await, so that the charge is that of the cached object."""
+        obj = self._look.find(kind, key)
+        place.due.pop(key, None)
+        if obj is None:
+            place.drop(key)
+            return
+        now = self._look.now()
+        place.totals.put(key, self._charge(kind, obj, now))
         due = plan.overdue_from(obj)
         if due is not None and due >= now.timestamp():
-            self._note_overdue(obj.namespace, obj.key, due, totals)
-        if changed or kind == CLAIM_KIND:
-            self._put_claims(kind, obj, now)
-
-    def update(self, kind: GroupResource, old: Object, new: Object, now: datetime) -> None:
-        """Update an object if the change affects its usage."""
-        if not self.keeps(kind, new.namespace):
-            return
-        if not plan.measured_alike(old, new):
-            self.put(kind, new, now)
-        if _names_another_claim(old, new):
-            self._put_claims(kind, new, now)
-
-    def drop(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """Remove a deleted object."""
-        totals = self._totals.get(obj.namespace, {}).get(kind)
-        if totals is not None and totals.drop(obj.key):
-            self._put_claims(kind, obj, now)
-
-    def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...], now: datetime) -> Amounts:
-        """The usage of the objects of a kind that meet all requirements."""
-        self._expire(namespace, now)
-        known = plan.known_scopes(kind, self._features)
-        totals = self._totals.get(namespace, {}).get(kind)
-        return totals.used(lambda profile: matches(profile, asked, known)) if totals is not None else {}
+            place.due[key] = due
 
     def _charge(self, kind: GroupResource, obj: Object, now: datetime) -> Charge:
         profile, usage = plan.measure(kind, obj, now, self._features)
@@ -111,45 +172,10 @@ class Ledger:
             return {}
         return plan.measure(plan.POD_KIND, pod, now, self._features)[1]
 
-    def _put_claims(self, kind: GroupResource, obj: Object, now: datetime) -> None:
-        """Measure claims again whose charge depends on this pod or claim."""
-        if not self._features.extended_resources or not self.keeps(CLAIM_KIND, obj.namespace):
-            return
-        uid = obj.uid
-        if kind == CLAIM_KIND:
-            owner = devices.pod_of(obj)
-            if owner is None:
-                return
-            uid = owner.uid
-        totals = self._totals[obj.namespace][CLAIM_KIND]
-        for claim in self._look.claims_of(uid):
-            if claim.key != obj.key and totals.get(claim.key) is not None:
-                totals.put(claim.key, self._charge(CLAIM_KIND, claim, now))
 
-    def _note_overdue(self, namespace: str, key: str, due: float, pods: Totals) -> None:
-        """Record when a pod's deletion is overdue. Entries of pods that are gone are removed now and then, since grace
-        periods may be years."""
-        waiting = self._due[namespace]
-        heapq.heappush(waiting, (due, key))
-        if len(waiting) > 2 * len(pods) + FEW:
-            first: dict[str, float] = {}
-            for due, key in waiting:
-                if pods.get(key) is not None:
-                    first[key] = min(due, first.get(key, due))
-            waiting[:] = sorted((due, key) for key, due in first.items())
-
-    def _expire(self, namespace: str, now: datetime) -> None:
-        """Measure pods again whose deletion is overdue."""
-        due = self._due.get(namespace)
-        while due and due[0][0] < now.timestamp():
-            _, key = heapq.heappop(due)
-            pod = self._look.find(plan.POD_KIND, key)
-            if pod is not None:
-                self.put(plan.POD_KIND, pod, now)
-
-
-def _names_another_claim(old: Object, new: Object) -> bool:
-    """Whether the claim for extended resources in a pod's status changed."""
-    if not isinstance(old, Pod) or not isinstance(new, Pod):
-        return False
-    return old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
+def _uid_of_pod(kind: GroupResource, obj: Object) -> str:
+    """The uid of the pod with whose claims an object is charged; empty for objects that affect no claim."""
+    if kind == plan.POD_KIND:
+        return obj.uid
+    owner = devices.pod_of(obj) if kind == CLAIM_KIND else None
+    return owner.uid if owner is not None else ""

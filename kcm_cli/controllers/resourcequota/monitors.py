@@ -6,7 +6,6 @@ counted are cached as metadata. A kind is watched from the first quota that limi
 upstream: pkg/controller/resourcequota/resource_quota_monitor.go
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -18,8 +17,7 @@ from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.passes import in_turns
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, ObjectMeta
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
 from kcm_cli.planning.quota.scopes import Requirement
@@ -40,26 +38,25 @@ _VERBS = ("create", "list", "watch", "delete")
 """The verbs that a kind must support to be counted."""
 ABSENT_S = 30.0
 """The pause between two discoveries, and the time for which a kind that is not served is not looked up again."""
-_AT_ONCE = 50
-"""Objects that are measured before other tasks run."""
 
 
 class Monitors:
     """The watched kinds. upstream: QuotaMonitor.
 
-    changed(kind, namespace): called when usage may have decreased. appeared(kind, object): called for each new object.
+    released(kind, metadata): called when usage may have decreased, with that of the object. appeared(namespace): called
+    for each new object.
     """
 
     def __init__(
         self,
         context: ControllerContext,
         features: Features,
-        changed: Callable[[GroupResource, str], None],
-        appeared: Callable[[GroupResource, Object], None],
+        released: Callable[[GroupResource, ObjectMeta], None],
+        appeared: Callable[[str], None],
     ) -> None:
         self._context, self._features = context, features
         self._mapper = Mapper(context.client, context.clock)
-        self._changed = changed
+        self._released = released
         self._appeared = appeared
         self._followed: dict[GroupResource, AnyInformer] = {}
         self._counting: dict[GroupResource, Listener[Any]] = {}
@@ -69,11 +66,18 @@ class Monitors:
         self._asked: set[GroupResource] = set()
         self._missing: set[GroupResource] = set()
         """Kinds that a quota names and that are not served."""
-        self._filled: set[tuple[GroupResource, str]] = set()
-        self._filling = asyncio.Lock()
         self._classes: Informer[DeviceClass] | None = None
-        self.classes = DeviceClasses()
-        self.ledger = Ledger(Lookups(self._find, self._claims_of, lambda: self.classes), features)
+        self._known_classes: DeviceClasses | None = DeviceClasses()
+        """The device classes as of the last use; None after a change."""
+        lookups = Lookups(self._find, self._keys, self._claims_of, lambda: self.classes, context.clock.now)
+        self._ledger = Ledger(lookups, features)
+
+    @property
+    def classes(self) -> DeviceClasses:
+        """The device classes in the cache."""
+        if self._known_classes is None:
+            self._known_classes = device_classes(self._classes.store if self._classes is not None else ())
+        return self._known_classes
 
     async def follow_classes(self) -> bool:
         """Watch device classes. Returns whether they have synced, or are not needed."""
@@ -117,20 +121,16 @@ class Monitors:
         self._absent = {absent: until for absent, until in self._absent.items() if absent[0] not in served | left}
         return served | left
 
-    async def fill(self, kinds: Iterable[GroupResource], namespace: str) -> None:
-        """Sum up the existing objects of these kinds, unless that was done."""
-        wanted = {(kind, namespace) for kind in kinds if kind in self._followed}
-        if wanted <= self._filled:
-            return
-        async with self._filling:
-            while missing := wanted - self._filled:
-                await self._fill(min(missing)[0], namespace)
+    async def measure(self, kinds: Iterable[GroupResource], namespace: str) -> None:
+        """Measure the objects of these kinds. ``used``, called without an await in between, then equals a recount."""
+        followed = [kind for kind in kinds if kind in self._followed]
+        for kind in followed:
+            self._ledger.keep(kind, namespace)
+        await self._ledger.settle(followed, namespace)
 
     def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts | None:
-        """The usage of a measured kind; None if it is not served, or not summed up yet."""
-        if (kind, namespace) not in self._filled:
-            return None
-        return self.ledger.used(kind, namespace, asked, self._context.clock.now())
+        """The usage of a measured kind; None if it is not served, or not measured."""
+        return self._ledger.used(kind, namespace, asked) if self._ledger.keeps(kind, namespace) else None
 
     def count(self, kind: GroupResource, namespace: str) -> int | None:
         """The number of objects, including those that cannot be decoded; None for a kind that is not served."""
@@ -162,21 +162,12 @@ class Monitors:
 
     def forget(self, namespace: str) -> None:
         """Drop a namespace that has no quotas any more."""
-        self.ledger.forget(namespace)
-        self._filled = {each for each in self._filled if each[1] != namespace}
+        self._ledger.forget(namespace)
 
-    async def _fill(self, kind: GroupResource, namespace: str) -> None:
-        """Sum up the existing objects of one kind. Changes in the meantime count too; an object that is put twice
-        counts once."""
-        store = self._followed[kind].store
-        classes = self.classes
-        self.ledger.keep(kind, namespace)
-        objects: list[Object] = store.by_index(NAMESPACE, namespace)
-        async for obj in in_turns(objects, _AT_ONCE):
-            if store.get(obj.key) is obj:
-                self.ledger.put(kind, obj, self._context.clock.now())
-        if self.ledger.keeps(kind, namespace) and (kind != CLAIM_KIND or classes is self.classes):
-            self._filled.add((kind, namespace))
+    def restart(self) -> None:
+        """Have all objects measured again."""
+        self._known_classes = None
+        self._ledger.restart()
 
     async def _is_moved(self, kind: GroupResource) -> bool:
         """Whether the watched version of a custom resource stopped being served, or a version is served again."""
@@ -222,9 +213,9 @@ class Monitors:
             counted = informers.metadata(served.partial())
             self._release(kind)
             self._counting[kind] = counted.listen(
-                on_add=partial(self._appeared, kind),
-                on_delete=lambda obj: self._changed(kind, obj.namespace),
-                on_unknown_delete=lambda obj: self._changed(kind, obj.metadata.namespace),
+                on_add=lambda obj: self._appeared(obj.namespace),
+                on_delete=lambda obj: self._released(kind, obj.metadata),
+                on_unknown_delete=lambda obj: self._released(kind, obj.metadata),
             )
             self._followed[kind] = counted
         else:
@@ -236,33 +227,35 @@ class Monitors:
                 on_add=partial(self._added, kind),
                 on_update=partial(self._updated, kind),
                 on_delete=partial(self._deleted, kind),
-                on_unknown_delete=lambda obj: self._changed(kind, obj.metadata.namespace),
+                on_unknown_delete=lambda obj: self._released(kind, obj.metadata),
             )
         self._since[kind] = now
 
     def _added(self, kind: GroupResource, obj: Object) -> None:
-        self.ledger.put(kind, obj, self._context.clock.now())
-        self._appeared(kind, obj)
+        self._ledger.touch(kind, obj)
+        self._appeared(obj.namespace)
 
     def _updated(self, kind: GroupResource, old: Object, new: Object) -> None:
-        now = self._context.clock.now()
-        self.ledger.update(kind, old, new, now)
-        if plan.frees(kind, old, new, now):
-            self._changed(kind, new.namespace)
+        self._ledger.touch(kind, new)
+        if plan.frees(kind, old, new, self._context.clock.now()):
+            self._released(kind, new.metadata)
 
     def _deleted(self, kind: GroupResource, obj: Object) -> None:
-        self.ledger.drop(kind, obj, self._context.clock.now())
-        self._changed(kind, obj.namespace)
+        self._ledger.touch(kind, obj)
+        self._released(kind, obj.metadata)
 
     def _class_changed(self, obj: DeviceClass) -> None:
-        """Have all claims measured again by the next sync, since their charges may have changed."""
-        if self._classes is not None:
-            self.classes = device_classes(self._classes.store)
-            self._filled = {each for each in self._filled if each[0] != CLAIM_KIND}
+        self._known_classes = None
+        self._ledger.touch_all(CLAIM_KIND)
 
     def _class_updated(self, old: DeviceClass, new: DeviceClass) -> None:
         if old.spec != new.spec:
             self._class_changed(new)
+
+    def _keys(self, kind: GroupResource, namespace: str) -> Iterable[str]:
+        informer = self._followed.get(kind)
+        objects: list[Object] = informer.store.by_index(NAMESPACE, namespace) if informer is not None else []
+        return (obj.key for obj in objects)
 
     def _find(self, kind: GroupResource, key: str) -> Object | None:
         informer = self._followed.get(kind)

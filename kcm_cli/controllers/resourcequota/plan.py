@@ -152,22 +152,6 @@ def _readable(doc: Any) -> Any:
     return found
 
 
-def measured_alike(old: Object, new: Object) -> bool:
-    """Whether two versions of an object certainly have the same usage, without measuring them."""
-    if isinstance(old, Pod) and isinstance(new, Pod):
-        one, other = old.status, new.status
-        return (
-            one.phase == other.phase
-            and old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
-            and old.metadata.deletion_grace_period_seconds == new.metadata.deletion_grace_period_seconds
-            and one.qos_class == other.qos_class
-            and _given(old) == _given(new)
-            and _pending(old) == _pending(new)
-            and old.spec == new.spec
-        )
-    return False
-
-
 def frees(kind: GroupResource, old: Object, new: Object, now: datetime) -> bool:
     """Whether an update may reduce a usage, or move it to another quota: pods that have ended, got a deadline or were
     resized, Services of another type, claims of another size or class."""
@@ -201,20 +185,6 @@ def overdue_from(obj: Object) -> float | None:
         return pod_usage.overdue_from(obj.metadata.deletion_timestamp, obj.metadata.deletion_grace_period_seconds)
     except FormatError:
         return None
-
-
-def _given(pod: Pod) -> list[object]:
-    status = pod.status
-    return [
-        (each.name, each.resources, each.allocated_resources)
-        for each in (*status.container_statuses, *status.init_container_statuses)
-        if each.resources is not None
-    ]
-
-
-def _pending(pod: Pod) -> str:
-    found = (each.reason for each in pod.status.conditions if each.type == "PodResizePending")
-    return next(found, "")
 
 
 def _resources(pod: Pod) -> list[object]:
@@ -285,12 +255,6 @@ def status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStat
     if current is not None and known is not None and _same(known, hard) and _same(current, after):
         return None
     return ResourceQuotaStatus(hard=quota.spec.hard, used=after)
-
-
-def says_less(quota: ResourceQuota, used: dict[str, Quantity]) -> bool:
-    """Whether the status has a lower usage for some name."""
-    held = quota.status.used or {}
-    return any(is_quantity(held.get(name, "")) and parse(held[name]) < amount for name, amount in used.items())
 
 
 def _same(left: Mapping[str, str], right: Mapping[str, str]) -> bool:

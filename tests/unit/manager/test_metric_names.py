@@ -101,5 +101,5 @@ def test_queues_with_retries_only_in_one_program(play: Callable[..., None]) -> N
         "node_lifecycle_controller",
         "noexec_taint_node",
         "noexec_taint_pod",
-        "resource_quota_controller_appeared_objects",
+        "resource_quota_controller_checks",
     }

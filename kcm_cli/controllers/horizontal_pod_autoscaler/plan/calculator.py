@@ -2,7 +2,7 @@
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
 Unlike upstream, whose integers overflow: an average over no pods is 0, a negative sum of external metric values stays
-negative, and a proposal beyond 32 bits is the largest 32-bit number.
+negative, and a proposal beyond 32 bits is the largest 32-bit number. docs/upstream-bugs.md has the mended rules.
 """
 
 import math
@@ -61,14 +61,14 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 def group(pods: Iterable[Pod], samples: Samples, resource: str, timing: Timing) -> Groups:
-    """Group the pods: deleted or failed ones are ignored, others are unready, lack a sample, or count."""
+    """Group the pods: deleted and ended ones are ignored, others are unready, lack a sample, or count."""
     ready = 0
     unready: set[str] = set()
     missing: set[str] = set()
     ignored: set[str] = set()
     for pod in pods:
         sample = samples.get(pod.name)
-        if pod.deleting or pod.status.phase == "Failed":
+        if _is_over(pod):
             ignored.add(pod.name)
         elif pod.status.phase == "Pending":
             unready.add(pod.name)
@@ -79,6 +79,11 @@ def group(pods: Iterable[Pod], samples: Samples, resource: str, timing: Timing) 
         else:
             ready += 1
     return Groups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+
+
+def _is_over(pod: Pod) -> bool:
+    """Whether a pod is no target of scaling: it is being deleted, or has ended, like those of a Job with its labels."""
+    return pod.deleting or pod.status.phase in ("Failed", "Succeeded")
 
 
 def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
@@ -146,9 +151,10 @@ def by_value(scope: Scope, usage: int, target: int) -> Result:
     return Result(_ceil(ratio * ready), usage)
 
 
-def by_value_per_pod(replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
-    """The replicas by one value that is divided by the present number of ``replicas``."""
-    wanted = replicas
+def by_value_per_pod(current: int, replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
+    """The replicas by one value that is divided by the number of present ``replicas``. These may be more or fewer than
+    the ``current`` size in the spec, as during a rollout."""
+    wanted = current
     if replicas == 0 or not tolerances.within(_ratio(usage, target * replicas)):
         wanted = _ceil(_ratio(usage, target))
     average = MAX_INT64 if usage >= MAX_INT64 else -(-usage // replicas) if replicas else 0
@@ -237,8 +243,9 @@ def _ceil(number: float) -> int:
 
 
 def requests(pods: Iterable[Pod], resource: str, container: str, *, pod_level: bool) -> dict[str, int]:
-    """The requests by pod name: of the named container, else of the whole pod. Raises Uncomputable."""
-    return {pod.name: _requested(pod, resource, container, pod_level=pod_level) for pod in pods}
+    """The requests of pods that count, by pod name: of the named container, else of the whole pod. Raises
+    Uncomputable."""
+    return {pod.name: _requested(pod, resource, container, pod_level=pod_level) for pod in pods if not _is_over(pod)}
 
 
 def _requested(pod: Pod, resource: str, container: str, *, pod_level: bool) -> int:

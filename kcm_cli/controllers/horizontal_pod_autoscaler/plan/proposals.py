@@ -237,7 +237,7 @@ def _values(reading: Reading) -> tuple[int, ...]:
 
 def _shared(usage: int, source: MetricSource, target: Target) -> Result:
     wanted = _milli(source.target.average_value)
-    return calculator.by_value_per_pod(target.size, usage, wanted, target.scope.tolerances)
+    return calculator.by_value_per_pod(target.scope.current, target.size, usage, wanted, target.scope.tolerances)
 
 
 def _whole(usage: int, source: MetricSource, target: Target) -> Result:

@@ -136,7 +136,7 @@ class TestWrites:
         assert (create.failed.reason, ref.kind, ref.namespace, ref.name) == (
             "FailedToCreateEndpoint",
             "Endpoints",
-            "",
+            "ns",
             "web",
         )
         assert create.failed.message == "Failed to create endpoint for service ns/web: {error}"

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kcm_cli.api.core import PODS, Condition, Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
@@ -140,8 +141,42 @@ def test_by_one_value() -> None:
     assert calculator.by_value(scope(*THREE), 20_000, 10_000).replicas == 6
     assert calculator.by_value(scope(*THREE), 10_500, 10_000).replicas == 3
     assert calculator.by_value(scope(current=0), 15_000, 10_000).replicas == 2
-    shared = calculator.by_value_per_pod(3, 8_600, 2_150, Tolerances(0.1, 0.1))
+    shared = calculator.by_value_per_pod(3, 3, 8_600, 2_150, Tolerances(0.1, 0.1))
     assert (shared.replicas, shared.usage) == (4, 2867)
+
+
+@pytest.mark.parametrize(
+    ("current", "present", "usage", "replicas"),
+    [
+        pytest.param(10, 12, 108_000, 10, id="a rollout with a surge, within the tolerance"),
+        pytest.param(10, 8, 84_000, 10, id="fewer than wanted, within the tolerance"),
+        pytest.param(10, 12, 150_000, 15, id="a rollout with a surge, above the target"),
+        pytest.param(10, 12, 60_000, 6, id="a rollout with a surge, below the target"),
+        pytest.param(10, 0, 30_000, 3, id="no pods yet"),
+    ],
+)
+def test_a_value_per_pod_within_the_tolerance_keeps_the_size_of_the_spec(
+    current: int, present: int, usage: int, replicas: int
+) -> None:
+    found = calculator.by_value_per_pod(current, present, usage, 10_000, Tolerances(0.1, 0.1))
+    assert found.replicas == replicas
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed", "deleting"])
+@pytest.mark.parametrize("values", [(90, 90, 90), (30, 30, 30), (90, 90, None)])
+def test_pods_that_are_over_do_not_change_the_result(phase: str, values: tuple[int | None, ...]) -> None:
+    """They need no requests and no samples. A sample that is left over does not count."""
+    running = (pod("p0"), pod("p1"), pod("p2"))
+    over = tuple(replace(pod(f"over{number}"), spec=PodSpec()) for number in range(6))
+    if phase == "deleting":
+        over = tuple(replace(each, metadata=replace(each.metadata, deletion_timestamp=_ago(1))) for each in over)
+    else:
+        over = tuple(replace(each, status=replace(each.status, phase=phase)) for each in over)
+    used = samples(*values)
+    expected = utilized(scope(*running), used, 50)
+    assert utilized(scope(*running, *over, current=3), used | {"over0": used["p0"]}, 50) == expected
+    expected = calculator.by_average(scope(*running), used, 50)
+    assert calculator.by_average(scope(*running, *over, current=3), used | {"over0": used["p0"]}, 50) == expected
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=8), st.integers(1, 200))
@@ -157,4 +192,4 @@ def test_never_against_the_direction_of_the_usage(values: list[int], target: int
 
 def test_a_negative_sum_proposes_zero() -> None:
     usage = calculator.total([-5000, 1000])
-    assert calculator.by_value_per_pod(4, usage, 10_000, Tolerances(0.1, 0.1)) == Result(0, -1000)
+    assert calculator.by_value_per_pod(4, 4, usage, 10_000, Tolerances(0.1, 0.1)) == Result(0, -1000)

@@ -737,6 +737,50 @@ def test_a_changed_limit_lowers_a_usage_that_is_too_high(play):
     play(life)
 
 
+def test_a_quota_that_is_created_while_pods_change(play):
+    """The pods are measured step by step. Changes in between affect no usage, and no pod is left out."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        names = [f"p{number}" for number in range(500)]
+
+        async def relabelled(some: list[str]) -> None:
+            for name in some:
+                await world.patch(PODS, name, {"metadata": {"labels": {"a": "b"}}})
+
+        async with story.running():
+            await asyncio.gather(*(story.pod(name) for name in names))
+            await world.create(RESOURCE_QUOTAS, {"metadata": {"name": "other"}, "spec": {"hard": {"pods": "900"}}})
+            await world.wait(5)
+            await world.delete(RESOURCE_QUOTAS, "other")
+            await world.wait(5)
+            changes = [asyncio.create_task(relabelled(names[first::20])) for first in range(20)]
+            await story.quota({"pods": "900"})
+            await asyncio.gather(*changes)
+            await world.wait(5)
+            assert await story.used() == {"pods": "500"}
+
+    play(life, alone=True)
+
+
+def test_a_charge_for_an_object_that_was_not_created_is_removed(play):
+    """As for a creation that fails since the name is taken. A minute later no such request can be under way."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.quota({"configmaps": "5"})
+            await world.wait(5)
+            charged = {"status": {"used": {"configmaps": "2"}}}
+            await world.client.patch(RESOURCE_QUOTAS, "default", "q", charged, content_type=MERGE, subresource="status")
+            await world.wait(50)
+            assert await story.used() == {"configmaps": "2"}
+            await world.wait(20)
+            assert await story.used() == {"configmaps": "0"}
+
+    play(life)
+
+
 def test_the_bench_ends_with_correct_quotas():
     options = argparse.Namespace(pods=20, churn=50.0, seconds=0.2, admission=True)
     line = virtual.run(quota_steps.measure(options, 2, quota_steps.Steps()))

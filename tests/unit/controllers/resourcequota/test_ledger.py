@@ -1,14 +1,18 @@
-"""Incremental totals equal those of a full recount, after any changes in any order."""
+"""Incremental totals equal those of a full recount, after any changes in any order, also while they are measured."""
 
+import random
+from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
 from kcm_cli.api.devices import DEVICE_CLASSES, RESOURCE_CLAIMS
+from kcm_cli.controllers.resourcequota import ledger
 from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.machinery import codec
@@ -100,7 +104,8 @@ WRITES = st.sampled_from(list(DOCUMENTS)).flatmap(lambda kind: st.tuples(st.just
 
 
 class Ledgers(RuleBasedStateMachine):
-    """A ledger that observes each change, beside caches for a full recount."""
+    """A ledger that observes each change, beside caches for a full recount. Each measurement is interrupted after a few
+    objects, and what happens then happens in the middle of it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,10 +115,13 @@ class Ledgers(RuleBasedStateMachine):
         self.classes = DeviceClasses()
         self.lookups = Lookups(
             lambda kind, key: self.stores[kind].get(key),
+            lambda kind, namespace: (obj.key for obj in self.stores[kind].by_index(NAMESPACE, namespace)),
             lambda uid: self.stores[CLAIM_KIND].by_index(BY_POD, uid),
             lambda: self.classes,
+            lambda: self.now,
         )
         self.ledger = Ledger(self.lookups, Features())
+        self.measuring: list[tuple[str, Coroutine[Any, Any, None]]] = []
         self.number = 0
 
     def decode(self, kind: GroupResource, namespace: str, name: str, doc: dict[str, Any]) -> Object:
@@ -136,28 +144,27 @@ class Ledgers(RuleBasedStateMachine):
     def written(self, namespace: str, name: str, write: tuple[GroupResource, dict[str, Any]]) -> None:
         kind, doc = write
         obj = self.decode(kind, namespace, name, doc)
-        old = self.stores[kind].put(obj)
-        if old is None:
-            self.ledger.put(kind, obj, self.now)
-        else:
-            self.ledger.update(kind, old, obj, self.now)
+        self.stores[kind].put(obj)
+        self.ledger.touch(kind, obj)
 
     @rule(kind=st.sampled_from(list(RESOURCES)), namespace=NAMESPACES, name=NAMES)
     def deleted(self, kind: GroupResource, namespace: str, name: str) -> None:
         obj = self.stores[kind].pop(f"{namespace}/{name}")
         if obj is not None:
-            self.ledger.drop(kind, obj, self.now)
+            self.ledger.touch(kind, obj)
 
     @rule(kind=st.sampled_from(list(RESOURCES)), namespace=NAMESPACES)
     def asked_for(self, kind: GroupResource, namespace: str) -> None:
-        """A quota is created, or relisted: all objects are added, known ones again."""
+        """A quota is created."""
         self.ledger.keep(kind, namespace)
-        for obj in self.stores[kind].by_index(NAMESPACE, namespace):
-            self.ledger.put(kind, obj, self.now)
 
     @rule(namespace=NAMESPACES)
     def no_quotas(self, namespace: str) -> None:
         self.ledger.forget(namespace)
+
+    @rule()
+    def resync(self) -> None:
+        self.ledger.restart()
 
     @rule(seconds=st.integers(1, 60))
     def time_passes(self, seconds: int) -> None:
@@ -167,33 +174,147 @@ class Ledgers(RuleBasedStateMachine):
     def classes_change(self, extended: str | None) -> None:
         doc = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": extended} if extended else {}}
         self.classes = device_classes([DEVICE_CLASSES.decode(codec.encode(doc))])
-        for namespace in self.ledger.kept(CLAIM_KIND):
-            self.asked_for(CLAIM_KIND, namespace)
+        self.ledger.touch_all(CLAIM_KIND)
 
-    @invariant()
-    def equal_to_a_recount(self) -> None:
+    @rule(namespace=NAMESPACES)
+    def measurement_begins(self, namespace: str) -> None:
+        self.measuring.append((namespace, self.ledger.settle(RESOURCES, namespace)))
+
+    @rule(which=st.integers(0, 3))
+    def measurement_goes_on(self, which: int) -> None:
+        """To the next interruption. What a measurement that has ended returns equals a recount."""
+        if not self.measuring:
+            return
+        namespace, running = self.measuring.pop(which % len(self.measuring))
+        try:
+            running.send(None)
+            self.measuring.append((namespace, running))
+        except StopIteration:
+            self.equal_to_a_recount(namespace)
+
+    def teardown(self) -> None:
+        while self.measuring:
+            self.measurement_goes_on(0)
+        for namespace in ("a", "b"):
+            finish(self.ledger.settle(RESOURCES, namespace))
+            self.equal_to_a_recount(namespace)
+
+    def equal_to_a_recount(self, namespace: str) -> None:
         fresh = Ledger(self.lookups, Features())
-        for kind, store in self.stores.items():
-            for namespace in self.ledger.kept(kind):
-                fresh.keep(kind, namespace)
-                for obj in store.by_index(NAMESPACE, namespace):
-                    fresh.put(kind, obj, self.now)
-                for asked in SCOPES:
-                    kept = {n: a for n, a in self.ledger.used(kind, namespace, asked, self.now).items() if a}
-                    assert kept == {n: a for n, a in fresh.used(kind, namespace, asked, self.now).items() if a}
+        kept = [kind for kind in RESOURCES if self.ledger.keeps(kind, namespace)]
+        for kind in kept:
+            fresh.keep(kind, namespace)
+        finish(fresh.settle(kept, namespace))
+        for kind in kept:
+            for asked in SCOPES:
+                used = {n: a for n, a in self.ledger.used(kind, namespace, asked).items() if a}
+                assert used == {n: a for n, a in fresh.used(kind, namespace, asked).items() if a}
 
 
-TestLedgers = Ledgers.TestCase
-TestLedgers.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+def finish(running: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that only yields."""
+    try:
+        while True:
+            running.send(None)
+    except StopIteration:
+        return
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements are interrupted after each second object."""
+    monkeypatch.setattr(ledger, "AT_ONCE", 2)
+
+
+class TestLedgers(Ledgers.TestCase):  # type: ignore[name-defined,misc]
+    settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
+
+
+PODS_KIND: GroupResource = ("", "pods")
+
+
+def plain_pod(cpu: int, labels: int = 0) -> dict[str, Any]:
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True", "reason": str(labels)}]}
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}]}, "status": status}
+
+
+def test_a_quota_that_is_filled_while_its_pods_change() -> None:
+    """10,000 orders of updates (most of which change no usage), deletions, creations, second fills and resyncs."""
+    docs = [plain_pod(cpu, labels) for cpu in (1, 2) for labels in (0, 1)]
+    for seed in range(10_000):
+        rng, machine = random.Random(seed), Ledgers()
+        for number in range(5):
+            machine.written("a", f"n{number}", (PODS_KIND, docs[0]))
+        machine.ledger.keep(PODS_KIND, "a")
+        fills = [machine.ledger.settle([PODS_KIND], "a")]
+        while fills:
+            match rng.randrange(8):
+                case 0 | 1 | 2:
+                    machine.written("a", f"n{rng.randrange(5)}", (PODS_KIND, rng.choice(docs)))
+                case 3:
+                    machine.deleted(PODS_KIND, "a", f"n{rng.randrange(5)}")
+                case 4 if len(fills) < 2 and machine.number < 30:
+                    fills.append(machine.ledger.settle([PODS_KIND], "a"))
+                case 5 if machine.number < 30:
+                    machine.resync()
+                case _:
+                    running = fills.pop(rng.randrange(len(fills)))
+                    try:
+                        running.send(None)
+                        fills.append(running)
+                    except StopIteration:
+                        cpus = [
+                            int(pod.spec.containers[0].resources.requests["cpu"]) for pod in machine.stores[PODS_KIND]
+                        ]
+                        used = machine.ledger.used(PODS_KIND, "a", ())
+                        found = [int(used[name].value()) if name in used else 0 for name in ("pods", "requests.cpu")]
+                        assert found == [len(cpus), sum(cpus)], seed
+
+
+def test_claims_whose_pods_siblings_and_classes_change() -> None:
+    """What changes a claim's charge is also a change of its pod, of another claim of that pod, and of its class."""
+    requests = [{"exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 3}}]
+    kinds, differing = [PODS_KIND, CLAIM_KIND], 0
+    for seed in range(500):
+        rng, machine, before = random.Random(seed), Ledgers(), None
+        for kind in kinds:
+            machine.ledger.keep(kind, "a")
+        for _ in range(20):
+            match rng.randrange(6):
+                case 0:
+                    claim = {"spec": {"devices": {"requests": requests}}, "owner": "p"}
+                    machine.written("a", rng.choice(["one", "two"]), (CLAIM_KIND, claim))
+                case 1:
+                    machine.deleted(CLAIM_KIND, "a", rng.choice(["one", "two"]))
+                case 2:
+                    resources = {"requests": {"example.com/gpu": rng.choice("12")}}
+                    pod = {
+                        "spec": {"containers": [{"name": "c", "resources": resources}]},
+                        "grace": rng.choice([None, 9]),
+                    }
+                    pod["status"] = {"extendedResourceClaimStatus": {"resourceClaimName": rng.choice(["one", "two"])}}
+                    machine.written("a", "p", (PODS_KIND, pod))
+                case 3:
+                    machine.deleted(PODS_KIND, "a", "p")
+                case 4:
+                    machine.classes_change(rng.choice([None, "example.com/gpu"]))
+                case _:
+                    machine.time_passes(5)
+            finish(machine.ledger.settle(kinds, "a"))
+            machine.equal_to_a_recount("a")
+            used = machine.ledger.used(CLAIM_KIND, "a", ())
+            differing += used != before
+            before = used
+    assert differing > 1000
 
 
 def test_objects_with_equal_usage_share_their_entry() -> None:
     machine = Ledgers()
-    machine.ledger.keep(("", "pods"), "a")
-    doc = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+    machine.ledger.keep(PODS_KIND, "a")
     for number in range(3):
-        machine.written("a", f"p{number}", (("", "pods"), doc))
-    totals = machine.ledger._totals["a"]["", "pods"]
+        machine.written("a", f"p{number}", (PODS_KIND, plain_pod(1)))
+    finish(machine.ledger.settle([PODS_KIND], "a"))
+    totals = machine.ledger._places["a"][PODS_KIND].totals
     assert len({id(totals.get(key)) for key in totals}) == 1
 
 
@@ -203,7 +324,8 @@ def test_a_claim_is_charged_to_the_extended_resources_of_its_classes() -> None:
     machine.ledger.keep(CLAIM_KIND, "a")
     requests = [{"exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 3}}]
     machine.written("a", "c", (CLAIM_KIND, {"spec": {"devices": {"requests": requests}}}))
-    used = machine.ledger.used(CLAIM_KIND, "a", (), machine.now)
+    finish(machine.ledger.settle([CLAIM_KIND], "a"))
+    used = machine.ledger.used(CLAIM_KIND, "a", ())
     assert {name: str(amount) for name, amount in used.items()} == {
         "count/resourceclaims.resource.k8s.io": "1",
         f"gpu{DEVICES}": "3",
@@ -212,34 +334,29 @@ def test_a_claim_is_charged_to_the_extended_resources_of_its_classes() -> None:
     }
     gate_off = Ledger(machine.lookups, Features(extended_resources=False))
     gate_off.keep(CLAIM_KIND, "a")
-    for obj in machine.stores[CLAIM_KIND]:
-        gate_off.put(CLAIM_KIND, obj, machine.now)
-    assert gate_off.used(CLAIM_KIND, "a", (), machine.now).keys() == {
-        "count/resourceclaims.resource.k8s.io", f"gpu{DEVICES}"}  # fmt: skip
+    finish(gate_off.settle([CLAIM_KIND], "a"))
+    assert gate_off.used(CLAIM_KIND, "a", ()).keys() == {"count/resourceclaims.resource.k8s.io", f"gpu{DEVICES}"}
 
 
-def test_deleted_pods_with_long_grace_periods_are_dropped():
-    ledgers = Ledgers()
-    ledgers.ledger.keep(("", "pods"), "a")
-    doc = {"spec": {"containers": []}, "grace": 10**9}
-    for number in range(1000):
-        pod = ledgers.decode(("", "pods"), "a", f"p{number}", doc)
-        ledgers.ledger.put(("", "pods"), pod, ledgers.now)
-        ledgers.ledger.put(("", "pods"), pod, ledgers.now)
-        ledgers.ledger.drop(("", "pods"), pod, ledgers.now)
-    assert len(ledgers.ledger._due["a"]) <= 200
+def test_pods_that_are_gone_leave_nothing() -> None:
+    """Also if nothing measures them, and whatever their grace period is."""
+    machine = Ledgers()
+    machine.ledger.keep(PODS_KIND, "a")
+    for number in range(100):
+        machine.written("a", f"p{number}", (PODS_KIND, {"spec": {"containers": []}, "grace": 10**9}))
+        if number % 2:
+            finish(machine.ledger.settle([PODS_KIND], "a"))
+        machine.deleted(PODS_KIND, "a", f"p{number}")
+    place = machine.ledger._places["a"][PODS_KIND]
+    assert (len(place.totals), place.marked, place.due) == (0, set(), {})
 
 
-def test_a_pod_that_remains_is_measured_when_its_deletion_is_overdue():
-    """Also after the entries of other pods were removed."""
-    ledgers, pods = Ledgers(), ("", "pods")
-    ledgers.ledger.keep(pods, "a")
-    ledgers.written("a", "stays", (pods, {"spec": {"containers": []}, "grace": 30}))
-    for number in range(1000):
-        pod = ledgers.decode(pods, "a", f"p{number}", {"spec": {"containers": []}, "grace": 10**9})
-        ledgers.ledger.put(pods, pod, ledgers.now)
-        ledgers.ledger.drop(pods, pod, ledgers.now)
-    assert ledgers.ledger.used(pods, "a", (), ledgers.now)["pods"].value() == 1
-    ledgers.time_passes(31)
-    ledgers.equal_to_a_recount()
-    assert "pods" not in ledgers.ledger.used(pods, "a", (), ledgers.now)
+def test_a_pod_is_measured_again_when_its_deletion_is_overdue() -> None:
+    machine = Ledgers()
+    machine.ledger.keep(PODS_KIND, "a")
+    machine.written("a", "stays", (PODS_KIND, {"spec": {"containers": []}, "grace": 30}))
+    finish(machine.ledger.settle([PODS_KIND], "a"))
+    assert machine.ledger.used(PODS_KIND, "a", ())["pods"].value() == 1
+    machine.time_passes(31)
+    finish(machine.ledger.settle([PODS_KIND], "a"))
+    assert "pods" not in machine.ledger.used(PODS_KIND, "a", ())

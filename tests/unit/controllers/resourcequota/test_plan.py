@@ -183,8 +183,6 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
 )  # fmt: skip
 def test_changes_that_release(old: Pod, new: Pod, expected: bool) -> None:
     assert plan.frees(PODS_KIND, old, new, NOW) is expected
-    if expected:
-        assert not plan.measured_alike(old, new)
 
 
 def changed(resource: Resource[Any], old: dict[str, Any], new: dict[str, Any]) -> bool:
@@ -307,57 +305,6 @@ def test_a_cached_pod_has_all_fields_that_its_usage_reads(doc: dict[str, Any]) -
     cached = PODS.decode(codec.encode(doc))
     expected = pod_usage.profile(doc), pod_usage.usage(doc, NOW)
     assert plan.measure(PODS_KIND, cached, NOW, Features()) == expected
-
-
-parts = st.lists(
-    st.sampled_from([
-        ("metadata", "deletionTimestamp"), ("metadata", "deletionGracePeriodSeconds"), ("metadata", "labels"), "spec",
-        ("status", "phase"), ("status", "containerStatuses"), ("status", "conditions"), ("status", "qosClass"),
-    ]), max_size=2)  # fmt: skip
-
-
-@given(documents, documents, parts)
-def test_pods_that_are_measured_alike_have_equal_usage(
-    old: dict[str, Any], other: dict[str, Any], changed_: list[str | tuple[str, str]]
-) -> None:
-    """The new version has one or two parts of another pod."""
-    new = {name: dict(part) for name, part in old.items()}
-    for part in changed_:
-        if isinstance(part, str):
-            new[part] = other[part]
-        else:
-            new[part[0]] |= {part[1]: other[part[0]].get(part[1])}
-    before, after = PODS.decode(codec.encode(old)), PODS.decode(codec.encode(new))
-    if plan.measured_alike(before, after):
-        assert plan.measure(PODS_KIND, before, NOW, Features()) == plan.measure(PODS_KIND, after, NOW, Features())
-
-
-REFUSED_RESIZE = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}
-
-
-@pytest.mark.parametrize(
-    ("metadata", "spec", "status", "alike"),
-    [
-        pytest.param({"labels": {"a": "b"}}, {}, {}, True, id="labels"),
-        pytest.param(
-            {}, {}, {"conditions": [{"type": "Ready", "status": "True"}], "podIP": "10.0.0.1"}, True, id="ready"
-        ),
-        pytest.param({}, {}, {"containerStatuses": [{"name": "c", "restartCount": 1}]}, True, id="restarted"),
-        pytest.param({}, {"activeDeadlineSeconds": 9}, {}, False, id="a deadline"),
-        pytest.param({}, {}, {"phase": "Succeeded"}, False, id="ended"),
-        pytest.param({}, {}, {"qosClass": "BestEffort"}, False, id="another QoS class"),
-        pytest.param({}, {}, given_to("2"), False, id="resources that the node has allocated"),
-        pytest.param({}, {}, REFUSED_RESIZE, False, id="a resize that is not feasible"),
-        pytest.param({"deletionGracePeriodSeconds": 30}, {}, {}, False, id="a grace period"),
-        pytest.param({"deletionTimestamp": "2025-12-31T23:59:00Z"}, {}, {}, False, id="deleted"),
-    ],
-)
-def test_changes_that_are_measured_again(
-    metadata: dict[str, Any], spec: dict[str, Any], status: dict[str, Any], alike: bool
-) -> None:
-    old = pod("1")
-    new = {"metadata": old["metadata"] | metadata, "spec": old["spec"] | spec, "status": old["status"] | status}
-    assert plan.measured_alike(*(PODS.decode(codec.encode(doc)) for doc in (old, new))) is alike
 
 
 @given(st.lists(documents, max_size=4), st.lists(documents, max_size=4))
