@@ -3,16 +3,17 @@
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
 
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from kcm_cli.planning.certificate_requests import values_of
+from kcm_cli.machinery import der, distinguished_names
 
-UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
+UID = "1.3.6.1.4.1.57683.2"
 """The attribute of a subject that is the user's uid."""
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
@@ -29,20 +30,24 @@ class Identity(NamedTuple):
 def identity_of(certificate: x509.Certificate, *, with_uid: bool = True) -> Identity | None:
     """The common name is the name, the organizations are the groups, the uid is the uid. None without a common name.
 
-    Raises ValueError for an empty uid or several uids. Without ``with_uid`` the uid is not read.
+    Raises ValueError for an empty uid, several uids, or an invalid subject. Without ``with_uid`` the uid is not read.
     """
-    name = common_name(certificate)
+    subject = _subject(certificate)
+    name = distinguished_names.common_name(subject)
     if not name:
         return None
-    groups = tuple(values_of(certificate.subject, NameOID.ORGANIZATION_NAME))
-    return Identity(name, _uid(certificate) if with_uid else "", groups, credential(certificate))
+    groups = tuple(subject.get(distinguished_names.ORGANIZATION, ()))
+    return Identity(name, _uid(subject.get(UID, ())) if with_uid else "", groups, credential(certificate))
 
 
-def _uid(certificate: x509.Certificate) -> str:
-    uids = values_of(certificate.subject, UID)
+def _subject(certificate: x509.Certificate) -> Mapping[str, Sequence[str]]:
+    return distinguished_names.values(der.subject(certificate.public_bytes(Encoding.DER)), only_text=True)
+
+
+def _uid(uids: Sequence[str]) -> str:
     if len(uids) > 1:
         raise ValueError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
-    if uids == [""]:
+    if "" in uids:
         raise ValueError("UID cannot be an empty string")
     return uids[0] if uids else ""
 
@@ -62,5 +67,5 @@ def for_clients(certificate: x509.Certificate) -> bool:
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """The subject's common name; empty if it has none. Of several the last one, as in Go's ``pkix.Name``."""
-    return next(reversed(values_of(certificate.subject, NameOID.COMMON_NAME)), "")
+    """The subject's common name; empty if it has none. Of several the last one. Raises ValueError."""
+    return distinguished_names.common_name(_subject(certificate))

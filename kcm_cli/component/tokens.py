@@ -6,17 +6,16 @@ upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/openidmetadata.go
 import base64
 import binascii
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from kcm_cli.component import key_pairs
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 
@@ -26,7 +25,6 @@ PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 LEGACY_ISSUER = "kubernetes/serviceaccount"
 """The issuer of tokens without expiry in Secrets."""
 
-_BLOCK = re.compile(rb"-----BEGIN [^-]*-----.*?-----END [^-]*-----", re.DOTALL)
 _CURVES: Mapping[str, tuple[str, str, hashes.HashAlgorithm]] = {
     "secp256r1": ("ES256", "P-256", hashes.SHA256()),
     "secp384r1": ("ES384", "P-384", hashes.SHA384()),
@@ -89,7 +87,8 @@ class TrustedKey(msgspec.Struct, frozen=True):
     @classmethod
     def all_of(cls, pem: bytes) -> "list[TrustedKey]":
         """The keys in a PEM file: of private keys, public keys and certificates. Raises ValueError."""
-        found = [cls.of(key) for key in map(_public_key, _BLOCK.findall(pem)) if key is not None]
+        keys = key_pairs.public_keys(pem)
+        found = [cls.of(key) for key in keys if isinstance(key, (ec.EllipticCurvePublicKey, rsa.RSAPublicKey))]
         if not found:
             raise ValueError("data does not contain any valid RSA or ECDSA public keys")
         return found
@@ -152,24 +151,10 @@ class TokenVerifier:
         return claims
 
 
-def _public_key(block: bytes) -> PublicKey | None:
-    """The key in a PEM block; None for other types of blocks. Raises ValueError."""
-    if b" CERTIFICATE-----" in block:
-        key: object = x509.load_pem_x509_certificate(block).public_key()
-    elif b" PUBLIC KEY-----" in block:
-        key = serialization.load_pem_public_key(block)
-    elif b"PRIVATE KEY-----" in block:
-        private = serialization.load_pem_private_key(block, None)
-        key = private.public_key() if isinstance(private, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)) else None
-    else:
-        return None
-    return key if isinstance(key, (ec.EllipticCurvePublicKey, rsa.RSAPublicKey)) else None
-
-
 @lru_cache(maxsize=4)
 def _private_key(pem: bytes) -> PrivateKey:
     """The key in a PEM file, cached since loading an RSA key checks its primes, which takes 30 ms."""
-    key = serialization.load_pem_private_key(pem, None)
+    key = key_pairs.private_key(pem)
     if not isinstance(key, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)):
         raise ValueError("a service account key must be an RSA or an ECDSA key")
     return key
@@ -200,7 +185,7 @@ def _encoded(data: bytes) -> bytes:
 
 
 def _decoded(text: str) -> bytes:
-    if not text or "." in text:
+    if not text or any(char in text for char in ".+/"):
         raise binascii.Error("not base64url")
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 

@@ -5,21 +5,42 @@ import binascii
 import re
 from datetime import date
 
+SPACES = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+"""What Go's ``strings.TrimSpace`` takes for space. ``str.strip`` takes four more (0x1c to 0x1f)."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def from_base64(text: str | bytes) -> bytes:
+    """The bytes in padded base64 of the standard alphabet, as Go decodes it: line breaks are skipped, nothing else is.
+
+    Raises ValueError. upstream: encoding/base64 StdEncoding
+    """
+    # A character beyond ASCII becomes a question mark, which is not in the alphabet.
+    data = (text.encode("ascii", "replace") if isinstance(text, str) else text).translate(None, b"\r\n")
+    plain = data.rstrip(b"=")
+    if len(data) % 4 or len(data) - len(plain) > 2 or plain.translate(None, _ALPHABET):
+        raise ValueError("not base64")
+    return binascii.a2b_base64(data)
 
 
 def is_base64(text: str) -> bool:
-    """Whether the text is padded base64 in the standard alphabet."""
+    """Whether the text is padded base64 in the standard alphabet, without line breaks."""
+    if "\r" in text or "\n" in text:
+        return False
     try:
-        base64.b64decode(text.encode("ascii"), validate=True)
-    except (binascii.Error, UnicodeEncodeError):
+        from_base64(text)
+    except ValueError:
         return False
     return True
 
 
 def decoded_base64(text: str) -> bytes:
-    """The decoded bytes; empty if the text is not base64."""
-    return base64.b64decode(text) if is_base64(text) else b""
+    """The decoded bytes of ``from_base64``; empty if the text is not base64."""
+    try:
+        return from_base64(text)
+    except ValueError:
+        return b""
 
 
 def base64_text(data: bytes) -> str:

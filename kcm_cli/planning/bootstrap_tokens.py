@@ -3,13 +3,13 @@
 upstream: staging/src/k8s.io/cluster-bootstrap/{token/api,util/secrets}
 """
 
-import base64
 import math
 import re
 from datetime import datetime
 
 from kcm_cli.api.core import Secret
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import from_base64
 from kcm_cli.machinery.times import parse_time
 
 TYPE = "bootstrap.kubernetes.io/token"
@@ -22,7 +22,7 @@ _named = re.compile(r"bootstrap-token-([a-z0-9]{6})").fullmatch
 def value(secret: Secret, key: str) -> bytes:
     """One value of a Secret; empty where there is none."""
     try:
-        return base64.b64decode((secret.data or {}).get(key, ""), validate=True)
+        return from_base64((secret.data or {}).get(key, ""))
     except ValueError:
         return b""
 

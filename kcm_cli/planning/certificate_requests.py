@@ -3,18 +3,16 @@
 upstream: pkg/apis/certificates/helpers.go, pkg/controller/certificates/signer/signer.go
 """
 
-import base64
 from collections.abc import Collection
-
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509.oid import NameOID
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_list
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import from_base64
+from kcm_cli.planning import pkcs10
 from kcm_cli.planning.actions import Path, Update, Value
+from kcm_cli.planning.pkcs10 import CertificateRequest
 
 KUBELET_SERVING = "kubernetes.io/kubelet-serving"
 KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -23,22 +21,21 @@ LEGACY_UNKNOWN = "kubernetes.io/legacy-unknown"
 
 _SIGNATURE, _ENCIPHERMENT = "digital signature", "key encipherment"
 _CLIENT_AUTH, _SERVER_AUTH = "client auth", "server auth"
+_NODES = ("system:nodes",)
 
 
-def parse(request: CertificateSigningRequest) -> x509.CertificateSigningRequest:
-    """The PKCS #10 request in the spec. Raises FormatError."""
+def parse(request: CertificateSigningRequest) -> CertificateRequest:
+    """The request in the spec, as the API server reads it. Raises FormatError; UnsupportedError, which is one, for a
+    request that is not read here although the API server does."""
     try:
-        parsed = x509.load_pem_x509_csr(base64.b64decode(request.spec.request))
-        signed = parsed.is_signature_valid
-        names_of(parsed)  # raises for an unreadable one
-    except (ValueError, UnsupportedAlgorithm) as error:
+        return pkcs10.from_pem(from_base64(request.spec.request))
+    except FormatError as error:
+        raise type(error)(f"unable to parse csr {request.name!r}: {error}") from error
+    except ValueError as error:
         raise FormatError(f"unable to parse csr {request.name!r}: {error}") from error
-    if not signed:
-        raise FormatError(f"csr {request.name!r} is not signed with its own key")
-    return parsed
 
 
-def problem(signer: str, request: x509.CertificateSigningRequest, usages: Collection[str]) -> str:
+def problem(signer: str, request: CertificateRequest, usages: Collection[str]) -> str:
     """Why the signer refuses a request; empty if it does not."""
     if signer == CLIENT:
         return _client_problem(usages)
@@ -47,14 +44,6 @@ def problem(signer: str, request: x509.CertificateSigningRequest, usages: Collec
     if signer == KUBELET_CLIENT:
         return _kubelet_problem(request) or _name_problem(request) or _usage_problem(usages, _CLIENT_AUTH)
     return ""
-
-
-def names_of(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
-    """The alternative names of the subject."""
-    try:
-        return list(request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-    except x509.ExtensionNotFound:
-        return []
 
 
 def with_condition(request: CertificateSigningRequest, condition: codec.Doc, subresource: str) -> Update:
@@ -73,37 +62,27 @@ def _client_problem(usages: Collection[str]) -> str:
     return "" if _CLIENT_AUTH in usages else f"missing required usage for client certificate: {_CLIENT_AUTH}"
 
 
-def _serving_problem(request: x509.CertificateSigningRequest) -> str:
-    names = names_of(request)
-    if values_of(request.subject, NameOID.ORGANIZATION_NAME) != ["system:nodes"]:
+def _serving_problem(request: CertificateRequest) -> str:
+    if request.organizations != _NODES:
         return "subject organization is not system:nodes"
-    if not any(isinstance(name, x509.DNSName | x509.IPAddress) for name in names):
+    if not request.dns_names and not request.ips:
         return "DNS or IP subjectAltName is required"
-    return _not_allowed(names, (("Email", x509.RFC822Name), ("URI", x509.UniformResourceIdentifier)))
+    return _not_allowed(("Email", request.emails), ("URI", request.uris))
 
 
-def _kubelet_problem(request: x509.CertificateSigningRequest) -> str:
-    if values_of(request.subject, NameOID.ORGANIZATION_NAME) != ["system:nodes"]:
+def _kubelet_problem(request: CertificateRequest) -> str:
+    if request.organizations != _NODES:
         return "subject organization is not system:nodes"
-    kinds = (
-        ("DNS", x509.DNSName),
-        ("Email", x509.RFC822Name),
-        ("IP", x509.IPAddress),
-        ("URI", x509.UniformResourceIdentifier),
-    )
-    return _not_allowed(names_of(request), kinds)
+    some = ("DNS", request.dns_names), ("Email", request.emails), ("IP", request.ips), ("URI", request.uris)
+    return _not_allowed(*some)
 
 
-def _not_allowed(names: list[x509.GeneralName], kinds: tuple[tuple[str, type[x509.GeneralName]], ...]) -> str:
-    for what, kind in kinds:
-        if any(isinstance(name, kind) for name in names):
-            return f"{what} subjectAltNames are not allowed"
-    return ""
+def _not_allowed(*names: tuple[str, Collection[object]]) -> str:
+    return next((f"{kind} subjectAltNames are not allowed" for kind, found in names if found), "")
 
 
-def _name_problem(request: x509.CertificateSigningRequest) -> str:
-    names = values_of(request.subject, NameOID.COMMON_NAME)
-    node = bool(names) and names[-1].startswith("system:node:")
+def _name_problem(request: CertificateRequest) -> str:
+    node = request.common_name.startswith("system:node:")
     return "" if node else "subject common name does not begin with system:node:"
 
 
@@ -111,8 +90,3 @@ def _usage_problem(usages: Collection[str], auth: str) -> str:
     if set(usages) in ({_SIGNATURE, auth}, {_SIGNATURE, _ENCIPHERMENT, auth}):
         return ""
     return f"usages did not match [{' '.join(sorted((_SIGNATURE, _ENCIPHERMENT, auth)))}]"
-
-
-def values_of(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
-    """The values of one attribute of a subject."""
-    return [str(attribute.value) for attribute in subject.get_attributes_for_oid(oid)]

@@ -6,9 +6,7 @@ here and run when credentials are needed (see ``plugins``).
 upstream: staging/src/k8s.io/client-go/tools/clientcmd, staging/src/k8s.io/client-go/rest/config.go
 """
 
-import base64
 import os
-import re
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +18,7 @@ from msgspec.structs import replace
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery import quoting
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.formats import base64_text, from_base64
 from kcm_cli.rest import kubeconfig, plugins
 from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, Renewing, basic, bearer, from_file, read_token
 from kcm_cli.rest.errors import AccessError, KubeconfigError, NotInCluster, TLSFilesError
@@ -157,7 +156,7 @@ def _known_to_plugins(access: Access, cluster: kubeconfig.Cluster) -> Doc:
     optional: Doc = {
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-        "certificate-authority-data": base64.b64encode(ca_data).decode(),
+        "certificate-authority-data": base64_text(ca_data),
         "proxy-url": cluster.proxy_url,
         "disable-compression": cluster.disable_compression,
         "config": config,
@@ -177,7 +176,7 @@ def _place(chosen: kubeconfig.Chosen, path: str, data: str) -> tuple[Path | None
     """A file's path, or the bytes that stand inline and win over it."""
     if data:
         try:
-            return None, base64.b64decode(re.sub(r"[\r\n]", "", data), validate=True)
+            return None, from_base64(data)
         except ValueError as error:  # also of text beyond ASCII
             raise KubeconfigError(f"{chosen}: certificate or key data is not base64: {error}") from error
     if not path:

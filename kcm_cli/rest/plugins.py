@@ -31,6 +31,7 @@ from weakref import WeakValueDictionary
 import yaml
 from cryptography import x509
 
+from kcm_cli.component import key_pairs
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
@@ -311,7 +312,7 @@ def _decode(out: bytes) -> ExecCredential:
 
 
 def _certificate(given: _Given) -> x509.Certificate | None:
-    return x509.load_pem_x509_certificates(given.certificate[0])[0] if given.certificate is not None else None
+    return key_pairs.chain(given.certificate[0])[0] if given.certificate is not None else None
 
 
 def _pair(cert: str, key: str) -> tuple[bytes, bytes] | None:
@@ -320,7 +321,7 @@ def _pair(cert: str, key: str) -> tuple[bytes, bytes] | None:
     pair = cert.encode(), key.encode()
     try:
         client_context(TLSFiles(cert_data=pair[0], key_data=pair[1], insecure=True))
-        x509.load_pem_x509_certificates(pair[0])
+        key_pairs.chain(pair[0])
     except (TLSFilesError, ValueError) as error:
         raise CredentialsError(f"exec plugin: failed parsing client key/certificate: {error}") from error
     return pair

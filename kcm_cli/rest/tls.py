@@ -11,10 +11,9 @@ closed after their current request.
 upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation,ca_rotation}.go
 """
 
-import base64
 import functools
 import logging
-import re
+import os
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field, replace  # noqa: TID251  # of TLSFiles
 from pathlib import Path
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import der, pem
 from kcm_cli.rest.errors import TLSFilesError
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 
@@ -30,15 +30,6 @@ log = logging.getLogger(__name__)
 
 FILES_PERIOD_S = 60.0
 RETRY_S = 1.0
-_CERTIFICATE = re.compile(
-    rb"^-----BEGIN CERTIFICATE-----[ \t\r]*\n([A-Za-z0-9+/=\s]*?)-----END CERTIFICATE-----", re.MULTILINE
-)
-"""A block without PEM headers, which alone counts in Go."""
-_BLOCK = re.compile(
-    rb"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(?:[^:\n]*:[^\n]*\n)*[A-Za-z0-9+/=\s]*?-----END \1-----[ \t\r]*\n?",
-    re.MULTILINE,
-)
-"""Any block, to the end of its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +164,14 @@ def bundle_fault(bundle: bytes) -> str:
     try:
         _add(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), bundle)
     except ValueError:
-        if _CERTIFICATE.search(bundle):
+        if any(pem.certificates(bundle)):
             fault = "failed to parse certificate: x509: malformed certificate"
-        elif bundle[_end_of_blocks(bundle) :]:
+        elif bundle[max((block.end for block in pem.blocks(bundle)), default=0) :]:
             fault = "unable to parse bytes as PEM block"
         else:
             fault = "no valid certificate authority data seen"
         return f"unable to load root certificates: {fault}"
     return ""
-
-
-def _end_of_blocks(bundle: bytes) -> int:
-    return max((match.end() for match in _BLOCK.finditer(bundle)), default=0)
 
 
 def _context() -> ssl.SSLContext:
@@ -215,9 +202,11 @@ def _trust(context: ssl.SSLContext, files: TLSFiles) -> None:
 def _add(context: ssl.SSLContext, bundle: bytes) -> None:
     """Trust the certificates in a PEM text. Raises ValueError where none can be parsed."""
     found = 0
-    for match in _CERTIFICATE.finditer(bundle):
+    for certificate in pem.certificates(bundle):
         try:
-            context.load_verify_locations(cadata=base64.b64decode(match[1]))
+            if len(der.split(certificate)) != 1:  # OpenSSL reads on, Go does not read it
+                continue
+            context.load_verify_locations(cadata=certificate)
         except (ssl.SSLError, ValueError):
             continue
         found += 1
@@ -226,37 +215,44 @@ def _add(context: ssl.SSLContext, bundle: bytes) -> None:
 
 
 def _show(context: ssl.SSLContext, files: TLSFiles) -> None:
-    with _on_disk(files.cert_data, files.cert_file) as cert, _on_disk(files.key_data, files.key_file) as key:
-        if cert is None or key is None:
-            missing = "client-key" if key is None else "client-certificate"
-            raise TLSFilesError(f"a client certificate needs its key: there is no {missing}")
-        for path in (cert, key):
-            _readable(path)
+    pair = _content(files.cert_data, files.cert_file), _content(files.key_data, files.key_file)
+    if None in pair:
+        missing = "client-key" if pair[1] is None else "client-certificate"
+        raise TLSFilesError(f"a client certificate needs its key: there is no {missing}")
+    chain, key = pem.chain(pair[0] or b""), pem.private_key(pair[1] or b"")
+    text = b"".join(pem.encode(pem.CERTIFICATE, one) for one in chain)
+    text += pem.encode(der.key_form(key) or der.PKCS8, key) if key is not None else b""
+    with _as_file(text) as path:
         try:
             # An encrypted key must not make OpenSSL ask on the terminal.
-            context.load_cert_chain(cert, key, password=lambda: b"")
+            context.load_cert_chain(path, password=lambda: b"")
         except (ssl.SSLError, ValueError) as error:
             named = f"client certificate {files.cert_file or '(inline)'}, key {files.key_file or '(inline)'}"
             raise TLSFilesError(f"{named}: {_why(error)}") from error
 
 
-@contextmanager
-def _on_disk(data: bytes, path: Path | None) -> Iterator[Path | None]:
-    """Write inline data to a temporary file of this user: OpenSSL reads certificates from files only."""
-    if not data:
-        yield path
-        return
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(data)
-        file.flush()
-        yield Path(file.name)
-
-
-def _readable(path: Path) -> None:
+def _content(data: bytes, path: Path | None) -> bytes | None:
+    if data or path is None:
+        return data or None
     try:
-        path.open("rb").close()
+        return path.read_bytes()
     except OSError as error:
         raise TLSFilesError(f"cannot read client certificate or key {path}: {error.strerror}") from error
+
+
+@contextmanager
+def _as_file(text: bytes) -> Iterator[str]:
+    """A file of this process in memory: OpenSSL reads certificates from files only. Without one, a temporary file."""
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
+        with open(os.memfd_create("client-certificate"), "wb") as file:
+            file.write(text)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(text)
+        file.flush()
+        yield file.name
 
 
 def _why(error: Exception) -> str:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from cryptography import x509
 from msgspec.structs import replace
 
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS
+from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import credential
 from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.machinery.codec import Doc
@@ -216,7 +216,7 @@ class Sandbox:
         pair = self.certificates.client(MANAGER.name, MANAGER_GROUPS)
         kubeconfig.write(path, self._document("kube-controller-manager", kubeconfig.identity(pair)))
         return ManagerFiles(
-            user=replace(MANAGER, extra=credential(x509.load_pem_x509_certificate(pair.certificate))),
+            user=replace(MANAGER, extra=credential(key_pairs.chain(pair.certificate)[0])),
             kubeconfig=path,
             root_ca=self._pki / "ca.crt",
             service_account_key=self._pki / "sa.key",

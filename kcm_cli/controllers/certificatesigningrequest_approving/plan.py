@@ -4,12 +4,11 @@ upstream: pkg/controller/certificates/approver/sarapprove.go
 """
 
 import msgspec
-from cryptography import x509
-from cryptography.x509.oid import NameOID
 
 from kcm_cli.api.certificates import CertificateSigningRequest
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, parse, problem
+from kcm_cli.planning.pkcs10 import CertificateRequest
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -35,14 +34,13 @@ def is_open(request: CertificateSigningRequest) -> bool:
     return not decided and not request.status.certificate
 
 
-def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigningRequest) -> tuple[Permission, ...]:
+def permissions(request: CertificateSigningRequest, asked: CertificateRequest) -> tuple[Permission, ...]:
     """The permissions for a kubelet's client certificate; two if the kubelet requests its own, none for other
     requests."""
     spec = request.spec
     if spec.signer_name != KUBELET_CLIENT or problem(KUBELET_CLIENT, asked, spec.usages):
         return ()
-    names = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return (SELF, NODE) if names[-1].value == spec.username else (NODE,)
+    return (SELF, NODE) if asked.common_name == spec.username else (NODE,)
 
 
 def review(request: CertificateSigningRequest, permission: Permission) -> Doc:

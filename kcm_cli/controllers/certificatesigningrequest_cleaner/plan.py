@@ -3,12 +3,13 @@
 upstream: pkg/controller/certificates/cleaner/cleaner.go
 """
 
-import base64
 from datetime import datetime, timedelta
 
 from cryptography import x509
 
 from kcm_cli.api.certificates import CertificateSigningRequest
+from kcm_cli.machinery import der, pem
+from kcm_cli.machinery.formats import from_base64
 from kcm_cli.machinery.times import parse_time
 
 DECIDED = timedelta(hours=1)
@@ -37,8 +38,10 @@ def _older(time: str | None, limit: timedelta, now: datetime) -> bool:
 
 
 def _has_ended(certificate: str, now: datetime) -> bool:
-    """Whether the first certificate has expired. False if it cannot be parsed."""
+    """Whether the first certificate in the first block has expired. False if one there cannot be parsed."""
     try:
-        return now > x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc
+        block = pem.first(from_base64(certificate))
+        found = [x509.load_der_x509_certificate(one) for one in der.split(block.content)] if block is not None else []
     except ValueError:
         return False
+    return bool(found) and now > found[0].not_valid_after_utc

@@ -7,13 +7,14 @@ import base64
 from datetime import datetime, timedelta
 
 import msgspec
-from cryptography import x509
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.der import UnsupportedError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.certificate_requests import parse, problem, with_condition
+from kcm_cli.planning.pkcs10 import CertificateRequest
 
 SHORTEST_S = 600.0
 
@@ -21,21 +22,29 @@ SHORTEST_S = 600.0
 class Signing(msgspec.Struct, frozen=True):
     """A request to sign, and the lifetime of its certificate."""
 
-    request: x509.CertificateSigningRequest
+    request: CertificateRequest
     lifetime: timedelta
 
 
 def plan(request: CertificateSigningRequest, longest_s: float, now: datetime) -> Signing | Update | None:
     """Sign the request, or reject it with the condition Failed; None if it is not to be signed.
 
-    Raises FormatError for an invalid request.
+    A request that kcm cannot read although the API server does is rejected too: it would be retried for ever. Raises
+    FormatError for an invalid request.
     """
     if not is_due(request):
         return None
-    asked, spec = parse(request), request.spec
-    refusal = problem(spec.signer_name, asked, spec.usages)
-    if not refusal:
-        return Signing(asked, timedelta(seconds=duration_s(spec.expiration_seconds, longest_s)))
+    spec = request.spec
+    try:
+        asked = parse(request)
+    except UnsupportedError as error:
+        return _rejected(request, str(error), now)
+    if refusal := problem(spec.signer_name, asked, spec.usages):
+        return _rejected(request, refusal, now)
+    return Signing(asked, timedelta(seconds=duration_s(spec.expiration_seconds, longest_s)))
+
+
+def _rejected(request: CertificateSigningRequest, refusal: str, now: datetime) -> Update:
     failed: Doc = {
         "type": "Failed",
         "status": "True",

@@ -5,11 +5,12 @@ upstream: pkg/serviceaccount/legacy.go
 
 from pathlib import Path
 
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from kcm_cli.component import key_pairs
 from kcm_cli.component.tokens import LEGACY_ISSUER, TokenSigner
 from kcm_cli.engine.descriptor import StartError
+from kcm_cli.machinery.errors import FormatError
 
 
 class LegacyTokenSigner(TokenSigner):
@@ -20,10 +21,10 @@ class LegacyTokenSigner(TokenSigner):
         """Load the private key. Raises StartError for a file without a usable one."""
         flag = f"--service-account-private-key-file {path}"
         try:
-            key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
+            key = key_pairs.private_key(Path(path).read_bytes())
         except OSError as error:
             raise StartError(f"{flag} cannot be read: {error.strerror}") from error
-        except (ValueError, TypeError) as error:
+        except FormatError as error:
             raise StartError(f"{flag} holds no unencrypted PEM private key: {error}") from error
         kind = f"{flag} holds a key of an unsupported kind: use RSA or ECDSA (P-256, P-384, P-521)"
         if not isinstance(key, (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey)):

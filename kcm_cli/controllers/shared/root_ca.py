@@ -5,8 +5,7 @@ upstream: cmd/kube-controller-manager/app/certificates.go#getKubeAPIServerCAFile
 
 from pathlib import Path
 
-from cryptography import x509
-
+from kcm_cli.component import key_pairs
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.component.surroundings import ServerCA
 from kcm_cli.engine.context import ControllerContext
@@ -26,7 +25,7 @@ def read_root_ca(path: str) -> bytes:
     except OSError as error:
         raise StartError(f"--root-ca-file {path} cannot be read: {error.strerror}") from error
     try:
-        x509.load_pem_x509_certificates(pem)
+        key_pairs.certificates(pem)
     except ValueError as error:
         raise StartError(f"--root-ca-file {path} holds no certificate in PEM, or a broken one") from error
     return pem

@@ -9,14 +9,12 @@ from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
 from kcm_cli.machinery.cel.texts import checked_length
 from kcm_cli.machinery.cel.values import CelError, Value
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import SPACES
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.regexps import Regexp, compile_go
 
 _UPPER, _LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _TO_LOWER, _TO_UPPER = str.maketrans(_UPPER, _LOWER), str.maketrans(_LOWER, _UPPER)
-_WHITE = " \t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" + (
-    "\u2028\u2029\u202f\u205f\u3000"
-)
 
 
 def pattern(text: str) -> Regexp:
@@ -120,7 +118,7 @@ METHODS: Mapping[str, Function] = {
     "replace": overloaded("replace", ((str, str, str), _replace), ((str, str, str, int), _replace)),
     "split": overloaded("split", ((str, str), _split), ((str, str, int), _split)),
     "substring": overloaded("substring", ((str, int), _substring), ((str, int, int), _substring)),
-    "trim": overloaded("trim", ((str,), lambda text: text.strip(_WHITE))),
+    "trim": overloaded("trim", ((str,), lambda text: text.strip(SPACES))),
     "reverse": overloaded("reverse", ((str,), lambda text: text[::-1])),
     "join": overloaded("join", ((LIST,), _join), ((LIST, str), _join)),
     "find": overloaded("find", ((str, str), _find)),

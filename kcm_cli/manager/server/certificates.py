@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import crypto
 
-from kcm_cli.component.client_certificates import for_clients
+from kcm_cli.component import key_pairs
+from kcm_cli.component.client_certificates import common_name, for_clients
 
 _BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
 """Go verifies no signature over these; OpenSSL does where no security level is asked for."""
@@ -51,14 +52,14 @@ class CaBundle(msgspec.Struct, frozen=True):
 def _store(pem: bytes) -> crypto.X509Store:
     store = crypto.X509Store()
     store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
-    for one in x509.load_pem_x509_certificates(pem):
+    for one in key_pairs.certificates(pem):
         store.add_cert(crypto.X509.from_cryptography(one))
     return store
 
 
 def parse_bundle(pem: bytes) -> CaBundle:
     """The certificates in a PEM text. Raises ValueError if there is none, or an invalid one."""
-    certificates = tuple(dict.fromkeys(x509.load_pem_x509_certificates(pem)))
+    certificates = tuple(dict.fromkeys(key_pairs.certificates(pem)))
     for certificate in certificates:
         readable(certificate)
     return CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)
@@ -67,7 +68,7 @@ def parse_bundle(pem: bytes) -> CaBundle:
 def readable(certificate: x509.Certificate) -> None:
     """Parse a certificate's names and extensions, which is otherwise done on first use. Raises ValueError."""
     try:
-        _ = certificate.subject, certificate.extensions
+        _ = common_name(certificate), certificate.extensions
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from error
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import msgspec
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
+from kcm_cli.component import key_pairs
 from kcm_cli.component.openssl_callbacks import NoCallbacksError, switch_by_name
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.tls_transport import server_context
@@ -101,7 +100,7 @@ class ServingTls:
 
 def names_in(pair: Pair) -> tuple[str, ...]:
     """The server names in a certificate."""
-    certificate = x509.load_pem_x509_certificates(pair.cert)[0]
+    certificate = key_pairs.chain(pair.cert)[0]
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         names = alternatives.get_values_for_type(x509.DNSName)
@@ -144,12 +143,12 @@ def _restrict(context: SSL.Context, config: ServingConfig) -> None:
 
 def _show(context: SSL.Context, pair: Pair) -> None:
     try:
-        own, *chain = x509.load_pem_x509_certificates(pair.cert)
-        key = load_pem_private_key(pair.key, None)
+        own, *chain = key_pairs.chain(pair.cert)
+        key = key_pairs.pair_key(pair.key)
         context.use_certificate(own)
         for one in chain:
             context.add_extra_chain_cert(one)
-    except (ValueError, TypeError, UnsupportedAlgorithm, SSL.Error) as error:
+    except (ValueError, TypeError, SSL.Error) as error:
         raise RunError("the serving certificate or its key is not usable PEM") from error
     try:
         context.use_privatekey(key)  # type: ignore[arg-type]  # what it cannot use it refuses

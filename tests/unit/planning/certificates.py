@@ -9,6 +9,7 @@ from cryptography.x509.oid import NameOID
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
 from kcm_cli.machinery import codec
+from kcm_cli.planning import pkcs10
 
 
 def name(common="ann", *organizations):
@@ -22,6 +23,11 @@ def request(subject=None, *names):
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+
+
+def read(asked):
+    """A request as the manager reads it."""
+    return pkcs10.from_der(asked.public_bytes(serialization.Encoding.DER))
 
 
 def in_base64(asked):

@@ -5,10 +5,11 @@ from ipaddress import ip_address
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning import certificate_requests as rules
-from tests.unit.planning.certificates import in_base64, name, request, stored
+from tests.unit.planning.certificates import in_base64, name, read, request, stored
 
 NODE = name("system:node:n1", "system:nodes")
 SIGN, CIPHER, CLIENT, SERVER = "digital signature", "key encipherment", "client auth", "server auth"
@@ -22,9 +23,28 @@ def test_an_invalid_request(text):
         rules.parse(stored(text))
 
 
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param(lambda text: b"#" + text, id="a character before BEGIN"),
+        pytest.param(lambda text: b"\t" + text, id="a tab before BEGIN"),
+        pytest.param(lambda text: text[:-1] + b"junk\n", id="junk after END"),
+        pytest.param(lambda text: text.replace(b"\n-----END", b"-----END"), id="END in the middle of a line"),
+        pytest.param(lambda text: text.replace(b"-----\n", b"-----", 1), id="base64 on the line of BEGIN"),
+        pytest.param(lambda text: text.replace(b"-----END CERTIFICATE REQUEST-----\n", b""), id="no END"),
+    ],
+)
+def test_what_is_approved_is_what_is_read(spoilt):
+    evil, tenant = (
+        request(name(*parts)).public_bytes(Encoding.PEM) for parts in (("evil", "system:masters"), ("tenant",))
+    )
+    asked = rules.parse(stored(base64.b64encode(spoilt(evil) + tenant).decode()))
+    assert (asked.common_name, asked.organizations) == ("tenant", ())
+
+
 def test_a_valid_request():
     asked = request()
-    assert rules.parse(stored(in_base64(asked))) == asked
+    assert rules.parse(stored(in_base64(asked))) == read(asked)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +58,7 @@ def test_a_valid_request():
     ids=str,
 )
 def test_usages_of_clients(usages, expected):
-    assert rules.problem(rules.CLIENT, request(), usages) == expected
+    assert rules.problem(rules.CLIENT, read(request()), usages) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +87,7 @@ def test_usages_of_clients(usages, expected):
     ],
 )
 def test_serving_certificates_of_kubelets(subject, names, usages, expected):
-    assert rules.problem(rules.KUBELET_SERVING, request(subject, *names), usages) == expected
+    assert rules.problem(rules.KUBELET_SERVING, read(request(subject, *names)), usages) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,11 +107,11 @@ def test_serving_certificates_of_kubelets(subject, names, usages, expected):
     ],
 )
 def test_client_certificates_of_kubelets(subject, names, usages, expected):
-    assert rules.problem(rules.KUBELET_CLIENT, request(subject, *names), usages) == expected
+    assert rules.problem(rules.KUBELET_CLIENT, read(request(subject, *names)), usages) == expected
 
 
 def test_the_legacy_signer_takes_everything():
-    assert rules.problem(rules.LEGACY_UNKNOWN, request(name("")), ["any"]) == ""
+    assert rules.problem(rules.LEGACY_UNKNOWN, read(request(name(""))), ["any"]) == ""
 
 
 def test_a_condition_is_added_to_existing_ones():

@@ -1,13 +1,16 @@
 """TLS contexts of clients, rebuilt when their files change."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery import pem
 from kcm_cli.rest import tls
-from kcm_cli.rest.tls import ReloadedContext, TLSFiles
+from kcm_cli.rest.errors import TLSFilesError
+from kcm_cli.rest.tls import ReloadedContext, TLSFiles, bundle_fault, client_context
 from tests.trust.cases import LEAF, ROOT, sign
 
 
@@ -30,3 +33,43 @@ def test_a_new_certificate_is_used_once_the_ca_file_exists(
     after = reloaded.current()
     assert after is not before
     assert reloaded.current() is after
+
+
+CONTENT = next(pem.certificates(sign(ROOT).pem))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param(b"text\n" + sign(ROOT).pem, "", id="after text"),
+        pytest.param(pem.encode(pem.CERTIFICATE, b"broken") + sign(ROOT).pem, "", id="after a broken one"),
+        pytest.param(b" " + sign(ROOT).pem, "unable to parse bytes as PEM block", id="after a space"),
+        pytest.param(
+            sign(ROOT).pem.replace(b"-----\n", b"-----\nA: b\n\n", 1),
+            "no valid certificate authority data seen",
+            id="with a header",
+        ),
+        pytest.param(
+            pem.encode(pem.CERTIFICATE, CONTENT * 2),
+            "failed to parse certificate: x509: malformed certificate",
+            id="two",
+        ),
+    ],
+)
+def test_a_bundle_is_what_go_reads(text: bytes, fault: str) -> None:
+    assert bundle_fault(text) == (f"unable to load root certificates: {fault}" if fault else "")
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param(lambda pair: (b" " + pair[0], pair[1]), id="no certificate"),
+        pytest.param(lambda pair: (pair[0], b" " + pair[1]), id="no key"),
+    ],
+)
+def test_a_client_certificate_is_what_go_reads(spoilt: Callable[[tuple[bytes, bytes]], tuple[bytes, bytes]]) -> None:
+    leaf = sign(LEAF)
+    client_context(TLSFiles(cert_data=b"text\n" + leaf.pem, key_data=b"text\n" + leaf.secret, insecure=True))
+    cert, key = spoilt((leaf.pem, leaf.secret))
+    with pytest.raises(TLSFilesError, match="no usable certificate and key in PEM"):
+        client_context(TLSFiles(cert_data=cert, key_data=key, insecure=True))

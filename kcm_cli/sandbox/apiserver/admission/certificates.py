@@ -3,14 +3,11 @@
 upstream: plugin/pkg/admission/certificates, pkg/certauthorization
 """
 
-import base64
-import binascii
-
-from cryptography import x509
-from cryptography.x509.oid import NameOID
-
 from kcm_cli.api.well_known import MASTERS
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.planning import pkcs10
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, Tree
@@ -44,13 +41,10 @@ class CertificateRequests:
         if _signer(request) != _CLIENT_SIGNER:
             return
         try:
-            pem = base64.b64decode(request["spec"].get("request", ""))
-            subject = x509.load_pem_x509_csr(pem).subject
-        except (ValueError, binascii.Error):
-            why = "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST"
-            raise denied(attrs, why) from None
-        groups = [each.value for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
-        if MASTERS in groups:
+            parsed = pkcs10.from_pem(decoded_base64(request["spec"].get("request", "")))
+        except FormatError as error:
+            raise denied(attrs, f"failed to parse CSR: {error}") from None
+        if MASTERS in parsed.organizations:
             raise denied(attrs, f"use of {_CLIENT_SIGNER} signer with {MASTERS} group is not allowed")
 
     def _may(self, attrs: Attributes, verb: str, signer: str) -> bool:

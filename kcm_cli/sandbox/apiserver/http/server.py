@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from email.utils import format_datetime
 from functools import partial
 
-from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from OpenSSL import SSL
 
+from kcm_cli.component import key_pairs
 from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.component.connection_limits import ConnectionLimits, Limits, Slot
 from kcm_cli.component.secure_listener import Listener, SecureListener
@@ -27,10 +26,10 @@ def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Cont
 
     client_cas: PEM of the authorities that are named to clients, in addition to the cluster's. Raises NoCallbacksError.
     """
-    context = server_context(x509.load_pem_x509_certificates(certificates.ca.certificate + client_cas))
+    context = server_context(key_pairs.certificates(certificates.ca.certificate + client_cas))
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
-    context.use_certificate(x509.load_pem_x509_certificate(certificates.serving.certificate))
-    key = load_pem_private_key(certificates.serving.key, None)
+    context.use_certificate(key_pairs.chain(certificates.serving.certificate)[0])
+    key = key_pairs.pair_key(certificates.serving.key)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     context.use_privatekey(key)
     return context

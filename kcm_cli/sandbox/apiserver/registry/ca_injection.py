@@ -7,11 +7,13 @@ If a Certificate has no Secret, because it was not issued, the cluster's CA is i
 upstream: controller-runtime pkg/envtest/webhook.go, cert-manager pkg/controller/cainjector
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator
 from functools import partial
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import pem
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_objects import update
@@ -152,7 +154,4 @@ def _annotations(doc: Tree) -> Tree:
 
 def _has_certificate(bundle: str) -> bool:
     """False for an empty bundle and for the placeholders in manifests, such as an empty line."""
-    try:
-        return b"BEGIN CERTIFICATE" in b64decode(bundle)
-    except ValueError:
-        return False
+    return any(pem.certificates(decoded_base64(bundle)))

@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from msgspec.structs import replace
 
 from kcm_cli.api.well_known import AUTHENTICATED, UNAUTHENTICATED
+from kcm_cli.component import key_pairs
 from kcm_cli.component.client_certificates import for_clients, identity_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.tokens import TokenError, unverified_issuer
@@ -52,7 +53,7 @@ class Authenticator:
         self._accounts = accounts
         self._tokens = {token: _authenticated(user) for token, user in tokens.items()}
         self._anonymous = anonymous
-        self._cas = x509.load_pem_x509_certificates(client_cas) if client_cas else []
+        self._cas = key_pairs.certificates(client_cas) if client_cas else []
         self._certificates: dict[bytes, tuple[User, float, float]] = {}
 
     def add_token(self, token: str, user: User) -> None:

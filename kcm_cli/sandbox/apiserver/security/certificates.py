@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from kcm_cli.api.well_known import MASTERS
+from kcm_cli.component import key_pairs
 from kcm_cli.component.certificates import issue, name_of
 
 SERVER_NAMES = (
@@ -119,20 +120,20 @@ class _Issuer:
     """Issues certificates of a CA."""
 
     def __init__(self, ca: KeyPair, now: datetime) -> None:
-        key = serialization.load_pem_private_key(ca.key, None)
+        key = key_pairs.pair_key(ca.key)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         self._key = key
-        self._certificate = x509.load_pem_x509_certificate(ca.certificate)
+        self._certificate = key_pairs.chain(ca.certificate)[0]
         self._now = now
 
     def has_issued(self, pair: KeyPair) -> bool:
         """Whether a certificate was issued by this CA and does not expire soon."""
-        certificate = x509.load_pem_x509_certificate(pair.certificate)
+        certificate = key_pairs.chain(pair.certificate)[0]
         if certificate.issuer != self._certificate.subject or not _lasts(pair, self._now):
             return False
         ours = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         theirs = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
-        key = serialization.load_pem_private_key(pair.key, None)
+        key = key_pairs.pair_key(pair.key)
         return theirs.key_identifier == ours.key_identifier and key.public_key() == certificate.public_key()
 
     def server(self, name: str, names: Sequence[str]) -> KeyPair:
@@ -165,13 +166,13 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _names_of(pair: KeyPair) -> set[str]:
-    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    certificate = key_pairs.chain(pair.certificate)[0]
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return {str(each.value) for each in names}
 
 
 def _lasts(pair: KeyPair, now: datetime) -> bool:
-    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    certificate = key_pairs.chain(pair.certificate)[0]
     return certificate.not_valid_after_utc > now + timedelta(days=_RENEW_DAYS)
 
 

@@ -4,10 +4,10 @@ upstream: apiserver pkg/util/webhook/validation.go; for review versions pkg/apis
 apiextensions-apiserver pkg/apis/apiextensions/validation
 """
 
-from base64 import b64decode
 from collections.abc import Sequence
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.urls import UrlError, parse
 from kcm_cli.rest.tls import bundle_fault
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -30,7 +30,7 @@ def client(config: Tree, path: str) -> Errors:
 def ca_bundle(config: Tree, path: str) -> Errors:
     """Check the CA bundle of a ``clientConfig``: PEM in base64, or absent for the system's."""
     text = config.get("caBundle") or ""
-    fault = bundle_fault(b64decode(text)) if text else ""
+    fault = bundle_fault(decoded_base64(text)) if text else ""
     if fault:
         yield errors.invalid(f"{path}.caBundle", text, fault)
 

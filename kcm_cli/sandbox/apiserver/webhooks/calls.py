@@ -143,9 +143,9 @@ class WebhookCalls:
 @functools.lru_cache(maxsize=200)
 def _context(ca: str) -> ssl.SSLContext:
     try:
-        return trusting(ca.encode())
+        return trusting(ca.encode("latin-1"))
     except ValueError:
-        raise TargetError(bundle_fault(ca.encode())) from None
+        raise TargetError(bundle_fault(ca.encode("latin-1"))) from None
 
 
 def _request(hop: Hop) -> bytes:

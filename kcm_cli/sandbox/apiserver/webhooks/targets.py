@@ -5,7 +5,6 @@ A Service is reached by its route, or at an endpoint that is no pod. Pods and cl
 upstream: staging/src/k8s.io/apiserver/pkg/util/{webhook/client,proxy/proxy}.go
 """
 
-import base64
 import posixpath
 import re
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import msgspec
 
 from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -73,10 +73,8 @@ def _cleaned(path: str) -> str:
 
 
 def _certificates(bundle: str) -> str:
-    try:
-        return base64.b64decode(bundle, validate=True).decode()
-    except ValueError:
-        return ""
+    """The bundle as text of one character a byte: comments in it may be in any encoding."""
+    return decoded_base64(bundle).decode("latin-1")
 
 
 def routed(config: Tree, store: Store, routes: Routes) -> bool:

@@ -6,7 +6,7 @@ from cryptography import x509
 
 from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.planning.certificate_requests import CLIENT, KUBELET_CLIENT
-from tests.unit.planning.certificates import name, request, stored
+from tests.unit.planning.certificates import name, read, request, stored
 
 USAGES = ("digital signature", "client auth")
 NODE = name("system:node:n1", "system:nodes")
@@ -35,12 +35,12 @@ def test_requests_that_are_open(request_, expected):
 @pytest.mark.parametrize(
     ("request_", "asked", "expected"),
     [
-        pytest.param(asking(), request(NODE), (plan.SELF, plan.NODE), id="its own"),
-        pytest.param(asking("bootstrap"), request(NODE), (plan.NODE,), id="another's"),
-        pytest.param(asking(signer=CLIENT), request(NODE), (), id="another signer"),
-        pytest.param(asking(usages=("client auth",)), request(NODE), (), id="other usages"),
-        pytest.param(asking(), request(NODE, x509.DNSName("x")), (), id="with a name"),
-        pytest.param(asking(), request(name("ann")), (), id="without a user"),
+        pytest.param(asking(), read(request(NODE)), (plan.SELF, plan.NODE), id="its own"),
+        pytest.param(asking("bootstrap"), read(request(NODE)), (plan.NODE,), id="another's"),
+        pytest.param(asking(signer=CLIENT), read(request(NODE)), (), id="another signer"),
+        pytest.param(asking(usages=("client auth",)), read(request(NODE)), (), id="other usages"),
+        pytest.param(asking(), read(request(NODE, x509.DNSName("x"))), (), id="with a name"),
+        pytest.param(asking(), read(request(name("ann"))), (), id="without a user"),
     ],
 )
 def test_the_permissions_that_suffice(request_, asked, expected):

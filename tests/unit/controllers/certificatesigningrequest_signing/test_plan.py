@@ -1,9 +1,13 @@
-"""The requests that are due, and the duration of certificates."""
+"""The requests that are due, those that cannot be read, and the duration of certificates."""
+
+from datetime import UTC, datetime
 
 import pytest
+from cryptography import x509
 
 from kcm_cli.controllers.certificatesigningrequest_signing import plan
-from tests.unit.planning.certificates import stored
+from kcm_cli.machinery.errors import FormatError
+from tests.unit.planning.certificates import in_base64, name, request, stored
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,17 @@ def test_requests_that_are_due(request_, expected):
 )
 def test_duration_of_certificates(asked_s, expected):
     assert plan.duration_s(asked_s, 3600.0) == expected
+
+
+def test_a_request_that_only_go_can_read_is_not_tried_for_ever():
+    asked = in_base64(request(name(), x509.UniformResourceIdentifier("//x")))
+    update = plan.plan(stored(asked, Approved="True"), 3600.0, datetime(2030, 1, 1, tzinfo=UTC))
+    (path,) = update.changes
+    failed = update.changes[path][-1]
+    assert (path, failed["type"], failed["reason"]) == (("status", "conditions"), "Failed", "SignerValidationFailure")
+    assert "the form of a URI is not supported" in failed["message"]
+
+
+def test_an_invalid_request_is_tried_again():
+    with pytest.raises(FormatError, match="unable to parse csr 'r'"):
+        plan.plan(stored("eA==", Approved="True"), 3600.0, datetime(2030, 1, 1, tzinfo=UTC))

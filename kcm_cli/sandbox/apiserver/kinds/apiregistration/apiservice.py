@@ -3,11 +3,10 @@
 upstream: kube-aggregator pkg/apis/apiregistration/validation, pkg/registry/apiservice
 """
 
-import base64
-import binascii
 from datetime import datetime
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
@@ -70,10 +69,7 @@ def _check_status(new: Tree, old: Tree) -> Errors:
 
 
 def _bundle_size(spec: Tree) -> int:
-    try:
-        return len(base64.b64decode(spec.get("caBundle") or ""))
-    except binascii.Error:
-        return 0
+    return len(decoded_base64(spec.get("caBundle") or ""))
 
 
 def _local(spec: Tree) -> Errors:

@@ -4,17 +4,17 @@ upstream: pkg/apis/certificates/validation,
 pkg/registry/certificates/certificatesigningrequest/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 
-from kcm_cli.machinery import names
+from kcm_cli.machinery import der, names, pem
 from kcm_cli.machinery.ages import human_duration
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.planning import pkcs10
 from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.defaulting import fill
@@ -36,7 +36,6 @@ _DECISIONS = ("Approved", "Denied")
 _STATUSES = ("False", "True", "Unknown")
 _TRUE_ONLY = ("Approved", "Denied", "Failed")
 _MIN_DURATION_S = 600
-_block = re.compile(rb"^-----BEGIN ([^\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1-----", re.DOTALL | re.MULTILINE).search
 
 
 def _check_status(new: Tree, old: Tree) -> Errors:
@@ -78,37 +77,30 @@ def _request(doc: Tree, old: Tree | None) -> Errors:
 
 
 def _request_problem(text: str) -> str:
-    pem = decoded_base64(text)
-    block = _block(pem)
-    if block is None or block[1] != b"CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        request = x509.load_pem_x509_csr(pem[block.start() :])
-        if not request.is_signature_valid:
-            return "x509: signature verification failed"
-    except ValueError:
-        return "asn1: structure error: tags don't match"
-    except UnsupportedAlgorithm:
-        return "x509: cannot verify signature: algorithm unimplemented"
+        pkcs10.from_pem(decoded_base64(text))
+    except FormatError as error:
+        return str(error)
     return ""
 
 
 def _certificate_problem(text: str) -> str:
-    rest = decoded_base64(text)
-    if not rest:
+    data = decoded_base64(text)
+    if not data:
         return ""
     count = 0
-    while block := _block(rest):
-        if block[1] != b"CERTIFICATE":
-            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block[1].decode())}"
-        if b":" in block[2]:
+    for block in pem.blocks(data):
+        if block.type != pem.CERTIFICATE:
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.type)}"
+        if block.headers:
             return "no PEM block headers are permitted"
         count += 1
         try:
-            x509.load_pem_x509_certificate(block[0] + b"\n")
-        except ValueError:
+            found = [x509.load_der_x509_certificate(one) for one in der.split(block.content)]
+        except (ValueError, x509.InvalidVersion):
             return "x509: malformed certificate"
-        rest = rest[block.end() :]
+        if not found:
+            return "found CERTIFICATE PEM block containing 0 certificates"
     return "" if count else "must contain at least one CERTIFICATE PEM block"
 
 

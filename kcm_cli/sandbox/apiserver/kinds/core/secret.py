@@ -8,8 +8,9 @@ import base64
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
 
+from kcm_cli.machinery import pem
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_keys, validate_locked
@@ -94,22 +95,49 @@ def of_secret(new: Tree, old: Tree | None) -> list[str]:
 
 
 def _pair_problem(certificate: bytes, key: bytes) -> str:
-    if b"-----BEGIN " not in certificate:
-        return "tls: failed to find any PEM data in certificate input"
-    if b"-----BEGIN " not in key:
-        return "tls: failed to find any PEM data in key input"
+    chain, private = pem.chain(certificate), pem.private_key(key)
+    if not chain:
+        return _no_certificate([block.type for block in pem.blocks(certificate)])
+    if private is None:
+        return _no_key([block.type for block in pem.blocks(key)])
     try:
-        public = x509.load_pem_x509_certificate(certificate).public_key()
-    except (ValueError, UnsupportedAlgorithm):
+        public = x509.load_der_x509_certificate(chain[0]).public_key()
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
         return "x509: malformed certificate"
     try:
-        own = load_pem_private_key(key, None).public_key()
+        own = load_der_private_key(private, None).public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return "tls: failed to parse private key"
     if type(own) is not type(public):
         return "tls: private key type does not match public key type"
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return "" if own.public_bytes(*form) == public.public_bytes(*form) else "tls: private key does not match public key"
+
+
+def _no_certificate(types: list[str]) -> str:
+    """Why none is found in blocks of these types."""
+    if not types:
+        return "tls: failed to find any PEM data in certificate input"
+    if len(types) == 1 and types[0].endswith("PRIVATE KEY"):
+        return (
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may"
+            " have been switched"
+        )
+    return (
+        'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following'
+        f" types: [{' '.join(types)}]"
+    )
+
+
+def _no_key(types: list[str]) -> str:
+    if not types:
+        return "tls: failed to find any PEM data in key input"
+    if types == [pem.CERTIFICATE]:
+        return "tls: found a certificate rather than a key in the PEM for the private key"
+    return (
+        'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the'
+        f" following types: [{' '.join(types)}]"
+    )
 
 
 KIND = Kind(
