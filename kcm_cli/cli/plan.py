@@ -82,7 +82,9 @@ def _snapshot(command: Command, progress: "_Progress") -> Snapshot:
     def taken(kind: str, count: int) -> None:
         progress(f"reading {kind}: {count}")
 
-    return asyncio.run(take(path, include=command.include, namespace=namespace, progress=taken))
+    return asyncio.run(
+        take(path, include=command.include, namespace=namespace, changes=command.changes, progress=taken)
+    )
 
 
 def _save(snapshot: Snapshot, path: str) -> None:

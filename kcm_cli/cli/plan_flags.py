@@ -59,7 +59,20 @@ FLAGS = FlagSet(
             "Set a metric that autoscalers read: KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%.",
             _CHANGES,
         ),
-        Flag("force-conflicts", BOOL, False, "Take ownership of fields of other managers when applying.", _CHANGES),
+        Flag(
+            "server-side",
+            BOOL,
+            False,
+            "Apply manifests server-side. Without it, only objects that kubectl applied so before.",
+            _CHANGES,
+        ),
+        Flag(
+            "force-conflicts",
+            BOOL,
+            False,
+            "Apply manifests server-side, and take ownership of fields of other managers.",
+            _CHANGES,
+        ),
         Flag(
             "for",
             DURATION,
@@ -163,6 +176,7 @@ def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | 
         namespace=str(values["namespace"]),
         selector=str(values["selector"]),
         flags=tuple(flags),
+        server_side=bool(values["server-side"]),
         force_conflicts=bool(values["force-conflicts"]),
     )
     return (

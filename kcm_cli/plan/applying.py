@@ -1,21 +1,16 @@
-"""Makes changes in a twin as the usual tools do: kubectl apply, drain, scale and delete, and the loss of nodes.
+"""Makes changes in a twin as the usual tools do: kubectl apply, drain, scale and delete, and the loss of nodes."""
 
-upstream: staging/src/k8s.io/kubectl/pkg/drain/{drain,filters}.go, pkg/cmd/apply/apply.go
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
-from kcm_cli.api.resource import Resource
-from kcm_cli.api.well_known import HOSTNAME, MIRROR
-from kcm_cli.machinery import codec, labels
+from kcm_cli.api.well_known import HOSTNAME
+from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.meta import Object as ObjectView
-from kcm_cli.machinery.meta import PartialObject, controller_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.changes import (
@@ -32,49 +27,40 @@ from kcm_cli.plan.changes import (
     SetImage,
     Target,
 )
-from kcm_cli.plan.files import without_env
-from kcm_cli.plan.observe import NODES, PODS, seen
+from kcm_cli.plan.draining import NODE_RESOURCE, POLL_S, Draining, Note
+from kcm_cli.plan.kubectl_apply import ApplyError, KubectlApply, is_server_side
+from kcm_cli.plan.observe import NODES
+from kcm_cli.plan.redaction import as_live
+from kcm_cli.plan.refusals import Refusal, as_kubectl, refused
 from kcm_cli.plan.snapshot import PlanError
 from kcm_cli.plan.twin.twin import Twin
-from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.served import Discovery, ServedResource
-from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.views import SimulatedPod
 
-MANAGER = "kubectl"
-RETRY_S, POLL_S = 5.0, 1.0
-"""How often kubectl drain tries an eviction that a budget blocks again, and looks whether pods are gone."""
-_OWN_MANAGERS = ("kubectl-client-side-apply", "kubectl", "before-first-apply", "kubectl-edit", "kubectl-create")
 _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers", "jobs", "cronjobs")
-Note = Callable[[str, Object, str], None]
-
-
-class Refusal(msgspec.Struct):
-    """A request that the API server, or kubectl, rejected. kind: that of a Problem."""
-
-    kind: str
-    about: Object
-    text: str
+_KUSTOMIZATION = "kustomize.config.k8s.io"
 
 
 class Applying(msgspec.Struct):
-    """Makes the changes. refusals: what failed. blocked: evictions that are waiting, with the reason."""
+    """Makes the changes. refusals: what failed. remarks: how a change was made, by its number. assumed: what may be
+    otherwise in the cluster."""
 
     twin: Twin
     options: Options
     note: Note
     refusals: list[Refusal] = msgspec.field(default_factory=list)
-    blocked: dict[Object, str] = msgspec.field(default_factory=dict)
-    images: set[str] = msgspec.field(default_factory=set)
+    remarks: dict[int, str] = msgspec.field(default_factory=dict)
+    assumed: list[str] = msgspec.field(default_factory=list)
+    drain: Draining | None = None
     _known: Discovery = msgspec.field(default_factory=Discovery)
 
     async def begin(self, changes: tuple[Change, ...]) -> list[str]:
         """Make all immediate changes. Returns the nodes to drain. Raises PlanError."""
         self._known = await discover(self.twin.client)
         drains: list[str] = []
-        for change in changes:
+        for number, change in enumerate(changes):
             match change:
                 case Drain(node=word):
                     drains += self._nodes(word)
@@ -84,14 +70,15 @@ class Applying(msgspec.Struct):
                 case Metric():
                     if problem := self.twin.metrics.give(change):
                         raise PlanError(problem)
+                case Apply():
+                    self.remarks[number] = await self._apply(change)
                 case _:
                     await self._write(change)
+        self.drain = Draining(self.twin, self.note, self.refusals)
         return drains
 
     async def _write(self, change: Change) -> None:
         match change:
-            case Apply():
-                await self._apply(change)
             case AddNode():
                 await self._add(change)
             case SetImage():
@@ -100,6 +87,14 @@ class Applying(msgspec.Struct):
                 await self._scale(change)
             case Delete():
                 await self._delete(change)
+
+    @contextmanager
+    def _reported(self, about: Object, when: str = "") -> Iterator[None]:
+        """A rejected request is a refusal of the change."""
+        try:
+            yield
+        except ApiError as error:
+            self.refusals.append(refused(about, error, as_kubectl(error, when)))
 
     # -- nodes
 
@@ -122,7 +117,8 @@ class Applying(msgspec.Struct):
     async def _lose(self, name: str, *, removed: bool) -> None:
         """Stop a node's kubelet, or delete its Node object."""
         if removed:
-            await self.twin.client.delete(_NODES, "", name)
+            with self._reported(Object("Node", "", name)):
+                await self.twin.client.delete(NODE_RESOURCE, "", name)
             return
         self.twin.agents.fail(name)
         self.note("node", Object("Node", "", name), "its kubelet stops")
@@ -132,120 +128,58 @@ class Applying(msgspec.Struct):
         assert stored is not None
         for number in range(1, change.count + 1):
             doc = node_like(stored.copy(), f"{change.like}-copy-{number}", format_time(self.twin.clock.now()))
-            await self.twin.client.create(_NODES, "", doc)
-
-    async def drain(self, node: str) -> None:
-        """Cordon the node, and evict pods until none is left to evict."""
-        client, about = self.twin.client, Object("Node", "", node)
-        await client.patch(_NODES, "", node, {"spec": {"unschedulable": True}}, content_type=STRATEGIC_MERGE)
-        waiting = {pod.key: pod for pod in self._pods_to_evict(node)}
-        asked: set[str] = set()
-        while waiting:
-            for key, pod in sorted(waiting.items()):
-                if not self._is_there(pod):
-                    del waiting[key]
-                    self.blocked.pop(_named(key), None)
-                elif key not in asked and await self._evict(pod):
-                    asked.add(key)
-            if waiting:
-                await self.twin.clock.sleep(RETRY_S if len(asked) < len(waiting) else POLL_S)
-        self.note("drained", about, "")
-
-    def _pods_to_evict(self, node: str) -> Iterator[SimulatedPod]:
-        about = Object("Node", "", node)
-        unmanaged, with_data = [], []
-        for pod in self._pods_on(node):
-            ref = controller_of(pod)
-            if MIRROR in pod.annotations or (ref is not None and ref.kind == "DaemonSet"):
-                continue
-            over = pod.status.phase in ("Succeeded", "Failed")
-            if ref is None and not over:
-                unmanaged.append(pod.key)
-            if not over and _has_empty_dir(self.twin.store.get(PODS, pod.namespace, pod.name)):
-                with_data.append(pod.key)
-            yield pod
-        if unmanaged:
-            names = ", ".join(unmanaged)
-            text = f"kubectl drain needs --force: no controller will make these pods again: {names}"
-            self.refusals.append(Refusal("drain", about, text))
-        if with_data:
-            text = f"kubectl drain needs --delete-emptydir-data: local data is lost of {', '.join(with_data)}"
-            self.refusals.append(Refusal("drain", about, text))
-
-    def _pods_on(self, node: str) -> Iterator[SimulatedPod]:
-        for stored in self.twin.store.list(PODS):
-            try:
-                pod = codec.decode(stored.data, SimulatedPod)
-            except codec.DecodeError:
-                continue
-            if pod.spec.node_name == node:
-                yield pod
-
-    def _is_there(self, pod: SimulatedPod) -> bool:
-        stored = self.twin.store.get(PODS, pod.namespace, pod.name)
-        return stored is not None and seen(stored.data).metadata.uid == pod.uid
-
-    async def _evict(self, pod: SimulatedPod) -> bool:
-        """Evict the pod. Returns whether it was accepted."""
-        about = _named(pod.key)
-        body: Doc = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}}
-        path = PODS.path(pod.namespace, pod.name, "eviction")
-        headers = {"content-type": "application/json"}
-        try:
-            await self.twin.client.call(Request("POST", path, (), headers, codec.encode(body)))
-        except NotFound:
-            return True
-        except TooManyRequests as error:
-            text = _budget(error)
-            if about not in self.blocked:
-                self.note("blocked", about, text)
-            self.blocked[about] = text
-            return False
-        except ApiError as error:
-            self.refusals.append(Refusal("refused", about, f"it cannot be evicted: {error}"))
-            return True
-        self.blocked.pop(about, None)
-        self.note("evicted", about, f"from {pod.spec.node_name}")
-        return True
+            with self._reported(Object("Node", "", f"{change.like}-copy-{number}")):
+                await self.twin.client.create(NODE_RESOURCE, "", doc)
 
     # -- objects
 
-    async def _apply(self, change: Apply) -> None:
+    async def _apply(self, change: Apply) -> str:
+        """Apply a manifest. Returns how. Raises PlanError."""
         doc = change.doc
-        if self.twin.snapshot.salt:  # the live objects have digests in the place of these values
-            doc = codec.decode_doc(codec.encode(doc))
-            without_env(doc, self.twin.snapshot.salt)
-        version, kind = str(doc.get("apiVersion") or ""), str(doc.get("kind") or "")
+        served, namespace, name = self._place(doc, change.where)
+        about = Object(served.kind, namespace, name)
+        kubectl = KubectlApply(self.twin.client, served, self.twin.type_of(served))
+        how = ""
+        try:
+            live = await kubectl.live(namespace, name)
+            if self.twin.snapshot.redacted and live is not None:
+                doc, taken = as_live(doc, live)
+                if taken:
+                    self.assumed.append(f"{about} keeps its values of env, which the snapshot does not have")
+            if self._is_server_side(live):
+                how = "server-side"
+                await kubectl.server_side(namespace, name, doc, force=self.options.force_conflicts)
+            else:
+                how = "client-side"
+                await kubectl.client_side(namespace, name, doc, live)
+        except ApplyError as failed:
+            text = as_kubectl(failed.error, f'{failed.when} "{change.where}"')
+            if isinstance(failed.error, Conflict):
+                text = f"{text} (--force-conflicts takes them over)"
+            self.refusals.append(refused(about, failed.error, text))
+        if served.gvr.plural == "customresourcedefinitions":
+            await self.twin.clock.sleep(POLL_S)
+            self._known = await discover(self.twin.client)
+        return how
+
+    def _is_server_side(self, live: Doc | None) -> bool:
+        return self.options.server_side or self.options.force_conflicts or is_server_side(live)
+
+    def _place(self, doc: Doc, where: str) -> tuple[ServedResource, str, str]:
+        """(resource, namespace, name) of a manifest. Raises PlanError."""
+        version, kind = (nested_str(doc, field) for field in ("apiVersion", "kind"))
         name, named = (nested_str(doc, "metadata", field) for field in ("name", "namespace"))
         if kind and not name and (prefix := nested_str(doc, "metadata", "generateName")):
-            raise PlanError(f"error: {change.where}: from {prefix}: cannot use generate name with apply")
+            raise PlanError(f"error: {where}: from {prefix}: cannot use generate name with apply")
         if not kind or not name:
-            raise PlanError(f"error: {change.where}: {'kind' if not kind else 'metadata.name'} is missing")
+            raise PlanError(f"error: {where}: {'kind' if not kind else 'metadata.name'} is missing")
         group, _, bare = version.rpartition("/")
         served = self._known.find_kind(group, kind, bare)
         if served is None:
             text = f'no matches for kind "{kind}" in version "{version}"'
-            raise PlanError(f"error: resource mapping not found for name: {name} from {change.where}: {text}")
-        namespace = (named or self._namespace) if served.namespaced else ""
-        about = Object(kind, namespace, name)
-        path = served.gvr.path(namespace, name)
-        try:
-            await self._send(path, {**doc}, force=self.options.force_conflicts)
-        except Conflict as error:
-            if error.causes and all(_is_own(cause.message) for cause in error.causes):
-                await self._send(path, {**doc}, force=True)  # kubectl moves these fields to server-side apply
-                return
-            hint = "--force-conflicts takes them over"
-            self.refusals.append(Refusal("refused", about, f"{_kubectl(error, change.where)} ({hint})"))
-        except ApiError as error:
-            self.refusals.append(Refusal("refused", about, _kubectl(error, change.where)))
-        if served.gvr.plural == "customresourcedefinitions":
-            await self.twin.clock.sleep(POLL_S)
-            self._known = await discover(self.twin.client)
-
-    async def _send(self, path: str, doc: Doc, *, force: bool) -> None:
-        query = (("fieldManager", MANAGER), ("force", "true" if force else "false"))
-        await self.twin.client.call(Request("PATCH", path, query, {"content-type": APPLY}, codec.encode(doc)))
+            hint = " (kustomize build FOLDER | kcm plan -f -)" if group == _KUSTOMIZATION else ""
+            raise PlanError(f"error: resource mapping not found for name: {name} from {where}: {text}{hint}")
+        return served, (named or self._namespace) if served.namespaced else "", name
 
     async def _set_image(self, change: SetImage) -> None:
         served, namespace, doc = await self._found(change.target)
@@ -277,18 +211,16 @@ class Applying(msgspec.Struct):
     async def _change(
         self, target: Target, served: ServedResource, namespace: str, patch: Doc, type_: str, subresource: str
     ) -> None:
-        try:
+        with self._reported(Object(served.kind, namespace, target.name)):
             await self.twin.client.patch(
                 served.partial(), namespace, target.name, patch, content_type=type_, subresource=subresource
             )
-        except ApiError as error:
-            about = Object(served.kind, namespace, target.name)
-            self.refusals.append(Refusal("refused", about, _kubectl(error, str(target))))
 
     async def _delete(self, change: Delete) -> None:
         target = change.target
         served, namespace, _ = await self._found(target)
-        await self.twin.client.delete(served.partial(), namespace, target.name, propagation=change.propagation)
+        with self._reported(Object(served.kind, namespace, target.name)):
+            await self.twin.client.delete(served.partial(), namespace, target.name, propagation=change.propagation)
 
     async def _found(self, target: Target) -> tuple[ServedResource, str, Doc]:
         """(resource, namespace, document) of a target. Raises PlanError."""
@@ -307,9 +239,6 @@ class Applying(msgspec.Struct):
     @property
     def _namespace(self) -> str:
         return self.options.namespace or "default"
-
-
-_NODES: Resource[ObjectView] = Resource(NODES, "Node", PartialObject, False)
 
 
 def resource_named(known: Discovery, word: str) -> ServedResource | None:
@@ -343,30 +272,3 @@ def node_like(node: Doc, name: str, now: str) -> Doc:
         "spec": {"taints": taints} if taints else {},
         "status": {**{key: status[key] for key in keeps if key in status}, "conditions": conditions},
     }
-
-
-def _named(key: str) -> Object:
-    namespace, _, name = key.partition("/")
-    return Object("Pod", namespace, name)
-
-
-def _has_empty_dir(stored: Any) -> bool:
-    volumes = nested_list(stored.doc, "spec", "volumes") if stored is not None else ()
-    return any("emptyDir" in nested_map(volume) for volume in volumes)
-
-
-def _budget(error: ApiError) -> str:
-    causes = "; ".join(cause.message for cause in error.causes if cause.message)
-    return f"{error}{f' ({causes})' if causes else ''}"
-
-
-def _is_own(message: str) -> bool:
-    """Whether a conflict is about fields that kubectl itself has set."""
-    return any(f'conflict with "{name}"' in message for name in _OWN_MANAGERS)
-
-
-def _kubectl(error: ApiError, where: str) -> str:
-    """An error in kubectl's format."""
-    if isinstance(error, Conflict):
-        return f"error: {error}"
-    return f'Error from server ({error.reason}): error when creating "{where}": {error}'

@@ -1,15 +1,17 @@
 """The changes to plan, and the options of a plan."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_str
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Apply an object server-side. where: its file and document."""
+    """Apply an object as kubectl apply does. where: its file and document."""
 
     doc: Doc = field(hash=False)
     where: str = "manifest"
@@ -91,13 +93,26 @@ class Metric(msgspec.Struct, frozen=True):
 Change = Apply | Drain | FailNode | RemoveNode | AddNode | SetImage | Scale | Delete | Metric
 
 
+def custom_kinds(changes: Iterable[Change]) -> frozenset[str]:
+    """The kinds that changes name, in lower case, such as ``thing.example.com`` or ``things``; most are built in."""
+    found: set[str] = set()
+    for change in changes:
+        if isinstance(change, Apply):
+            group = nested_str(change.doc, "apiVersion").rpartition("/")[0]
+            found.add(f"{nested_str(change.doc, 'kind')}.{group}".lower())
+        elif isinstance(change, Scale | SetImage | Delete):
+            found.add(change.target.kind.lower())
+    return frozenset(found)
+
+
 class Options(msgspec.Struct, frozen=True):
     """The options of a plan.
 
     horizon_s: how many seconds to look ahead. seeds: one run for each; differences between them are reported.
     namespace: the default for targets and manifests and, if set, the only one that the answer covers. selector: the
-    labels of the objects that the answer covers. flags: the manager's, in both runs. force_conflicts: take over fields
-    of other managers when applying.
+    labels of the objects that the answer covers. flags: the manager's, in both runs. server_side: apply all manifests
+    server-side; without it only objects that kubectl applied so before. force_conflicts: the same, and take over fields
+    of other managers.
     """
 
     horizon_s: float = 3600.0
@@ -105,4 +120,5 @@ class Options(msgspec.Struct, frozen=True):
     namespace: str = ""
     selector: str = ""
     flags: tuple[str, ...] = ()
+    server_side: bool = False
     force_conflicts: bool = False

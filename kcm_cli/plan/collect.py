@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.meta import View
 from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, EVENTS, KINDS, SECRETS, Kind
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
@@ -79,19 +79,20 @@ async def collect(
     *,
     include: Sequence[str] = (),
     namespace: str = "",
+    custom: frozenset[str] = frozenset(),
     progress: Progress = lambda kind, count: None,
 ) -> Snapshot:
     """Read the cluster. ``include``: configmaps, events, custom. ``namespace``: where to list kinds that may not be
-    listed in all namespaces.
+    listed in all namespaces. ``custom``: the custom kinds to read without ``include`` (see ``names_of``).
 
     Raises PlanError if requests are not authorized, TransportError if the server cannot be reached.
     """
     reader = _Reader(client, namespace, progress)
     version, taken_at = await reader.version(clock)
     await reader.all(KINDS[:1])
-    await reader.all((*KINDS[1:], *_wanted(include)))
-    if CUSTOM in include:
-        await reader.all(_custom(reader.found.collections.get(DEFINITIONS.gvr), reader.found.gaps))
+    await reader.all((*KINDS[1:], DEFINITIONS, *(one for one in (CONFIG_MAPS, EVENTS) if one.key in include)))
+    definitions = reader.found.collections.get(DEFINITIONS.gvr)
+    await reader.all(_custom(definitions, reader.found.gaps, None if CUSTOM in include else custom))
     found = reader.found
     if not found.collections:
         raise PlanError(found.gaps[0].reason if found.gaps else "the server has no kind that is known")
@@ -131,11 +132,6 @@ def check_include(include: Iterable[str]) -> list[str]:
     return problems
 
 
-def _wanted(include: Sequence[str]) -> tuple[Kind, ...]:
-    chosen = [one for one in (CONFIG_MAPS, EVENTS) if one.key in include]
-    return (*chosen, *((DEFINITIONS,) if CUSTOM in include else ()))
-
-
 def _left_out(include: Sequence[str]) -> Iterator[Gap]:
     yield Gap(SECRETS, "never read")
     for name in (CONFIG_MAPS.key, EVENTS.key, CUSTOM):
@@ -143,11 +139,14 @@ def _left_out(include: Sequence[str]) -> Iterator[Gap]:
             yield Gap(name, f"not read without --include {name}")
 
 
-def _custom(definitions: Collection | None, gaps: list[Gap]) -> list[Kind]:
-    """The kinds of CustomResourceDefinitions, in their storage version."""
+def _custom(definitions: Collection | None, gaps: list[Gap], asked: frozenset[str] | None) -> list[Kind]:
+    """The kinds of CustomResourceDefinitions, in their storage version. ``asked``: which ones; None for all."""
     kinds: list[Kind] = []
     for item in definitions.items if definitions is not None else ():
-        kind = _defined(nested_map(item.doc, "spec"))
+        spec = nested_map(item.doc, "spec")
+        if asked is not None and not names_of(spec) & asked:
+            continue
+        kind = defined_kind(spec)
         if kind is None:
             gaps.append(Gap(item.name, "its definition cannot be read"))
         else:
@@ -155,7 +154,17 @@ def _custom(definitions: Collection | None, gaps: list[Gap]) -> list[Kind]:
     return kinds
 
 
-def _defined(spec: dict[str, object]) -> Kind | None:
+def names_of(spec: dict[str, object]) -> frozenset[str]:
+    """What a custom kind may be called, by the spec of its definition: ``thing``, ``things.example.com``."""
+    names = nested_map(spec, "names")
+    words: list[object] = [names.get(name) for name in ("kind", "plural", "singular")]
+    words += nested_list(names, "shortNames")
+    lower = {word.lower() for word in words if isinstance(word, str) and word}
+    return frozenset(lower | {f"{word}.{spec.get('group')}" for word in lower})
+
+
+def defined_kind(spec: dict[str, object]) -> Kind | None:
+    """The custom kind of a definition, by its spec; None if it is not served in its storage version."""
     names, versions = spec.get("names"), spec.get("versions")
     if not isinstance(names, dict) or not isinstance(versions, list):
         return None

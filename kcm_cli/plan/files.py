@@ -1,14 +1,15 @@
 """Snapshots as files: gzip over JSON lines (docs/plan.md describes the format).
 
 The first line has the version of the format. Each resource has a line with its name and one line for each object. The
-last line has their number, by which truncated files are detected. Values of environment variables are replaced by 16
-bits of a salted digest, which shows whether values are equal, and nothing else. Last-applied annotations are left out.
+last line has their number, by which truncated files are detected. Values of environment variables are left out (see
+``redaction``).
 """
 
+import errno
 import gzip
-import hmac
 import os
-import secrets
+import re
+import stat
 import zlib
 from collections.abc import Iterator
 from datetime import UTC
@@ -16,21 +17,25 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan.collect import item_of
+from kcm_cli.plan.redaction import Redaction
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
 
 LONGEST = 64 << 20
 """Bytes of a line. An object of an API server has 3 MiB at most."""
-FORMAT, VERSION = "kcm-snapshot", 1
-_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+LARGEST, MOST_EXPANSION, LINE_COST = 512 << 20, 100, 512
+"""The most bytes that all lines may take in memory, or this many times the bytes of the file if that is more. A line
+counts this much besides its own."""
+FORMAT, VERSION = "kcm-snapshot", 2
+_SALT = re.compile(r"(?:[0-9a-f]{2}){0,64}")
+_LINK = getattr(os, "O_NOFOLLOW", 0)
+_TRIES = 100
+_FIRST_YEAR, _LAST_YEAR = 2014, 2200
 
 
 class _Header(msgspec.Struct, rename="camel"):
@@ -42,7 +47,9 @@ class _Header(msgspec.Struct, rename="camel"):
     torn: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     skipped: tuple[str, ...] = ()
+    redacted: bool = False
     salt: str = ""
+    """Of version 1, whose files had digests instead of values."""
 
 
 class _Resource(msgspec.Struct):
@@ -61,29 +68,47 @@ def save(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
     OSError."""
     given = Path(path)
     if given.exists() and not given.is_file():
-        _write(snapshot, given)
+        with given.open("wb") as pipe:
+            _write(snapshot, pipe)
         return
     target = given.resolve()  # a symbolic link stays one
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    partial, raw = _created(target)
     try:
-        _write(snapshot, partial)
+        with raw:
+            _write(snapshot, raw)
+            raw.flush()
+            os.fsync(raw.fileno())
         partial.replace(target)
-    finally:
+    except BaseException:
         partial.unlink(missing_ok=True)
+        raise
 
 
-def _write(snapshot: Snapshot, path: Path) -> None:
-    salt = snapshot.salt or secrets.token_hex(16)
-    with _created(path) as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
-        for line in _lines(replace(snapshot, salt=salt), redacted=bool(snapshot.salt)):
+def _created(target: Path) -> tuple[Path, BinaryIO]:
+    """A new file beside the target that other users cannot read. Nobody else's file or link is opened."""
+    for number in range(_TRIES):
+        partial = target.with_name(f".{target.name}.{os.getpid()}.{number}")
+        try:
+            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _LINK, 0o600)
+        except FileExistsError:
+            continue
+        return partial, os.fdopen(handle, "wb")
+    raise FileExistsError(errno.EEXIST, f"{_TRIES} files .{target.name}.{os.getpid()}.N are in the way")
+
+
+def _write(snapshot: Snapshot, raw: BinaryIO) -> None:
+    with gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+        for line in _lines(snapshot):
             file.write(line + b"\n")
 
 
 def load(path: str | os.PathLike[str]) -> Snapshot:
     """Read a snapshot. Raises PlanError for an invalid file."""
     try:
-        with gzip.open(path, "rb") as file:
-            return _parsed(_read(file))
+        with open(path, "rb") as raw, gzip.GzipFile(fileobj=raw, mode="rb") as file:
+            known = os.fstat(raw.fileno())
+            size = known.st_size if stat.S_ISREG(known.st_mode) else 0
+            return _parsed(_read(file, max(LARGEST, MOST_EXPANSION * size)))
     except _Wrong as error:
         raise PlanError(f"{path}: {error}") from None
     except FileNotFoundError as error:
@@ -98,16 +123,15 @@ def load(path: str | os.PathLike[str]) -> Snapshot:
         raise PlanError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _created(path: Path) -> BinaryIO:
-    """Create a file that other users cannot read."""
-    return os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
-
-
-def _read(file: gzip.GzipFile) -> Iterator[bytes]:
-    """The lines of a file, which have a maximum length."""
+def _read(file: gzip.GzipFile, most: int) -> Iterator[bytes]:
+    """The lines of a file, up to so many bytes."""
+    total = 0
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST:
             raise _Wrong(f"a line is longer than {LONGEST >> 20} MiB: this is no snapshot of kcm plan --save")
+        total += len(line) + LINE_COST
+        if total > most:
+            raise _Wrong(f"it takes more than {most >> 20} MiB: this is no snapshot of kcm plan --save")
         yield line
 
 
@@ -115,7 +139,7 @@ class _Wrong(Exception):
     """The file is invalid; the text says why."""
 
 
-def _lines(snapshot: Snapshot, *, redacted: bool) -> Iterator[bytes]:
+def _lines(snapshot: Snapshot) -> Iterator[bytes]:
     yield codec.encode(
         _Header(
             FORMAT,
@@ -126,48 +150,52 @@ def _lines(snapshot: Snapshot, *, redacted: bool) -> Iterator[bytes]:
             snapshot.torn,
             snapshot.gaps,
             snapshot.skipped,
-            snapshot.salt,
+            redacted=True,
         )
     )
     total = 0
+    redaction = Redaction()
     for collection in snapshot.collections.values():
         gvr, items = collection.gvr, collection.items
         named = gvr.group, gvr.version, gvr.plural
         yield codec.encode(_Resource(named, collection.kind, collection.namespaced, len(items)))
         total += len(items)
         for item in items:
-            yield item.data if redacted else _clean(item, snapshot.salt)
+            yield item.data if snapshot.redacted else redaction.clean(item.data)
     yield codec.encode(_End(total))
 
 
 def _parsed(lines: Iterator[bytes]) -> Snapshot:
-    header = _decoded(next(lines), _Header)
+    header = _decoded(next(lines), _Header, "the first line")
     if header.format != FORMAT:
         raise _Wrong("this is no snapshot of kcm plan --save")
     if header.version > VERSION:
         raise _Wrong(f"its format is {header.version}, of a later kcm: this one reads up to {VERSION}")
+    if _SALT.fullmatch(header.salt) is None:
+        raise _Wrong("salt: it is not hexadecimal")
+    try:
+        taken_at = parse_time(header.taken_at).astimezone(UTC)
+    except (FormatError, OverflowError) as error:
+        raise _Wrong(f"takenAt: {error}") from None
+    if not _FIRST_YEAR <= taken_at.year <= _LAST_YEAR:
+        raise _Wrong(f"takenAt: {header.taken_at} is no time of a cluster")
     collections: dict[GVR, Collection] = {}
     total = 0
     while True:
         line = next(lines)
         if line.startswith(b'{"end":'):
             break
-        named = _decoded(line, _Resource)
-        if named.count < 0:
-            raise _Wrong(f"it says that there are {named.count} objects of a kind")
+        named = _decoded(line, _Resource, f"the line after {total} objects")
         gvr = GVR(*named.resource)
-        items = [item_of(next(lines).rstrip(b"\n"), gvr, named.kind) for _ in range(named.count)]
-        kept = tuple(item for item in items if item is not None)
-        if len(kept) != len(items):
-            raise _Wrong(f"an object of {gvr} cannot be read")
+        if named.count < 0:
+            raise _Wrong(f"{gvr.group_resource}: it says that there are {named.count} objects of a kind")
+        if gvr in collections:
+            raise _Wrong(f"{gvr.group_resource}: it is there twice")
+        kept = tuple(_item(next(lines), gvr, named.kind, number) for number in range(1, named.count + 1))
         total += len(kept)
         collections[gvr] = Collection(gvr, named.kind, named.namespaced, kept)
-    if _decoded(line, _End).end != total:
+    if _decoded(line, _End, "the last line").end != total:
         raise _Wrong("the file is damaged: objects are missing")
-    try:
-        taken_at = parse_time(header.taken_at).astimezone(UTC)
-    except ValueError as error:
-        raise _Wrong(f"takenAt: {error}") from None
     return Snapshot(
         taken_at,
         header.server_version,
@@ -175,58 +203,21 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
         collections,
         header.torn,
         header.gaps,
-        header.salt,
+        header.redacted or bool(header.salt),
         header.skipped,
     )
 
 
-def _decoded(line: bytes, type_: Any) -> Any:
+def _item(line: bytes, gvr: GVR, kind: str, number: int) -> Item:
+    item = item_of(line.rstrip(b"\n"), gvr, kind)
+    if item is None:
+        where = f"{gvr.group_resource}, object {number}"
+        raise _Wrong(f"{where}: it is no object with a metadata.name, or it is nested too deep")
+    return item
+
+
+def _decoded(line: bytes, type_: Any, where: str) -> Any:
     try:
         return codec.decode(line, type_)
     except codec.DecodeError as error:
-        raise _Wrong(f"the file is damaged: {error}") from None
-
-
-# -- what is left out
-
-
-def _clean(item: Item, salt: str) -> bytes:
-    """An object without its last-applied annotation and values of environment variables."""
-    if LAST_APPLIED.encode() not in item.data and b'"env"' not in item.data:
-        return item.data
-    doc = item.doc
-    without_last_applied(doc)
-    without_env(doc, salt)
-    return codec.encode(doc)
-
-
-def without_last_applied(doc: Doc) -> None:
-    """Remove the last-applied annotation from an object."""
-    nested_map(doc, "metadata", "annotations").pop(LAST_APPLIED, None)
-
-
-def without_env(doc: object, salt: str) -> None:
-    """Replace the values of environment variables in all pod specs of an object."""
-    if isinstance(doc, list):
-        for one in doc:
-            without_env(one, salt)
-        return
-    if not isinstance(doc, dict):
-        return
-    for name, value in doc.items():
-        if name in _CONTAINERS and isinstance(value, list):
-            for container in value:
-                _container(container, salt)
-        elif name != "metadata":
-            without_env(value, salt)
-
-
-def _container(container: object, salt: str) -> None:
-    for one in nested_list(container, "env"):
-        if value := nested_str(one, "value"):
-            one["value"] = digest(value, salt)
-
-
-def digest(value: str, salt: str) -> str:
-    """The replacement of a value: too short to recover the value, long enough to see whether it changes."""
-    return f"x-{hmac.digest(bytes.fromhex(salt), value.encode(), 'sha256').hex()[:4]}"
+        raise _Wrong(f"the file is damaged: {where}: {error}") from None

@@ -1,6 +1,6 @@
 """Formats changes and times as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.durations import format_duration
@@ -18,9 +18,12 @@ from kcm_cli.plan.changes import (
 )
 
 
-def describe_changes(changes: Sequence[Change]) -> tuple[str, ...]:
-    """One line for each change."""
-    return tuple(_describe(change) for change in changes)
+def describe_changes(changes: Sequence[Change], remarks: Mapping[int, str]) -> tuple[str, ...]:
+    """One line for each change. remarks: how they were made, by their number."""
+    return tuple(
+        f"{_describe(change)}{f' ({remarks[number]})' if remarks.get(number) else ''}"
+        for number, change in enumerate(changes)
+    )
 
 
 def _describe(change: Change) -> str:
@@ -37,7 +40,7 @@ def _describe(change: Change) -> str:
         case AddNode(like=like, count=count):
             return f"add {count} node{'s' if count > 1 else ''} like {like}"
         case SetImage(target=target, image=image, container=container):
-            return f"set image {target} {container or '*'}={image}"
+            return f"set image {target} {f'{container}=' if container else ''}{image}"
         case Scale(target=target, replicas=replicas):
             return f"scale {target} to {replicas}"
         case Delete(target=target):
@@ -45,6 +48,11 @@ def _describe(change: Change) -> str:
         case Metric():
             shown = f"{change.percent:g}%" if change.percent is not None else f"{change.value / 1000:g}"
             return f"{change.metric} of {change.kind} {change.namespace}/{change.name} is {shown}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 pod``, ``3 pods``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def clock(seconds: float) -> str:

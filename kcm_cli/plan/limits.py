@@ -35,8 +35,8 @@ def _cut(snapshot: Snapshot) -> Iterator[str]:
             yield f"{gap.resource}: {gap.reason}"
     if snapshot.skipped:
         yield f"objects that cannot be read: {len(snapshot.skipped)} ({', '.join(sorted(set(snapshot.skipped)))})"
-    if snapshot.salt:
-        yield "the snapshot has no values of env: a changed value is seen, an equal one taken for equal"
+    if snapshot.redacted:
+        yield "the snapshot has no values of env: those in manifests are taken for the present ones"
 
 
 def _controllers(snapshot: Snapshot, config: Config) -> Iterator[str]:

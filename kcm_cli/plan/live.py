@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.codec import DecodeError
+from kcm_cli.plan.changes import Change, custom_kinds
 from kcm_cli.plan.collect import Progress, collect
 from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import PlanError, Snapshot
@@ -25,9 +26,13 @@ async def take(
     *,
     include: Sequence[str] = (),
     namespace: str = "",
+    changes: Sequence[Change] = (),
     progress: Progress = lambda kind, count: None,
 ) -> Snapshot:
-    """Read the cluster of a kubeconfig (a path; if empty, this pod's cluster). See ``collect`` for the arguments."""
+    """Read the cluster of a kubeconfig (a path; if empty, this pod's cluster). See ``collect`` for the arguments.
+
+    changes: those that will be planned; the custom resources that they name are read, too.
+    """
     clock = LoopClock()
     try:
         found = await access.load(path=kubeconfig, master="", clock=clock)
@@ -35,7 +40,9 @@ async def take(
         agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/plan"
         client = Client(transport, limiter=Unlimited(), user_agent=agent, clock=clock)
         try:
-            snapshot = await collect(client, clock, include=include, namespace=namespace, progress=progress)
+            snapshot = await collect(
+                client, clock, include=include, namespace=namespace, custom=custom_kinds(changes), progress=progress
+            )
         finally:
             await client.close()
     except (AccessError, TransportError, ApiError, DecodeError, PlanError, BaseExceptionGroup) as group:

@@ -15,9 +15,10 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.manager.config import Config
 from kcm_cli.plan.answer import Happening, Object
-from kcm_cli.plan.applying import Applying, Refusal
+from kcm_cli.plan.applying import Applying
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.forking import Copy, may_fork
+from kcm_cli.plan.formatting import span
 from kcm_cli.plan.observe import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -34,6 +35,7 @@ from kcm_cli.plan.observe import (
     stateful_set_done,
     wanted,
 )
+from kcm_cli.plan.refusals import Refusal
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.plan.twin.writes import Emitted, Write
@@ -73,6 +75,9 @@ class Outcome(msgspec.Struct):
     notes: list[str] = msgspec.field(default_factory=list)
     images: list[str] = msgspec.field(default_factory=list)
     """The images of new pods that no node has. They are assumed to be pulled."""
+    assumed: list[str] = msgspec.field(default_factory=list)
+    remarks: dict[int, str] = msgspec.field(default_factory=dict)
+    """How changes were made, by their number."""
 
 
 def simulate(
@@ -155,28 +160,25 @@ class _Life:
         drains = Tasks(lambda name, error: failed.append((name, error)))
         self._observer.since_s = twin.clock.monotonic()
         names = await self._applying.begin(changes)
-        if names:
-            drains.start("drain", _drain(self._applying, names))
+        if names and self._applying.drain is not None:
+            drains.start("drain", self._applying.drain.run(names))
         await twin.clock.sleep(self._options.horizon_s)
         await drains.stop()
         for name, error in (*twin.failed, *failed):
             raise PlanError(f"{name} failed in the twin: {innermost(error)!r}") from error
-        return _outcome(twin, self._observer, self._applying)
+        return _outcome(twin, self._observer, self._applying, self._options)
 
 
-async def _drain(applying: Applying, nodes: Sequence[str]) -> None:
-    for node in nodes:
-        await applying.drain(node)
-
-
-def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
+def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options) -> Outcome:
     keys = [key for key in twin.loaded.touched if key[0] not in _UNSHOWN]
     loaded = {(gvr, space, name): data for gvr, space, name, _, data in twin.loaded.rows}
     finals: dict[Key, bytes | None] = {}
     for gvr, space, name in keys:
         stored = twin.store.get(gvr, space, name)
         finals[gvr, space, name] = stored.data if stored is not None else None
-    problems = [*applying.refusals, *_problems(twin, observer, applying)]
+    problems = [*applying.refusals, *_problems(twin, observer)]
+    if applying.drain is not None:
+        problems += applying.drain.problems(span(options.horizon_s))
     return Outcome(
         since_s=observer.since_s,
         writes=twin.written.writes,
@@ -189,19 +191,19 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
         restarts=observer.restarts,
         notes=list(_notes(twin)),
         images=sorted(twin.learned.assumed),
+        assumed=list(applying.assumed),
+        remarks=dict(applying.remarks),
     )
 
 
 # -- what is wrong in the end
 
 
-def _problems(twin: Twin, observer: Observer, applying: Applying) -> Iterator[Refusal]:
+def _problems(twin: Twin, observer: Observer) -> Iterator[Refusal]:
     store = twin.store
     waiting = dict(_waiting(store, observer))
     yield from _pods(store, observer)
     yield from _workloads(store, waiting)
-    for about, text in sorted(applying.blocked.items()):
-        yield Refusal("pdb", about, text)
     for event in twin.written.events.values():
         if event.reason == "FailedCreate" and "exceeded quota" in event.message:
             about = Object(event.kind, event.namespace, event.name)

@@ -31,6 +31,7 @@ from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled
 from kcm_cli.plan.observe import NODES, PODS
 from kcm_cli.plan.outcome import Outcome, simulate, simulate_changes
+from kcm_cli.plan.questions import with_kinds
 from kcm_cli.plan.shown import Shown
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
@@ -55,6 +56,7 @@ def plan(
     except FormatError as error:
         raise PlanError(f"--selector: {error}") from None
     config, is_audit = configured(options.flags), not changes
+    snapshot, assumed = with_kinds(snapshot, changes)
     runs: list[tuple[Outcome, Outcome]] = []
     for number, seed in enumerate(options.seeds, 1):
         of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
@@ -72,11 +74,15 @@ def plan(
         api_version=API_VERSION,
         kind="Plan",
         source=_source(snapshot),
-        changes=describe_changes(changes),
+        changes=describe_changes(changes, changed.remarks),
         horizon_s=options.horizon_s,
         seeds=len(runs),
         problems=_problems(runs, shown),
-        assumed=tuple(f"image {image}, which no node has, can be pulled" for image in changed.images),
+        assumed=(
+            *(f"image {image}, which no node has, can be pulled" for image in changed.images),
+            *assumed,
+            *changed.assumed,
+        ),
         risks=_risks(runs[0] if changes else None, shown, progress, without),
         timeline=() if is_audit else _timeline(base, changed, shown),
         differences=tuple(found[0]),

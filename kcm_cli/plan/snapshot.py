@@ -53,8 +53,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """A cluster at one point in time.
 
     taken_at: by the server's clock if known. server_version: such as ``v1.36.2``. resource_version: of the first list.
-    torn: the kinds that were read at another version. salt: of the digests that replace values of environment variables
-    (see ``files``); empty if the values are present. skipped: objects without a name.
+    torn: the kinds that were read at another version. redacted: values of environment variables are numbers (see
+    ``redaction``). skipped: objects without a name.
     """
 
     taken_at: datetime
@@ -63,7 +63,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     collections: Mapping[GVR, Collection]
     torn: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
-    salt: str = ""
+    redacted: bool = False
     skipped: tuple[str, ...] = ()
     context: str = ""
 

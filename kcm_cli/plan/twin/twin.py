@@ -36,10 +36,13 @@ from kcm_cli.rest.builder import ClientSettings
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.ratelimit import Limiter, Unlimited, limiter
+from kcm_cli.rest.served import ServedResource
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.apiserver.assembly import assemble
+from kcm_cli.sandbox.apiserver.schema import Target as TypeName
+from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
@@ -123,6 +126,13 @@ class Twin:
         looks_s = self._config.component.controllers.horizontal_pod_autoscaler.sync_period_s
         has_any = bool(self.store.list(AUTOSCALERS))
         await self.clock.sleep(max(START_S, looks_s + MARGIN_S) if has_any else START_S)
+
+    def type_of(self, served: ServedResource) -> Node | None:
+        """The type of a built-in kind; None for a custom one."""
+        gvr = served.gvr
+        target = TypeName(gvr.group, gvr.version, served.kind)
+        schemas = self._api.core.schemas
+        return None if schemas.is_custom(target) else schemas.node(target)
 
     async def __aenter__(self) -> "Twin":
         self.clock.now()
@@ -211,7 +221,7 @@ def configuration(flags: Sequence[str]) -> Config:
 def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
     """The kinds that a controller needs and the snapshot lacks."""
     there = {gvr.group_resource for gvr in snapshot.collections}
-    if DEFINITIONS.key in there:
+    if DEFINITIONS.key in there and all(item.name in there for item in snapshot.items(DEFINITIONS.gvr)):
         there.add(CUSTOM)
     if controller == _CA_PUBLISHER and not _root_ca(snapshot):
         there.discard(CONFIG_MAPS.key)

@@ -50,7 +50,7 @@ def test_a_drain_evicts_what_its_budgets_allow() -> None:
     blocked = [one for one in answer.timeline if one.what == "blocked"]
     assert [str(one.about) for one in blocked] == ["Pod sim/db-0"]
     assert "disruption budget db" in blocked[0].detail
-    assert problems(answer) == {("pdb", "Pod sim/db-0")}
+    assert problems(answer) == {("pdb", "Pod sim/db-0"), ("drain", "Node node-1")}
     assert answer.totals.evictions == len([one for one in answer.timeline if one.what == "evicted"]) > 0
     assert not any(one.what == "drained" for one in answer.timeline)
 
@@ -119,7 +119,7 @@ def test_a_pod_of_the_same_name_is_another_one() -> None:
 def test_labels_narrow_the_whole_answer() -> None:
     changes = [Scale(WEB, 40), Scale(Target("deploy", "api", NAMESPACE), 30), Drain("node-1")]
     whole, web = plan(crowded(), changes, Options(120)), plan(crowded(), changes, Options(120, selector="app=web"))
-    assert {one.about.name.partition("-")[0] for one in whole.problems} == {"web", "api", "db"}
+    assert {one.about.name.partition("-")[0] for one in whole.problems} == {"web", "api", "db", "node"}
     assert {one.about.name for one in web.problems} == {"web"}
     assert {one.about.name.partition("-")[0] for one in web.timeline} == {"web"}
     assert {one.about.name.partition("-")[0] or one.owner[:14] for one in web.differences} <= {"web", "ReplicaSet/web"}
@@ -171,7 +171,7 @@ def test_a_refused_manifest_is_reported_as_by_kubectl() -> None:
 
 def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced() -> None:
     change = Apply(deployment("web", 7))
-    (problem,) = [one for one in planned(change, horizon_s=10).problems if one.kind == "refused"]
+    (problem,) = [one for one in planned(change, horizon_s=10, server_side=True).problems if one.kind == "refused"]
     assert problem.text.startswith('error: Apply failed with 1 conflict: conflict with "sim"')
     assert ".spec.replicas" in problem.text
     forced = planned(change, horizon_s=60, force_conflicts=True)

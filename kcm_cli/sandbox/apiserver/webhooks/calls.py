@@ -40,8 +40,8 @@ class CallError(Exception):
 
 
 class Calls(Protocol):
-    """The only way of an API server to others. ``possible``: False if webhooks are left out: no write waits for one, and
-    the versions of a custom kind differ in their apiVersion only."""
+    """The only way of an API server to others. ``possible``: False if webhooks are left out: no write waits for one,
+    and the versions of a custom kind differ in their apiVersion only."""
 
     routes: Routes
     possible: bool

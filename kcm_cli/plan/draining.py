@@ -1,0 +1,167 @@
+"""Drains nodes as ``kubectl drain`` does: all are cordoned first, then emptied one after the other.
+
+upstream: staging/src/k8s.io/kubectl/pkg/cmd/drain/drain.go, pkg/drain/{drain,filters}.go
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.api.well_known import MIRROR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list, nested_map
+from kcm_cli.machinery.meta import Object as ObjectView
+from kcm_cli.machinery.meta import PartialObject, controller_of
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.formatting import counted
+from kcm_cli.plan.observe import NODES, PODS, seen
+from kcm_cli.plan.refusals import Refusal, as_kubectl, refused
+from kcm_cli.plan.twin.twin import Twin
+from kcm_cli.planning.actions import STRATEGIC_MERGE
+from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.views import SimulatedPod
+
+RETRY_S, POLL_S = 5.0, 1.0
+"""How often kubectl drain tries an eviction that a budget blocks again, and looks whether pods are gone."""
+NODE_RESOURCE: Resource[ObjectView] = Resource(NODES, "Node", PartialObject, False)
+Note = Callable[[str, Object, str], None]
+
+
+class Draining(msgspec.Struct):
+    """One ``kubectl drain`` of several nodes. blocked: evictions that are waiting, with the reason. left: the nodes
+    that are not drained yet, with their pods that are left; None before its turn."""
+
+    twin: Twin
+    note: Note
+    refusals: list[Refusal]
+    blocked: dict[Object, str] = msgspec.field(default_factory=dict)
+    left: dict[str, list[str] | None] = msgspec.field(default_factory=dict)
+
+    async def run(self, nodes: Sequence[str]) -> None:
+        """Cordon the nodes and evict their pods. Takes as long as budgets block."""
+        self.left = dict.fromkeys(nodes)
+        for node in self.left:
+            await self._cordon(node)
+        for node in list(self.left):
+            await self._drain(node)
+            del self.left[node]
+            self.note("drained", Object("Node", "", node), "")
+
+    def problems(self, within: str) -> Iterator[Refusal]:
+        """What is not done. within: the time that it had, such as ``30m``."""
+        for about, text in sorted(self.blocked.items()):
+            yield Refusal("pdb", about, text)
+        current = next((node for node, pods in self.left.items() if pods is not None), "")
+        for node, pods in self.left.items():
+            about = Object("Node", "", node)
+            if pods is None:
+                text = f"its drain has not begun within {within}: {current or 'another node'} is not drained yet"
+                yield Refusal("drain", about, text)
+                continue
+            waiting = sum(_named(key) in self.blocked for key in pods)
+            why = f", {waiting} of them held by disruption budgets" if waiting else ", which do not end"
+            yield Refusal("drain", about, f"it is not drained within {within}: {counted(len(pods), 'pod')} left{why}")
+
+    async def _cordon(self, node: str) -> None:
+        body: Doc = {"spec": {"unschedulable": True}}
+        try:
+            await self.twin.client.patch(NODE_RESOURCE, "", node, body, content_type=STRATEGIC_MERGE)
+        except ApiError as error:
+            text = f'error: unable to cordon node "{node}": {error}'
+            self.refusals.append(Refusal("drain", Object("Node", "", node), text))
+
+    async def _drain(self, node: str) -> None:
+        waiting = {pod.key: pod for pod in self._pods_to_evict(node)}
+        asked: set[str] = set()
+        while waiting:
+            for key, pod in sorted(waiting.items()):
+                if not self._is_there(pod):
+                    del waiting[key]
+                    self.blocked.pop(_named(key), None)
+                elif key not in asked and await self._evict(pod):
+                    asked.add(key)
+            self.left[node] = sorted(waiting)
+            if waiting:
+                await self.twin.clock.sleep(RETRY_S if len(asked) < len(waiting) else POLL_S)
+
+    def _pods_to_evict(self, node: str) -> Iterator[SimulatedPod]:
+        about = Object("Node", "", node)
+        unmanaged, with_data = [], []
+        for pod in self._pods_on(node):
+            ref = controller_of(pod)
+            if MIRROR in pod.annotations or (ref is not None and ref.kind == "DaemonSet"):
+                continue
+            over = pod.status.phase in ("Succeeded", "Failed")
+            if ref is None and not over:
+                unmanaged.append(pod.key)
+            if not over and _has_empty_dir(self.twin.store.get(PODS, pod.namespace, pod.name)):
+                with_data.append(pod.key)
+            yield pod
+        if unmanaged:
+            names = ", ".join(unmanaged)
+            text = f"kubectl drain needs --force: no controller will make these pods again: {names}"
+            self.refusals.append(Refusal("drain", about, text))
+        if with_data:
+            text = f"kubectl drain needs --delete-emptydir-data: local data is lost of {', '.join(with_data)}"
+            self.refusals.append(Refusal("drain", about, text))
+
+    def _pods_on(self, node: str) -> Iterator[SimulatedPod]:
+        for stored in self.twin.store.list(PODS):
+            try:
+                pod = codec.decode(stored.data, SimulatedPod)
+            except codec.DecodeError:
+                continue
+            if pod.spec.node_name == node:
+                yield pod
+
+    def _is_there(self, pod: SimulatedPod) -> bool:
+        stored = self.twin.store.get(PODS, pod.namespace, pod.name)
+        return stored is not None and seen(stored.data).metadata.uid == pod.uid
+
+    async def _evict(self, pod: SimulatedPod) -> bool:
+        """Evict the pod. Returns whether it was accepted."""
+        about = _named(pod.key)
+        body: Doc = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}}
+        path = PODS.path(pod.namespace, pod.name, "eviction")
+        headers = {"content-type": "application/json"}
+        try:
+            await self.twin.client.call(Request("POST", path, (), headers, codec.encode(body)))
+        except NotFound:
+            return True
+        except TooManyRequests as error:
+            text = _budget(error)
+            if about not in self.blocked:
+                self.note("blocked", about, text)
+            self.blocked[about] = text
+            return False
+        except ApiError as error:
+            if error.namespace_terminating:
+                return self._is_deleted(pod)
+            self.refusals.append(refused(about, error, f"it cannot be evicted: {as_kubectl(error)}"))
+            return True
+        self.blocked.pop(about, None)
+        self.note("evicted", about, f"from {pod.spec.node_name}")
+        return True
+
+    def _is_deleted(self, pod: SimulatedPod) -> bool:
+        stored = self.twin.store.get(PODS, pod.namespace, pod.name)
+        return stored is None or bool(seen(stored.data).metadata.deletion_timestamp)
+
+
+def _named(key: str) -> Object:
+    namespace, _, name = key.partition("/")
+    return Object("Pod", namespace, name)
+
+
+def _has_empty_dir(stored: Any) -> bool:
+    volumes = nested_list(stored.doc, "spec", "volumes") if stored is not None else ()
+    return any("emptyDir" in nested_map(volume) for volume in volumes)
+
+
+def _budget(error: ApiError) -> str:
+    causes = "; ".join(cause.message for cause in error.causes if cause.message)
+    return f"{error}{f' ({causes})' if causes else ''}"

@@ -1,0 +1,76 @@
+"""The custom kinds in question: those of a change whose objects the snapshot does not have."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.meta import OwnerReference, View
+from kcm_cli.plan.changes import Change, custom_kinds
+from kcm_cli.plan.collect import defined_kind, item_of, names_of
+from kcm_cli.plan.kinds import DEFINITIONS, Kind
+from kcm_cli.plan.snapshot import Collection, Item, Snapshot
+from kcm_cli.plan.twin.loading import STAND_IN
+
+
+class _Meta(View, frozen=True, gc=False):
+    namespace: str = ""
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class _Head(View, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+
+
+def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot, tuple[str, ...]]:
+    """(the snapshot with the custom kinds that the changes name, an assumption for each that was not read).
+
+    Their objects are those that others refer to as owners, without contents, so that no dependent loses its owner.
+    """
+    asked = custom_kinds(changes)
+    collections = dict(snapshot.collections)
+    assumed: list[str] = []
+    for item in snapshot.items(DEFINITIONS.gvr):
+        spec = nested_map(item.doc, "spec")
+        kind = defined_kind(spec) if names_of(spec) & asked else None
+        if kind is None or any(gvr.group_resource == item.name for gvr in collections):
+            continue
+        owners = tuple(_owners(snapshot, kind))
+        collections[kind.gvr] = Collection(kind.gvr, kind.kind, kind.namespaced, owners)
+        assumed.append(f"objects of kind {kind.kind} in manifests are new: the snapshot has none")
+    return replace(snapshot, collections=collections) if assumed else snapshot, tuple(assumed)
+
+
+def _owners(snapshot: Snapshot, kind: Kind) -> list[Item]:
+    """Stand-ins for the objects of a kind that others refer to as owners."""
+    found: dict[tuple[str, str], Item] = {}
+    for collection in snapshot.collections.values():
+        for item in collection.items:
+            if f'"{kind.kind}"'.encode() not in item.data:
+                continue
+            for namespace, ref in _references(item.data):
+                group = ref.api_version.rpartition("/")[0]
+                if ref.kind == kind.kind and group == kind.gvr.group and ref.name:
+                    space = namespace if kind.namespaced else ""
+                    made = _stand_in(kind, space, ref)
+                    if made is not None:
+                        found[space, ref.name] = made
+    return [found[key] for key in sorted(found)]
+
+
+def _references(data: bytes) -> list[tuple[str, OwnerReference]]:
+    try:
+        meta = codec.decode(data, _Head).metadata
+    except codec.DecodeError:
+        return []
+    return [(meta.namespace, ref) for ref in meta.owner_references or ()]
+
+
+def _stand_in(kind: Kind, namespace: str, ref: OwnerReference) -> Item | None:
+    metadata: Doc = {"name": ref.name, "uid": ref.uid, "resourceVersion": "1", "annotations": {STAND_IN: "true"}}
+    if namespace:
+        metadata["namespace"] = namespace
+    doc: Doc = {"apiVersion": kind.gvr.group_version, "kind": kind.kind, "metadata": metadata}
+    return item_of(codec.encode(doc), kind.gvr, kind.kind)

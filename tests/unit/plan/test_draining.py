@@ -1,0 +1,57 @@
+"""Drains, as kubectl makes them."""
+
+from kcm_cli.plan import Drain, Options, plan
+from kcm_cli.plan.snapshot import Snapshot
+from tests.simulation.workload import deployment, stateful_set
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.plan.clusters import budget, crowded, settled, snapshot_of
+
+
+def node_of(snapshot: Snapshot, name: str) -> str:
+    from kcm_cli.sandbox.views import PODS
+
+    (doc,) = [item.doc for item in snapshot.items(PODS.gvr) if item.name == name]
+    return str(doc["spec"]["nodeName"])  # type: ignore[index]
+
+
+def test_all_nodes_are_cordoned_before_the_first_is_emptied() -> None:
+    snapshot = settled()
+    held = node_of(snapshot, "db-0")
+    others = sorted({"node-1", "node-2", "node-3"} - {held})
+    answer = plan(snapshot, [Drain(held), Drain(others[0])], Options(600))
+    cordoned = [one for one in answer.timeline if one.detail == "cordoned"]
+    assert [one.about.name for one in cordoned] == [held, others[0]]
+    assert all(one.at_s < 1 for one in cordoned)
+    problems = {(one.kind, str(one.about)) for one in answer.problems}
+    assert problems >= {("pdb", f"Pod {NAMESPACE}/db-0"), ("drain", f"Node {held}"), ("drain", f"Node {others[0]}")}
+    first, second = [one for one in answer.problems if one.kind == "drain"]
+    texts = {first.about.name: first.text, second.about.name: second.text}
+    assert texts[held] == "it is not drained within 10m: 1 pod left, 1 of them held by disruption budgets"
+    assert texts[others[0]] == f"its drain has not begun within 10m: {held} is not drained yet"
+    assert answer.has(frozenset(("drain",)))
+
+
+def test_pods_do_not_move_to_a_node_that_is_drained_next() -> None:
+    answer = plan(settled(), [Drain("node-1"), Drain("node-2")], Options(600))
+    moved = [one for one in answer.timeline if one.what == "created" and one.about.kind == "Deployment"]
+    evicted = sum(one.count for one in answer.timeline if one.what == "evicted")
+    assert sum(one.count for one in moved) <= evicted  # none is evicted twice
+    fills = {fill.node: fill for fill in answer.nodes}
+    assert fills["node-3"].pods > fills["node-3"].pods_before
+
+
+def test_without_room_elsewhere_pods_are_pending_in_both_drains() -> None:
+    answer = plan(crowded(), [Drain("node-1"), Drain("node-2"), Drain("node-1")], Options(300))
+    assert {one.kind for one in answer.problems} >= {"pdb", "drain"}
+
+
+def test_a_drain_that_ends_is_no_problem() -> None:
+    async def story(world: World) -> None:
+        await world.create("apps/v1/deployments", deployment("web", 4))
+        await world.create("apps/v1/statefulsets", stateful_set("db", 2))
+        await world.create("policy/v1/poddisruptionbudgets", budget("web", minAvailable=2))
+        await world.clock.sleep(60)
+
+    answer = plan(snapshot_of(story), [Drain("node-1"), Drain("node-2")], Options(600))
+    assert answer.problems == ()
+    assert [one.about.name for one in answer.timeline if one.what == "drained"] == ["node-1", "node-2"]

@@ -1,0 +1,250 @@
+"""Manifests are applied as the reader's kubectl would apply them."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.well_known import LAST_APPLIED
+from kcm_cli.machinery import codec
+from kcm_cli.plan import Answer, Apply, Options, PlanError, Problem, load, plan, save
+from kcm_cli.plan.kubectl_apply import CLIENT_SIDE, KubectlApply, is_server_side, last_applied, taken_over
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.rest.discovery import discover
+from kcm_cli.sandbox.apiserver.schema import Schemas, Target
+from tests.simulation.workload import deployment, job, stateful_set, template
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.plan.clusters import service, snapshot_of
+
+Tree = dict[str, Any]
+SCHEMAS = Schemas()
+
+
+async def applying(world: World, doc: Tree) -> tuple[KubectlApply, str]:
+    group, _, version = doc["apiVersion"].rpartition("/")
+    served = (await discover(world.client)).find_kind(group, doc["kind"], version)
+    assert served is not None
+    return KubectlApply(world.client, served, SCHEMAS.node(Target(group, version, doc["kind"]))), doc["metadata"][
+        "name"
+    ]
+
+
+async def client_side(world: World, *docs: Tree) -> None:
+    for doc in docs:
+        kubectl, name = await applying(world, doc)
+        await kubectl.client_side(NAMESPACE, name, doc, await kubectl.live(NAMESPACE, name))
+
+
+async def server_side(world: World, *docs: Tree) -> None:
+    for doc in docs:
+        kubectl, name = await applying(world, doc)
+        await kubectl.server_side(NAMESPACE, name, doc, force=False)
+
+
+def rich() -> Tree:
+    doc = deployment("rich", 3)
+    pod = doc["spec"]["template"]["spec"]
+    pod["containers"][0] |= {"resources": {"limits": {"cpu": "100m"}}, "env": [{"name": "A", "value": "secret"}]}
+    pod["nodeSelector"] = {"kubernetes.io/os": "linux"}
+    doc["metadata"]["labels"] = {"team": "a"}
+    return doc
+
+
+def poor() -> Tree:
+    """The same without fields that a template has."""
+    doc = rich()
+    pod = doc["spec"]["template"]["spec"]
+    del pod["containers"][0]["resources"], pod["nodeSelector"], doc["metadata"]["labels"]
+    return doc
+
+
+def budget_of_pods(count: int) -> Tree:
+    metadata = {"name": "quota", "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": str(count)}}}
+
+
+def limited(request: str, limit: str) -> Tree:
+    doc = deployment("web", 2)
+    resources = {"requests": {"cpu": request}, "limits": {"cpu": limit}}
+    doc["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
+    return doc
+
+
+OBJECTS = (rich(), limited("50m", "100m"), stateful_set("db", 2), job("work", 2), budget_of_pods(50), service("web"))
+
+
+def lived(apply: Callable[..., Awaitable[None]]) -> Snapshot:
+    async def story(world: World) -> None:
+        await apply(world, *OBJECTS)
+        await world.clock.sleep(60)
+
+    return snapshot_of(story)
+
+
+@cache
+def made_client_side() -> Snapshot:
+    return lived(client_side)
+
+
+@cache
+def made_server_side() -> Snapshot:
+    return lived(server_side)
+
+
+def planned(snapshot: Snapshot, doc: Tree, **options: Any) -> Answer:
+    return plan(snapshot, [Apply(doc, "app.yaml")], Options(120, **options))
+
+
+def fields_of(answer: Answer, name: str) -> set[str]:
+    found = [one for one in answer.differences if str(one.about) == name]
+    return {
+        field.path for one in found for field in one.fields if not field.path.startswith(("status", "metadata.ann"))
+    }
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("server", [False, True])
+@pytest.mark.parametrize("made", [made_client_side, made_server_side])
+def test_fields_that_a_manifest_has_no_more_are_removed(
+    made: Callable[[], Snapshot], server: bool, saved: bool, tmp_path: Path
+) -> None:
+    snapshot = made()
+    if saved:
+        save(snapshot, tmp_path / "cluster.kcm")
+        snapshot = load(tmp_path / "cluster.kcm")
+    answer = planned(snapshot, poor(), server_side=server)
+    assert answer.problems == ()
+    how = "server-side" if server or made is made_server_side else "client-side"
+    assert answer.changes == (f"apply Deployment {NAMESPACE}/rich ({how})",)
+    assert fields_of(answer, f"Deployment {NAMESPACE}/rich") == {
+        "metadata.labels",
+        "spec.template.spec.containers[c].resources.limits",
+        "spec.template.spec.nodeSelector",
+    }
+    assert answer.totals.pods_created == answer.totals.pods_deleted == 3
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_the_same_manifest_changes_nothing(server: bool) -> None:
+    for doc in OBJECTS:
+        answer = planned(made_client_side(), doc, server_side=server)
+        assert answer.problems == ()
+        assert [one for one in answer.differences if one.about.kind == "Pod"] == []
+        assert fields_of(answer, f"{doc['kind']} {NAMESPACE}/{doc['metadata']['name']}") == set()
+
+
+def changed(doc: Tree, *path: str | int, value: object) -> Tree:
+    copy: Tree = codec.decode_doc(codec.encode(doc))
+    *above, last = path
+    place: Any = copy
+    for name in above:
+        place = place[name]
+    place[last] = value
+    return copy
+
+
+IMAGE = ("spec", "template", "spec", "containers", 0, "image")
+INVALID = [
+    pytest.param(changed(rich(), "spec", "replicas", value=-1), "spec.replicas", id="replicas"),
+    pytest.param(
+        changed(
+            changed(rich(), "spec", "selector", "matchLabels", value={"app": "x"}),
+            "spec",
+            "template",
+            value=template("x", "v1"),
+        ),
+        "field is immutable",
+        id="selector",
+    ),
+    pytest.param(changed(job("work", 2), *IMAGE, value="x"), "field is immutable", id="template of a Job"),
+    pytest.param(changed(stateful_set("db", 2), "spec", "serviceName", value="x"), "are forbidden", id="serviceName"),
+    pytest.param(limited("200m", "100m"), "must be less than or equal to cpu limit", id="limit below request"),
+    pytest.param(budget_of_pods(-3), "must be greater than or equal to 0", id="quota"),
+    pytest.param(changed(rich(), *IMAGE[:-2], value=[]), "Required value", id="no containers"),
+    pytest.param(changed(rich(), "spec", "strategy", value={"type": "Sometimes"}), "Unsupported value", id="strategy"),
+    pytest.param(changed(service("web"), "spec", "ports", value=[{"port": 0}]), "must be between", id="port"),
+    pytest.param(changed(rich(), "spec", "replicaz", value=3), "replicaz", id="unknown field"),
+    pytest.param(changed(rich(), "spec", "replicas", value="three"), "replicas", id="wrong type"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("server", [False, True])
+@pytest.mark.parametrize("made", [made_client_side, made_server_side])
+@pytest.mark.parametrize(("doc", "text"), INVALID)
+def test_an_invalid_update_is_refused_with_the_servers_sentence(
+    made: Callable[[], Snapshot], doc: Tree, text: str, server: bool
+) -> None:
+    answer = planned(made(), doc, server_side=server)
+    (problem,) = answer.problems
+    assert problem.kind == "refused" and not problem.already
+    if problem.text.startswith("error: Apply failed"):  # a default that client-side apply owns, as on a real server
+        assert server and made is made_client_side and ".spec.strategy.type" in problem.text
+        return
+    assert problem.text.startswith("Error from server")
+    assert 'ing "app.yaml": ' in problem.text and "creating" not in problem.text
+    assert text in problem.text
+    assert answer.has(frozenset(("refused",)))
+
+
+def test_fields_of_others_are_taken_client_side_and_refused_server_side() -> None:
+    async def story(world: World) -> None:
+        await world.create("apps/v1/deployments", deployment("web", 2))  # by another manager
+        await world.clock.sleep(60)
+
+    snapshot, doc = snapshot_of(story), deployment("web", 4)
+    assert planned(snapshot, doc).totals.pods_created == 2
+    (problem,) = planned(snapshot, doc, server_side=True).problems
+    assert problem.text.startswith('error: Apply failed with 1 conflict: conflict with "sim"')
+    assert planned(snapshot, doc, force_conflicts=True).totals.pods_created == 2
+
+
+def test_what_client_side_applies_own_is_taken_over_as_by_kubectl() -> None:
+    async def story(world: World) -> Tree:
+        await client_side(world, rich())
+        await world.clock.sleep(30)
+        await server_side(world, poor())
+        kubectl, name = await applying(world, rich())
+        doc: Tree | None = await kubectl.live(NAMESPACE, name)
+        assert doc is not None
+        return doc
+
+    from tests.simulation.world import simulate
+
+    doc = simulate(1, story)
+    managers = {(one["manager"], one["operation"]) for one in doc["metadata"]["managedFields"]}
+    assert {("kubectl", "Apply"), ("kubectl-last-applied", "Apply")} <= managers
+    assert (CLIENT_SIDE, "Update") not in managers
+    assert is_server_side(doc) and last_applied(doc)["metadata"].get("labels") is None  # type: ignore[union-attr]
+    assert taken_over(doc) is None
+    assert "nodeSelector" not in doc["spec"]["template"]["spec"] and "labels" not in doc["metadata"]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 7, "x", [], [7], [None], {"f:a": {}}, [{"operation": "Update"}], [{"fieldsV1": 3}]]
+)
+def test_odd_metadata_is_taken_for_none(odd: object) -> None:
+    doc: Tree = {"metadata": {"managedFields": odd, "annotations": odd}}
+    assert (taken_over(doc), is_server_side(doc), last_applied(doc)) == (None, False, {})
+    assert last_applied({"metadata": {"annotations": {LAST_APPLIED: "[]"}}}) == {}
+
+
+def test_a_refusal_by_quota_is_of_the_kind_quota() -> None:
+    async def story(world: World) -> None:
+        metadata = {"name": "few", "namespace": NAMESPACE}
+        quota: Tree = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
+        await world.create("v1/resourcequotas", {**quota, "spec": {"hard": {"services": "1"}}})
+        await client_side(world, service("web"))
+        await world.clock.sleep(30)
+
+    problem: Problem
+    (problem,) = planned(snapshot_of(story), service("api")).problems
+    assert problem.kind == "quota" and "exceeded quota: few" in problem.text
+    assert problem.text.startswith('Error from server (Forbidden): error when creating "app.yaml": services "api"')
+
+
+def test_a_kustomization_says_what_to_do() -> None:
+    doc = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "metadata": {"name": "x"}}
+    with pytest.raises(PlanError, match="kustomize build"):
+        planned(made_client_side(), doc)

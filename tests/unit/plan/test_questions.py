@@ -1,0 +1,113 @@
+"""Custom resources: the kinds that a change names are planned without a flag."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.plan import Answer, Apply, Change, Delete, Options, Target, load, plan, save
+from kcm_cli.plan.changes import custom_kinds
+from kcm_cli.plan.collect import collect
+from kcm_cli.plan.kinds import DEFINITIONS
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.rest.transport import Request
+from tests.simulation.workload import deployment
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.plan.clusters import client, living
+
+Tree = dict[str, Any]
+
+
+def definition(plural: str, kind: str) -> Tree:
+    names = {
+        "kind": kind,
+        "plural": plural,
+        "singular": kind.lower(),
+        "listKind": f"{kind}List",
+        "shortNames": [plural[:2]],
+    }
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return {**head, "metadata": {"name": f"{plural}.example.com"}, "spec": spec}
+
+
+def custom(kind: str, name: str, **spec: object) -> Tree:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "example.com/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+async def with_operators(world: World) -> None:
+    """Two custom kinds; a Thing owns a Deployment."""
+    for doc in (definition("things", "Thing"), definition("others", "Other")):
+        headers = {"content-type": "application/json"}
+        await world.client.call(Request("POST", DEFINITIONS.gvr.path(), (), headers, codec.encode(doc)))
+    await world.clock.sleep(5)
+    await world.create("example.com/v1/things", custom("Thing", "one", size=1))
+    await world.create("example.com/v1/others", custom("Other", "one", size=1))
+    path = f"/apis/example.com/v1/namespaces/{NAMESPACE}/things/one"
+    metadata: Any = codec.decode_doc(await world.client.call(Request("GET", path)))["metadata"]
+    owned = deployment("owned", 1)
+    ref = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "one", "uid": metadata["uid"], "controller": True}
+    owned["metadata"]["ownerReferences"] = [ref]
+    await world.create("apps/v1/deployments", owned)
+    await world.clock.sleep(60)
+
+
+def taken(*changes: Change) -> Snapshot:
+    """What a plan for these changes reads."""
+    runner, world = living(with_operators)
+
+    async def read() -> Snapshot:
+        return await collect(client(world.server.transport(), world), world.clock, custom=custom_kinds(changes))
+
+    return runner.run(read())
+
+
+def planned(snapshot: Snapshot, *changes: Change) -> Answer:
+    return plan(snapshot, changes, Options(120))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Apply(custom("Thing", "one", size=2)),
+        Apply(custom("Thing", "two")),
+        *(Delete(Target(word, "one", NAMESPACE)) for word in ("thing", "things", "Thing", "th", "things.example.com")),
+    ],
+)
+def test_the_objects_of_a_kind_in_question_are_read(change: Change) -> None:
+    snapshot = taken(change)
+    names = {gvr.plural: len(one.items) for gvr, one in snapshot.collections.items()}
+    assert names["things"] == 1 and "others" not in names and names["customresourcedefinitions"] == 2
+    answer = planned(snapshot, change)
+    assert answer.assumed == ()
+    assert "Thing" in {one.about.kind for one in answer.differences}
+
+
+def test_a_deleted_owner_takes_its_dependents_along() -> None:
+    change = Delete(Target("thing", "one", NAMESPACE))
+    answer = planned(taken(change), change)
+    assert ("deleted", "Deployment sim/owned") in {(one.action, str(one.about)) for one in answer.differences}
+
+
+def test_without_their_objects_those_of_a_manifest_are_taken_for_new(tmp_path: Path) -> None:
+    save(taken(), tmp_path / "cluster.kcm")
+    answer = planned(load(tmp_path / "cluster.kcm"), Apply(custom("Thing", "two", size=3)))
+    assert answer.assumed == ("objects of kind Thing in manifests are new: the snapshot has none",)
+    assert [(one.action, str(one.about)) for one in answer.differences] == [("created", "Thing sim/two")]
+
+
+def test_a_definition_and_its_objects_in_one_file() -> None:
+    changes = [Apply(definition("news", "New")), Apply(custom("New", "x"))]
+    answer = planned(taken(), *changes)
+    assert answer.problems == ()
+    assert ("created", "New sim/x") in {(one.action, str(one.about)) for one in answer.differences}
+
+
+def test_kinds_in_question_by_their_names() -> None:
+    changes = (Apply(custom("Thing", "x")), Delete(Target("widget.example.com", "x")), Delete(Target("deploy", "web")))
+    assert custom_kinds(changes) == {"thing.example.com", "widget.example.com", "deploy"}
+    assert custom_kinds([Apply({"kind": 7, "apiVersion": None})]) == {"."}
