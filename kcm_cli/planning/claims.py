@@ -70,10 +70,12 @@ def adopt_action(
 
 
 def release_action(owner: Object, child: Resource[Any], obj: Object, finalizers: tuple[str, ...] = ()) -> Patch:
-    """Remove the owner's reference."""
+    """Remove the owner's reference. With finalizers it fails if the object has changed, since they may be those of
+    another owner by now."""
     reference: Doc = {"$patch": "delete", "uid": owner.uid}
     metadata: Doc = {"uid": obj.uid, "ownerReferences": [reference]}
     if finalizers:
+        metadata["resourceVersion"] = obj.metadata.resource_version
         metadata["$deleteFromPrimitiveList/finalizers"] = list(finalizers)
     reason = "released: the selector does not match it"
     return Patch(child, obj.namespace, obj.name, {"metadata": metadata}, reason=reason)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.metrics import JobMetrics
-from kcm_cli.controllers.job.plan import names, remove_finalizer, spec
+from kcm_cli.controllers.job.plan import give_up, names, spec
 from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.engine.controller import After, Keys
@@ -60,12 +60,14 @@ class Orphans:
         return (After(_OF_JOB + new.uid, _CATCH_UP_S),) if is_finished(new) else ()
 
     async def sync(self, key: str) -> None:
+        """Remove the finalizer of a pod, or of all pods of a Job. Raises Conflict for one that has changed: the retry
+        looks again whether a Job counts it."""
         if key.startswith(_OF_JOB):
             pods = self._pods.by_index(CONTROLLER_UID, key.removeprefix(_OF_JOB))
         else:
             pod = self._pods.get(key)
             pods = [] if pod is None else [pod]
-        patches = tuple(remove_finalizer(pod) for pod in pods if has_finalizer(pod) and self._abandoned(pod))
+        patches = tuple(give_up(pod) for pod in pods if has_finalizer(pod) and self._abandoned(pod))
         outcome = await self._executor.stage(Stage(patches))
         for failure in outcome.failed:
             if not isinstance(failure.error, NotFound):

@@ -24,6 +24,7 @@ def pod(app="web", controller=None, deleting=False, namespace="ns"):
             "p",
             namespace,
             "p1",
+            resource_version="7",
             labels={"app": app},
             owner_references=references,
             deletion_timestamp="2026-01-01T00:00:00Z" if deleting else None,
@@ -93,6 +94,7 @@ def test_writes_have_the_uid():
     assert release.body == {
         "metadata": {
             "uid": "p1",
+            "resourceVersion": "7",
             "ownerReferences": [{"$patch": "delete", "uid": "u1"}],
             "$deleteFromPrimitiveList/finalizers": ["f"],
         }

@@ -1,7 +1,7 @@
 """The decisions about a Job: ``plan`` decides on its end and its pods, ``status`` computes the status from the
 outcome."""
 
-from kcm_cli.controllers.job.plan.decide import JobPlan, SyncAction, plan, remove_finalizer
+from kcm_cli.controllers.job.plan.decide import JobPlan, SyncAction, give_up, plan, remove_finalizer
 from kcm_cli.controllers.job.plan.state import JobState, with_uncounted
 from kcm_cli.controllers.job.plan.status import Tracking, counted, finished, status
 
@@ -12,6 +12,7 @@ __all__ = [
     "Tracking",
     "counted",
     "finished",
+    "give_up",
     "plan",
     "remove_finalizer",
     "status",

@@ -85,8 +85,18 @@ def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
 
 
 def remove_finalizer(pod: Pod) -> Patch:
-    """A patch that removes the tracking finalizer, from a pod that is counted or is not to be counted."""
-    metadata: Doc = {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [names.TRACKING_FINALIZER]}
+    """A patch that removes the tracking finalizer from a pod that is counted."""
+    return _without_finalizer(pod, {"uid": pod.uid})
+
+
+def give_up(pod: Pod) -> Patch:
+    """A patch that removes the tracking finalizer from a pod that is not to be counted. It is refused if the pod has
+    changed meanwhile: it may have ended, or belong to a Job again."""
+    return _without_finalizer(pod, {"uid": pod.uid, "resourceVersion": pod.metadata.resource_version})
+
+
+def _without_finalizer(pod: Pod, precondition: Doc) -> Patch:
+    metadata = {**precondition, "$deleteFromPrimitiveList/finalizers": [names.TRACKING_FINALIZER]}
     return Patch(PODS, pod.namespace, pod.name, {"metadata": metadata}, reason="tracking finalizer removed")
 
 
@@ -100,7 +110,7 @@ def _wanted(state: JobState) -> int:
 
 def _removal(state: JobState, going: Iterable[JobPod], reason: str) -> JobPlan:
     chosen = tuple(going)
-    finalizers = tuple(remove_finalizer(job_pod.pod) for job_pod in chosen if has_finalizer(job_pod.pod))
+    finalizers = tuple(give_up(job_pod.pod) for job_pod in chosen if has_finalizer(job_pod.pod))
     deletions = _deletions(state.job, chosen, reason)
     return JobPlan(state, action=SyncAction.PODS_DELETED, managed=True, finalizers=finalizers, deletions=deletions)
 

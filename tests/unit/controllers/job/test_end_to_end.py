@@ -306,6 +306,45 @@ def test_orphan_pods_lose_their_finalizer_or_are_adopted(play):
     play(life)
 
 
+@pytest.mark.parametrize("meanwhile", ["adopted", "succeeded"])
+def test_a_pod_that_changes_meanwhile_keeps_its_finalizer(play, meanwhile):
+    """An orphan that was adopted again, and a surplus pod that has succeeded: their results would not be counted."""
+
+    async def life(world: World) -> None:
+        story, done = Story(world), False
+
+        async def before(sent: Request) -> None:
+            nonlocal done
+            if done or sent.method != "PATCH" or b"$deleteFromPrimitiveList/finalizers" not in sent.body:
+                return
+            done, name = True, sent.path.rpartition("/")[2]
+            if meanwhile == "adopted":
+                await world.patch(PODS, name, {"metadata": {"ownerReferences": references}})
+            else:
+                body = {"status": {"phase": "Succeeded"}}
+                await world.client.patch(PODS, "default", name, body, content_type=MERGE, subresource="status")
+
+        async with story.running(Refusing(world.server.transport(), lambda sent: False, before)):
+            await story.make(run_time="60s", completions=4, parallelism=2)
+            await world.wait(20)
+            pod, _ = await story.pods()
+            references = pod["metadata"]["ownerReferences"]
+            if meanwhile == "adopted":
+                await world.patch(PODS, pod["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+                await world.wait(5)
+                assert pod["metadata"]["name"] in await story.held()
+            else:
+                await world.patch(JOBS, "work", {"spec": {"parallelism": 1}})
+                await world.wait(5)
+                assert (await story.status())["succeeded"] == 1
+            assert done
+            await world.wait(300)
+            assert (await story.ended(), (await story.status())["succeeded"]) == ("Complete", 4)
+            assert len(await story.pods()) == 4
+
+    play(life)
+
+
 def test_a_suspended_job_can_be_changed_right_after_its_creation(play):
     """MultiKueue and upstream's own tests update such a Job at the version that its creation returned."""
 
