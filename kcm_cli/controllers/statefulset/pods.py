@@ -44,14 +44,25 @@ MAX_BATCH = 500
 UPDATE_ATTEMPTS = 4
 
 
+REFUSALS = 5
+"""After more failures than this, the rest of a parallel set waits for the next sync."""
+
+
 class ClaimsError(SyncError):
     """Claims of a pod could not be created or updated. The text has all the reasons."""
+
+
+class ClaimsTerminating(ClaimsError):
+    """Claims of a pod are being deleted, and no other could not be created."""
 
 
 WRITE_ERRORS = RequestError
 
 STEP_ERRORS = (WRITE_ERRORS, ClaimsError)
 """How a step may end."""
+
+_ALONE = (AlreadyExists, ClaimsTerminating)
+"""Errors that say nothing about other pods."""
 
 
 class PodControl:
@@ -62,13 +73,16 @@ class PodControl:
         self._recorder = recorder
 
     async def run(self, set_: StatefulSet, phases: Sequence[Phase]) -> None:
-        """Execute the phases. Raises the first error, after the batch in which it occurred."""
+        """Execute the phases. Raises the first error: at once in an ordered set, at the end in a parallel one."""
+        errors: list[Exception] = []
         for phase in phases:
             if phase.together:
-                await self._slow_start(set_, phase)
+                errors += await self._slow_start(set_, phase)
             else:
                 for group in phase.groups:
                     await self._group(set_, group)
+        if errors:
+            raise errors[0]
 
     async def delete(self, set_: StatefulSet, pod: Pod, reason: str) -> None:
         """Delete a pod; NotFound counts as deleted."""
@@ -81,13 +95,19 @@ class PodControl:
             raise
         self._emit_pod(set_, "Delete", pod.name, None)
 
-    async def _slow_start(self, set_: StatefulSet, phase: Phase) -> None:
+    async def _slow_start(self, set_: StatefulSet, phase: Phase) -> list[Exception]:
+        """Execute the groups in growing batches. A pod that fails does not delay the others, unless so many fail that
+        all may be refused. Returns the errors."""
+        errors: list[Exception] = []
         for batch in batches(phase.groups, MAX_BATCH):
             async with asyncio.TaskGroup() as tasks:
-                errors = [tasks.create_task(_caught(self._group(set_, group))) for group in batch]
-            failed = [error for error in (task.result() for task in errors) if error is not None]
-            if failed:
-                raise failed[0]
+                work = [tasks.create_task(_caught(self._group(set_, group))) for group in batch]
+            errors += [error for task in work if (error := task.result()) is not None]
+            if any(map(namespace_terminating, errors)):
+                break
+            if sum(not isinstance(error, _ALONE) for error in errors) > REFUSALS:
+                break
+        return errors
 
     async def _group(self, set_: StatefulSet, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -171,7 +191,8 @@ class PodControl:
             if not isinstance(error, AlreadyExists):
                 self._emit_claim(set_, name, pod, error)
         if problems:
-            raise ClaimsError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+            kind = ClaimsTerminating if len(problems) == len(work.terminating) else ClaimsError
+            raise kind(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     async def _create_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
         try:

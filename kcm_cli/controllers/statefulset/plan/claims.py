@@ -13,11 +13,11 @@ from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
 from kcm_cli.api.core import PODS, PersistentVolumeClaim
 from kcm_cli.controllers.statefulset.plan.identity import in_range, pod_name
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_map, nested_str
+from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.planning.pod_template import controller_ref, labels_of
 
-RETAIN = "Retain"
+RETAIN, DELETE = "Retain", "Delete"
 
 Claims = Mapping[str, PersistentVolumeClaim]
 
@@ -208,10 +208,14 @@ def _stale(claim: PersistentVolumeClaim, obj: Object, api_version: str, kind: st
 
 
 def _new_claim(set_: StatefulSet, template: Doc, name: str) -> Doc:
-    """The body of a claim. It gets the labels of its template and the matchLabels of the set's selector."""
+    """The body of a claim. It gets the labels of its template and the matchLabels of the set's selector. The set owns it
+    if it is to be deleted with the set: a claim that is created without its owner is updated while it is bound, and
+    most of these updates conflict."""
     selector = set_.spec.selector
     labels = {**labels_of(template), **((selector.match_labels if selector else None) or {})}
     metadata: Doc = {**nested_map(template, "metadata"), "name": name, "namespace": set_.namespace}
     if labels:
         metadata["labels"] = labels
+    if _policy(set_)[0] == DELETE:
+        metadata["ownerReferences"] = [*nested_list(metadata, "ownerReferences"), controller_ref(STATEFUL_SETS, set_)]
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template, "metadata": metadata}

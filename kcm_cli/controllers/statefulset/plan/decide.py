@@ -83,7 +83,7 @@ Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 class Phase(msgspec.Struct, frozen=True):
     """Groups of steps, one group for each pod. ``together``: the groups do not wait for each other.
 
-    A failed step skips the rest of its group, and the later groups and phases.
+    A failed step skips the rest of its group. Unless the groups run together, it also skips the later groups and phases.
     """
 
     groups: tuple[tuple[Step, ...], ...]
@@ -220,12 +220,10 @@ def _first_unavailable(
 
 def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Phase]:
     living = tuple(steps for steps in (_steps(snapshot, slot) for slot in slots) if steps)
-    deletions = tuple((DeletePod(pod, surplus=True),) for pod in condemned if not pod.deleting)
-    return [
-        Phase(living, together=True),
-        Phase(_condemned_claims(snapshot, condemned), together=True),
-        Phase(deletions, together=True),
-    ]
+    claims = {group[0].pod.uid: group for group in _condemned_claims(snapshot, condemned)}
+    deletions = {pod.uid: (DeletePod(pod, surplus=True),) for pod in condemned if not pod.deleting}
+    surplus = ((*claims.get(pod.uid, ()), *deletions.get(pod.uid, ())) for pod in condemned)
+    return [Phase(living, together=True), Phase(tuple(steps for steps in surplus if steps), together=True)]
 
 
 # -- the steps of one pod
@@ -272,8 +270,8 @@ def _updated(snapshot: Snapshot, slot: Slot, pod: Pod, *, owners_done: bool) -> 
     return (UpdatePod(pod, ClaimWork(missing, terminating, owners), differs),)
 
 
-def _condemned_claims(snapshot: Snapshot, condemned: Sequence[Pod]) -> tuple[tuple[Step, ...], ...]:
-    groups: list[tuple[Step, ...]] = []
+def _condemned_claims(snapshot: Snapshot, condemned: Sequence[Pod]) -> tuple[tuple[OwnClaims], ...]:
+    groups: list[tuple[OwnClaims]] = []
     for pod in condemned:
         owners = ownership(snapshot.set, ordinal_of(pod), pod.uid, snapshot.claims)
         if any(one.references is not None for one in owners):

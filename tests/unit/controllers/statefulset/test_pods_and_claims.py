@@ -262,6 +262,87 @@ def test_pods_of_a_parallel_set_are_created_in_growing_batches(play):
     play(life, alone=True)
 
 
+async def fail(world: World, what: str) -> None:
+    """Make the pod of ordinal 0 fail for good: a claim that is being deleted, a name that is taken, or a policy."""
+    if what == "claim":
+        await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": ["test/kept"]}})
+        await world.delete(CLAIMS, "data-db-0")
+    await world.delete(PODS, "db-0", grace_s=0)
+    if what == "name":
+        await world.pod("db-0", {"labels": {"app": "another"}})
+
+
+@pytest.mark.parametrize("what", ["claim", "name", "policy"])
+def test_a_pod_that_cannot_be_created_delays_no_other_of_a_parallel_set(play, what):
+    async def life(world: World) -> None:
+        story, on = Story(world), False
+
+        def refused(sent: Request) -> Response | None:
+            create = on and sent.method == "POST" and sent.path.endswith("/pods") and b'"db-0"' in sent.body
+            return refusal(403, "Forbidden") if create else None
+
+        async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
+            await story.make(replicas=5, podManagementPolicy="Parallel", volumeClaimTemplates=[TEMPLATE])
+            await world.wait(20)
+            on = what == "policy"
+            await fail(world, what)
+            await world.wait(5)
+            for name in ("db-1", "db-2"):
+                await world.delete(PODS, name, grace_s=0)
+            await story.patch({"replicas": 4})
+            await world.wait(30)
+            pods = await world.items(PODS)
+            mine = {pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"]["app"] == "db"}
+            assert mine == {"db-1", "db-2", "db-3"}
+            assert (await story.status())["replicas"] == 3
+
+    play(life)
+
+
+def test_a_parallel_set_whose_pods_are_all_refused_tries_a_few(play):
+    """In each sync one, two and four, so that a quota is not asked for each of a thousand pods."""
+
+    async def life(world: World) -> None:
+        story, times = Story(world), []
+
+        def refused(sent: Request) -> Response | None:
+            if sent.method != "POST" or not sent.path.endswith("/pods"):
+                return None
+            times.append(world.clock.monotonic())
+            return refusal(403, "Forbidden")
+
+        async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
+            await story.make(replicas=100, podManagementPolicy="Parallel")
+            await world.wait(30)
+            assert {times.count(time) % 7 for time in set(times)} == {0}
+            assert len(times) < 7 * 20
+
+    play(life, alone=True)
+
+
+def test_claims_have_their_owner_from_the_start(play):
+    """An update right after the creation would conflict with the binding of the claim."""
+
+    async def life(world: World) -> None:
+        story, sent = Story(world), []
+
+        async def record(request: Request) -> None:
+            if request.method != "GET" and "persistentvolumeclaims" in request.path:
+                sent.append(request.method)
+
+        async with story.running(transport=Refusing(world.server.transport(), lambda request: False, record)):
+            policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+            await story.make(
+                replicas=2, volumeClaimTemplates=[TEMPLATE], persistentVolumeClaimRetentionPolicy=policy,
+                podManagementPolicy="Parallel",
+            )  # fmt: skip
+            await world.wait(20)
+            assert await claims(world) == {f"data-db-{n}": ["StatefulSet/db"] for n in range(2)}
+            assert sent == ["POST", "POST"]
+
+    play(life, alone=True)
+
+
 def test_orphan_revisions_that_the_selector_matches_are_adopted(play):
     async def life(world: World) -> None:
         story = Story(world)
