@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import EVERYTHING, NOTHING, LabelSelector, LabelSelectorRequirement
+from tests.growth import grows_less
 
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
@@ -225,6 +226,49 @@ def test_the_text_of_a_selector_selects_the_same(terms, candidate):
     selector = labels.Selector(tuple(terms))
     parsed = labels.parse(str(selector))
     assert parsed.matches(candidate) == selector.matches(candidate)
+
+
+def _meets(term: labels.Requirement, candidate: dict[str, str]) -> bool:
+    """The definition of each operator, one requirement at a time."""
+    value, bound = candidate.get(term.key), term.values[0] if term.values else ""
+    match term.operator:
+        case labels.EXISTS:
+            return value is not None
+        case labels.NOT_EXISTS:
+            return value is None
+        case labels.NOT_IN | labels.NOT_EQUALS:
+            return value is None or value not in term.values
+        case labels.GREATER:
+            return value is not None and value.isdecimal() and int(value) > int(bound)
+        case labels.LESS:
+            return value is not None and value.isdecimal() and int(value) < int(bound)
+    return value is not None and value in term.values
+
+
+_bounds = st.builds(
+    labels.requirement,
+    _keys,
+    st.sampled_from([labels.GREATER, labels.LESS]),
+    st.sampled_from([("0",), ("1",), ("20",)]),
+)
+
+
+@given(st.lists(_terms | _bounds, max_size=8), _sets)
+def test_a_selector_matches_what_meets_each_requirement(terms, candidate):
+    assert labels.Selector(tuple(terms)).matches(candidate) == all(_meets(term, candidate) for term in terms)
+
+
+@pytest.mark.parametrize("operator", ["DoesNotExist", "Exists", "NotIn", "In"])
+def test_matching_takes_time_for_the_labels_not_for_the_requirements(operator):
+    values = ("v",) if operator.endswith("In") else ()
+    candidate = {f"label-{n}": "x" for n in range(5)}
+
+    def prepare(size):
+        terms = tuple(term(f"k{n}", operator, *values) for n in range(size))
+        selector = labels.from_label_selector(LabelSelector(None, terms))
+        return lambda: [selector.matches(candidate) for _ in range(1000)]
+
+    assert grows_less(prepare, 200, 4)
 
 
 @given(_sets, _sets)
