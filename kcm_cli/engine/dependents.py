@@ -7,14 +7,14 @@ upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod,
 pkg/controller/daemon/daemon_controller.go#addHistory
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.label_indexes import SelectorIndex
 from kcm_cli.runtime.store import Store
 
 Owner = TypeVar("Owner", bound=Object)
@@ -24,22 +24,6 @@ Child = TypeVar("Child", bound=Object)
 def selector_of(owner: Any) -> Selector:
     """The compiled selector of an owner's spec. One without a selector matches nothing. Raises FormatError."""
     return from_label_selector(getattr(owner.spec, "selector", None))
-
-
-def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callable[[Owner], Selector]) -> list[Owner]:
-    """The owners whose selectors match a child's labels. A selector that is empty or raises FormatError matches
-    nothing.
-    """
-    found: list[Owner] = []
-    labels = child.labels
-    for owner in owners if labels else ():
-        try:
-            selector = selector_of(owner)
-        except FormatError:
-            continue
-        if not selector.empty and selector.matches(labels):
-            found.append(owner)
-    return found
 
 
 def living_owner(kind: str, owners: Store[Owner], child: Object) -> Owner | None:
@@ -75,6 +59,7 @@ class Dependents(Generic[Owner, Child]):
         self._owners = owners
         self._enqueue = enqueue
         self._selector = selector
+        self._selecting = SelectorIndex.of(owners, selector)
         self._expectations = expectations
         self._changed = changed
 
@@ -126,5 +111,8 @@ class Dependents(Generic[Owner, Child]):
             self._enqueue(owner.key)
 
     def _orphan(self, child: Child) -> None:
-        for owner in matching_owners(self._owners.list(child.namespace), child, self._selector):
-            self._enqueue(owner.key)
+        """Queue the owners that may adopt a child. An empty selector adopts nothing."""
+        if child.labels:
+            for owner in self._selecting.selecting(child.namespace, child.labels):
+                if not self._selector(owner).empty:
+                    self._enqueue(owner.key)

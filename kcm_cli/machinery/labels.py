@@ -204,6 +204,11 @@ def _compiled(document: bytes) -> Selector:
     return _sorted(terms)
 
 
+def from_labels(wanted: Mapping[str, str]) -> Selector:
+    """Selects what has all these labels, which are not validated (upstream's SelectorFromSet)."""
+    return _sorted(Requirement(key, EQUALS, (value,)) for key, value in wanted.items())
+
+
 def read_label_selector(doc: codec.Doc | None) -> LabelSelector | None:
     """The selector in a document."""
     return None if doc is None else codec.convert(doc, LabelSelector)

@@ -9,7 +9,7 @@ earlier version was decoded, the store keeps that one.
 import logging
 from builtins import list as List  # the class has a method of that name
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kcm_cli.api.core import Pod
 from kcm_cli.api.resource import Undecodable
@@ -50,6 +50,7 @@ class Store(Generic[T]):
         self._unknown: dict[str, Undecodable] = {}
         self._funcs: dict[str, IndexFunc[T]] = {}
         self._indexes: dict[str, dict[str, dict[str, T]]] = {}
+        self._companions: dict[str, Any] = {}
         self.add_index(NAMESPACE, lambda obj: (obj.namespace,))
 
     def add_index(self, name: str, func: IndexFunc[T]) -> None:
@@ -60,6 +61,17 @@ class Store(Generic[T]):
         self._indexes[name] = {}
         for key, obj in self._objects.items():
             self._file(name, key, obj)
+
+    def companion(self, name: str, make: Callable[[], Any]) -> Any:
+        """The one object of this name that belongs to the store, such as an index with a state; made once."""
+        if name not in self._companions:
+            self._companions[name] = make()
+        return self._companions[name]
+
+    def file_again(self, index: str, namespace: str) -> None:
+        """File the objects of a namespace under the values that they have by now, in addition to those they had."""
+        for key, obj in self._indexes[NAMESPACE].get(namespace, {}).items():
+            self._file(index, key, obj)
 
     def __len__(self) -> int:
         return len(self._objects)

@@ -30,6 +30,7 @@ from kcm_cli.rest.errors import (
 )
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
+from kcm_cli.runtime.label_indexes import LabelIndex, SelectorIndex
 
 _FAILURES = (ScaleUnknown, NoMatch, ValueError, RequestError)
 _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
@@ -44,7 +45,6 @@ class DisruptionController:
         self._clock, self._client = context.clock, context.client
         self._recorder = context.recorder
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
-        self._selectors: dict[str, tuple[str, Selector]] = {}
         self._queue, self._recheck_queue, _ = context.queues
         self._budgets = context.cache(POD_DISRUPTION_BUDGETS)
         self._pods = context.cache(PODS)
@@ -70,11 +70,11 @@ class DisruptionController:
     async def _read(self, budget: PodDisruptionBudget) -> Snapshot:
         """The budget with its pods and their scale. Raises one of _FAILURES, after an Event about it."""
         try:
-            selector = self._selector(budget)
+            selector = _selector(budget)
         except FormatError as error:
             self._emit(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
             raise
-        pods = tuple(pod for pod in self._pods.store.list(budget.namespace) if selector.matches(pod.labels))
+        pods = tuple(LabelIndex.of(self._pods.store).selected(budget.namespace, selector))
         if not pods:
             self._emit(budget, "Normal", "NoPods", "No matching pods found")
         try:
@@ -120,22 +120,30 @@ class DisruptionController:
 
     # -- events
 
-    def deleted(self, budget: PodDisruptionBudget) -> Keys:
-        """Forget the budget; no key is queued."""
-        self._selectors.pop(budget.key, None)
-        return ()
-
     def with_stale_condition(self, pod: Pod) -> Keys:
         """The pod's key, at the time when its DisruptionTarget condition becomes stale."""
         wait = plan.stale_in_s(pod, self._clock.now())
         return () if wait is None else (After(pod.key, wait),)
 
+    def budgets_of_changed(self, old: Pod, new: Pod) -> Keys:
+        """The keys of the budgets that a change of a pod may matter to, also of those that no longer select it.
+
+        Upstream queues the pod's budget at each change. Budgets count pods by status, deletion, controller and labels:
+        if nothing but labels and other metadata changes, only budgets that select one of the two versions are queued.
+        A resync, which passes the same object twice, queues all.
+        """
+        if old is new or not plan.counts_alike(old, new):
+            return (*self.budgets_of(new), *(self._selecting(old) - self._selecting(new)))
+        return tuple(self._selecting(old) ^ self._selecting(new)) if old.labels != new.labels else ()
+
+    def _selecting(self, pod: Pod) -> frozenset[str]:
+        found = SelectorIndex.of(self._budgets.store, _selector).selecting(pod.namespace, pod.labels)
+        return frozenset(budget.key for budget in found)
+
     def budgets_of(self, pod: Pod) -> Keys:
         """The keys of the pod's budgets. The Event about several names the first."""
-        found = sorted(
-            (budget for budget in self._budgets.store.list(pod.namespace) if self._selects(budget, pod)),
-            key=lambda budget: budget.name,
-        )
+        selecting = SelectorIndex.of(self._budgets.store, _selector).selecting(pod.namespace, pod.labels)
+        found = sorted(selecting, key=lambda budget: budget.name)
         if len(found) > 1:
             text = (
                 f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '
@@ -144,22 +152,13 @@ class DisruptionController:
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "MultiplePodDisruptionBudgets", text))
         return tuple(budget.key for budget in found)
 
-    def _selects(self, budget: PodDisruptionBudget, pod: Pod) -> bool:
-        try:
-            return self._selector(budget).matches(pod.labels)
-        except FormatError:
-            return False
-
-    def _selector(self, budget: PodDisruptionBudget) -> Selector:
-        """The compiled selector, cached by the budget's version. Raises FormatError."""
-        version = budget.metadata.resource_version
-        cached = self._selectors.get(budget.key)
-        if cached is None or cached[0] != version:
-            cached = self._selectors[budget.key] = (version, from_label_selector(budget.spec.selector))
-        return cached[1]
-
     def _emit(self, budget: PodDisruptionBudget, type_: str, reason: str, message: str) -> None:
         self._recorder.emit(Notice(ref_to(POD_DISRUPTION_BUDGETS, budget), type_, reason, message))
+
+
+def _selector(budget: PodDisruptionBudget) -> Selector:
+    """Raises FormatError."""
+    return from_label_selector(budget.spec.selector)
 
 
 CONTROLLER = Controller(
@@ -167,8 +166,8 @@ CONTROLLER = Controller(
     (
         Queue(
             "disruption",
-            Watch(POD_DISRUPTION_BUDGETS, changed=own_key, deleted=DisruptionController.deleted),
-            watches=(Watch(PODS, DisruptionController.budgets_of),),
+            Watch(POD_DISRUPTION_BUDGETS, changed=own_key),
+            watches=(Watch(PODS, DisruptionController.budgets_of, updated=DisruptionController.budgets_of_changed),),
             sync=DisruptionController.sync,
             failures=Failures(retried="Error syncing PodDisruptionBudget, requeuing", key="key"),
             writes=(POD_DISRUPTION_BUDGETS,),

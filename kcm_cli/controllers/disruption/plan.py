@@ -11,6 +11,7 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.labels import LabelSelector, format_go
+from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import find, updated
 from kcm_cli.planning.pods import is_ready, is_terminal
@@ -99,6 +100,16 @@ def status(snapshot: Snapshot, pending: dict[str, str], now: datetime) -> PodDis
         desired_healthy=desired,
         expected_pods=count,
         conditions=_conditions(snapshot.budget, state, reason, "", generation, now),
+    )
+
+
+def counts_alike(old: Pod, new: Pod) -> bool:
+    """Whether two versions of a pod count the same in a budget that selects both."""
+    return (
+        old.status == new.status
+        and old.deleting == new.deleting
+        and controller_of(old) == controller_of(new)
+        and old.spec.node_name == new.spec.node_name
     )
 
 

@@ -30,6 +30,7 @@ from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.label_indexes import LabelIndex
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 log = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ class AutoscalerController:
         others = self._selectors.get(hpa.namespace, {})
         if hpa.name in others:  # it may have been deleted while its target was asked for
             others[hpa.name] = selector
-        pods = tuple(pod for pod in self._pods.store.list(hpa.namespace) if selector.matches(pod.labels))
+        pods = tuple(LabelIndex.of(self._pods.store).selected(hpa.namespace, selector))
         return Selected(pods, tuple(await _choosing(others, pods)))
 
     # -- acting
@@ -201,8 +202,9 @@ class AutoscalerController:
 async def _choosing(selectors: Mapping[str, Selector], pods: Sequence[Pod]) -> list[str]:
     """The names of the selectors that match some of the pods. Yields to the loop after AT_ONCE comparisons."""
     found, looks = [], 0
+    present = {label for pod in pods for label in pod.labels.items()}
     for name, selector in list(selectors.items()):
-        if any(selector.matches(pod.labels) for pod in pods):
+        if present.issuperset(selector.exact_labels) and any(selector.matches(pod.labels) for pod in pods):
             found.append(name)
         looks += len(pods)
         if looks >= AT_ONCE:

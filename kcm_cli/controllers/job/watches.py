@@ -7,8 +7,6 @@ queued a second later, so that many changes of a Job's pods lead to one sync.
 upstream: pkg/controller/job/job_controller.go#addPod, updatePod, deletePod, syncOrphanPod
 """
 
-from collections.abc import Iterable
-
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.metrics import JobMetrics
@@ -16,15 +14,15 @@ from kcm_cli.controllers.job.plan import give_up, names, spec
 from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.engine.controller import After, Keys
+from kcm_cli.engine.dependents import selector_of
 from kcm_cli.engine.execute import Executor
-from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.labels import NOTHING, Selector, from_label_selector
 from kcm_cli.machinery.meta import OwnerReference, controller_of
 from kcm_cli.planning.actions import Stage
 from kcm_cli.planning.jobs import is_finished
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.label_indexes import SelectorIndex
 from kcm_cli.runtime.store import CONTROLLER_UID, Store
 from kcm_cli.runtime.workqueue import WorkQueue
 
@@ -86,10 +84,6 @@ class Orphans:
         return spec.other_manager(job, self._features) is None and is_finished(job)
 
 
-SELECTED_LABEL = "selected label"
-"""Index of Jobs by one label that their pods must have, so that an orphan is not compared with every Job."""
-
-
 class PodWatch:
     """Maps changes of pods to Jobs, and observes expected deletions and finalizers."""
 
@@ -105,7 +99,7 @@ class PodWatch:
         self._expectations = expectations
         self._orphans = orphans
         self._metrics = metrics
-        jobs.add_index(SELECTED_LABEL, _selected_label)
+        self._selecting = SelectorIndex.of(jobs, selector_of)
 
     def added(self, pod: Pod) -> Keys:
         self._metrics.ended_pod(False, _ended_with_finalizer(pod))
@@ -153,7 +147,9 @@ class PodWatch:
     def _orphan(self, pod: Pod, *, adoptable: bool) -> tuple[After, ...]:
         if has_finalizer(pod):
             self._orphans.add_pod(pod)
-        return tuple(_later(job) for job in self._matching(pod)) if adoptable else ()
+        if not adoptable or not pod.labels:
+            return ()
+        return tuple(_later(job) for job in self._selecting.selecting(pod.namespace, pod.labels))
 
     def _resolve(self, namespace: str, ref: OwnerReference) -> Job | None:
         if ref.kind != JOBS.kind:
@@ -161,38 +157,9 @@ class PodWatch:
         job = self._jobs.get(f"{namespace}/{ref.name}")
         return job if job is not None and job.uid == ref.uid else None
 
-    def _matching(self, pod: Pod) -> Iterable[Job]:
-        """The Jobs that may adopt this pod."""
-        if not pod.labels:
-            return
-        values = [_filed(pod.namespace, key, value) for key, value in pod.labels.items()]
-        for filed in (*values, _filed(pod.namespace, "", "")):
-            for job in self._jobs.by_index(SELECTED_LABEL, filed):
-                if _selector_of(job).matches(pod.labels):
-                    yield job
-
 
 def _later(job: Job) -> After:
     return After(job.key, names.BATCH_PERIOD_S)
-
-
-def _selector_of(job: Job) -> Selector:
-    """The compiled selector; an invalid one selects nothing."""
-    try:
-        return from_label_selector(job.spec.selector)
-    except FormatError:
-        return NOTHING
-
-
-def _selected_label(job: Job) -> tuple[str, ...]:
-    labels = job.spec.selector.match_labels if job.spec.selector is not None else None
-    for key, value in (labels or {}).items():
-        return (_filed(job.namespace, key, value),)
-    return (_filed(job.namespace, "", ""),)
-
-
-def _filed(namespace: str, key: str, value: str) -> str:
-    return f"{namespace}/{key}={value}"
 
 
 def _ended_with_finalizer(pod: Pod) -> bool:

@@ -2,19 +2,23 @@
 
 from kcm_cli.api.apps import Deployment, DeploymentSpec
 from kcm_cli.api.core import Namespace
-from kcm_cli.engine.dependents import matching_owners, selector_of
-from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement, from_label_selector
+from kcm_cli.engine.dependents import Dependents, selector_of
+from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement
 from kcm_cli.machinery.meta import ObjectMeta, PartialObject
+from kcm_cli.runtime.store import Store
 
 
 def owner(name, selector):
-    return Deployment(metadata=ObjectMeta(name), spec=DeploymentSpec(selector=selector))
+    return Deployment(metadata=ObjectMeta(name, namespace="n"), spec=DeploymentSpec(selector=selector))
 
 
 def matching(labels, *owners):
-    child = PartialObject(metadata=ObjectMeta("c", labels=labels))
-    found = matching_owners(owners, child, lambda one: from_label_selector(one.spec.selector))
-    return [one.name for one in found]
+    store, queued = Store(), []
+    for one in owners:
+        store.put(one)
+    dependents = Dependents("Deployment", store, queued.append, selector=selector_of)
+    dependents._added(PartialObject(metadata=ObjectMeta("c", namespace="n", labels=labels)))
+    return [key.removeprefix("n/") for key in queued]
 
 
 SAME = owner("same", LabelSelector(match_labels={"a": "b"}))

@@ -431,3 +431,25 @@ def test_concurrent_evictions_never_exceed_the_budget(play, replicas, spec, faul
             assert (await story.numbers())[2:] == (replicas, replicas - desired)
 
     play(life)
+
+
+def test_labels_that_no_budget_selects_by_queue_no_budget(play):
+    """A tenant's patches of labels cost no sync; a label that a budget selects by moves the pod at once."""
+
+    async def life(world: World) -> None:
+        story, metrics = Story(world), Registry()
+        async with story.running(metrics=metrics):
+            await owned_pods(world, None)
+            await story.budget(minAvailable=1)
+            await world.wait(20)
+            before = adds(metrics, "disruption")
+            for turn in range(5):
+                await world.client.patch(PODS, "default", "p0", {"metadata": {"labels": {"turn": str(turn)}}})
+                await world.wait(1)
+            assert adds(metrics, "disruption") == before
+            count, _, healthy, _ = await story.numbers()
+            await world.client.patch(PODS, "default", "p0", {"metadata": {"labels": {"app": "other"}}})
+            await world.wait(1)
+            assert (await story.numbers())[::2] == (count - 1, healthy - 1)
+
+    play(life)

@@ -1,0 +1,144 @@
+"""Two indexes of a store by labels: which objects does a selector select, and whose selectors select these labels?
+
+Each is one per store, whoever asks: ``LabelIndex.of(store)``, ``SelectorIndex.of(store, selector_of)``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import NOTHING, Selector
+from kcm_cli.machinery.meta import Object
+from kcm_cli.runtime.store import NAMESPACE, Store
+
+T = TypeVar("T", bound=Object)
+Keys = tuple[str, ...]
+
+MOST_KEYS = 8
+"""The label keys that are indexed for a namespace. Its tenant chooses them, and each costs memory for each object."""
+FEW = 32
+"""So many objects are compared with a selector sooner than another key is indexed for them."""
+_LABELS, _SELECTORS = "labels", "selectors"
+
+
+class LabelIndex(Generic[T]):
+    """The objects that a selector selects.
+
+    The keys of labels are indexed that selectors ask for, by namespace, from the first question on: most labels are in
+    no selector. An object is filed under each indexed key that it has, so those under one pair of a selector are a
+    superset of what it selects, whichever keys are indexed: each is compared with the whole selector.
+    """
+
+    def __init__(self, store: Store[T]) -> None:
+        """Use ``of``."""
+        self._store = store
+        self._keys: dict[str, list[str]] = {}
+        store.add_index(_LABELS, self._filed)
+
+    @classmethod
+    def of(cls, store: Store[T]) -> "LabelIndex[T]":
+        """The index of a store."""
+        found: LabelIndex[T] = store.companion(_LABELS, lambda: cls(store))
+        return found
+
+    def selected(self, namespace: str, selector: Selector) -> list[T]:
+        """The objects of a namespace that a selector selects."""
+        if not selector.selectable:
+            return []
+        return [obj for obj in self._candidates(namespace, selector.exact_labels) if selector.matches(obj.labels)]
+
+    def _candidates(self, namespace: str, pairs: Iterable[tuple[str, str]]) -> list[T]:
+        """The objects under the rarest of some pairs of which an object must have all."""
+        store, known = self._store, self._keys.get(namespace, [])
+        size, rarest = store.count(NAMESPACE, namespace), ""
+        for key, value in sorted(pairs, key=lambda pair: pair[0] not in known):  # the indexed ones first
+            if key not in known:
+                if size <= FEW or len(known) >= MOST_KEYS:
+                    break
+                known = self._keys.setdefault(namespace, [])
+                known.append(key)
+                store.file_again(_LABELS, namespace)
+            filed = _pair(namespace, key, value)
+            if (count := store.count(_LABELS, filed)) <= size:
+                size, rarest = count, filed
+        return store.by_index(_LABELS, rarest) if rarest else store.list(namespace)
+
+    def _filed(self, obj: T) -> Iterator[str]:
+        """The index function. At the end of a namespace its keys are forgotten: the store has no object of it then."""
+        namespace = obj.namespace
+        keys = self._keys.get(namespace)
+        if not keys:
+            return
+        labels = obj.labels
+        for key in keys:
+            if (value := labels.get(key)) is not None:
+                yield _pair(namespace, key, value)
+        if not self._store.count(NAMESPACE, namespace):
+            self._keys.pop(namespace, None)
+
+
+class SelectorIndex(Generic[T]):
+    """The objects whose selectors select given labels, such as the owners that may adopt an orphan.
+
+    An object is filed under all labels that its selector wants with one value, so a question needs one look for each
+    set of label keys that selectors of the namespace have, which are few. A set that no selector has any more costs a
+    look that finds nothing; there are never more than twice as many sets as objects.
+    """
+
+    def __init__(self, store: Store[T], selector_of: Callable[[T], Selector]) -> None:
+        """Use ``of``."""
+        self._store = store
+        self._selector_of = selector_of
+        self._sets: dict[str, dict[Keys, None]] = {}
+        store.add_index(_SELECTORS, self._filed)
+
+    @classmethod
+    def of(cls, store: Store[T], selector_of: Callable[[T], Selector]) -> "SelectorIndex[T]":
+        """The index of a store. ``selector_of``: the selector of an object; an object for which it raises FormatError
+        selects nothing. It depends on nothing but the object, and is the same for all who ask."""
+        found: SelectorIndex[T] = store.companion(_SELECTORS, lambda: cls(store, selector_of))
+        return found
+
+    def selecting(self, namespace: str, labels: Mapping[str, str]) -> list[T]:
+        """The objects of a namespace whose selectors match the labels; an empty selector matches all."""
+        found: list[T] = []
+        for keys in tuple(self._sets.get(namespace, ())):
+            pairs = [(key, labels[key]) for key in keys if key in labels]
+            if len(pairs) == len(keys):
+                for obj in self._store.by_index(_SELECTORS, _all_pairs(namespace, pairs)):
+                    if self._selector(obj).matches(labels):
+                        found.append(obj)
+        return found
+
+    def _selector(self, obj: T) -> Selector:
+        try:
+            return self._selector_of(obj)
+        except FormatError:
+            return NOTHING
+
+    def _filed(self, obj: T) -> tuple[str, ...]:
+        """The index function. At the end of a namespace its sets are forgotten: the store has no object of it then."""
+        namespace, selector = obj.namespace, self._selector(obj)
+        count = self._store.count(NAMESPACE, namespace)
+        pairs = selector.exact_labels
+        if not count:
+            self._sets.pop(namespace, None)
+        elif selector.selectable:
+            sets = self._sets.setdefault(namespace, {})
+            sets[_keys(pairs)] = None
+            if len(sets) > 2 * count + FEW:
+                now = (self._selector(one) for one in self._store.list(namespace))
+                self._sets[namespace] = {_keys(one.exact_labels): None for one in now if one.selectable}
+        return (_all_pairs(namespace, pairs),) if selector.selectable else ()
+
+
+def _keys(pairs: Iterable[tuple[str, str]]) -> Keys:
+    return tuple(key for key, _ in pairs)
+
+
+def _pair(namespace: str, key: str, value: str) -> str:
+    return f"{namespace}/{key}={value}"
+
+
+def _all_pairs(namespace: str, pairs: Iterable[tuple[str, str]]) -> str:
+    return f"{namespace}/{','.join([f'{key}={value}' for key, value in pairs])}"

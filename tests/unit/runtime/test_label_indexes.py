@@ -1,0 +1,174 @@
+"""Indexes by labels agree with a search through all objects, whatever was asked and changed before."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.api.apps import ReplicaSet
+from kcm_cli.engine.dependents import selector_of
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import NOTHING, LabelSelector, Selector, from_label_selector
+from kcm_cli.machinery.meta import Object, ObjectMeta
+from kcm_cli.runtime.label_indexes import FEW, MOST_KEYS, LabelIndex, SelectorIndex
+from kcm_cli.runtime.store import Store
+
+NAMESPACES = ("n1", "n2")
+keys = st.sampled_from(["a", "b", "c"])
+values = st.sampled_from(["", "x", "y"])
+labels = st.dictionaries(keys, values)
+names = st.integers(0, 60).map(str)
+
+
+def obj(name: str, namespace: str, found: dict[str, str]) -> Object:
+    return Object(metadata=ObjectMeta(name=name, namespace=namespace, labels=found))
+
+
+def owner(name: str, namespace: str, selector: dict[str, Any] | None) -> ReplicaSet:
+    doc = {"metadata": {"name": name, "namespace": namespace}, "spec": {"selector": selector}}
+    return codec.convert(doc, ReplicaSet)
+
+
+expressions = st.sampled_from(
+    [
+        {"key": "a", "operator": "In", "values": ["x"]},
+        {"key": "b", "operator": "Exists"},
+        {"key": "c", "operator": "DoesNotExist"},
+        {"key": "c", "operator": "Nonsense"},
+    ]
+)
+selectors = st.none() | st.fixed_dictionaries(
+    {"matchLabels": labels, "matchExpressions": st.lists(expressions, max_size=2)}
+)
+namespaces = st.sampled_from(NAMESPACES)
+
+
+def selected(store: Store[Object], namespace: str, selector: Selector) -> set[str]:
+    return {one.name for one in store.list(namespace) if selector.matches(one.labels)}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["put", "pop", "ask"]), names, namespaces, labels), max_size=200),
+    st.integers(0, 3),
+)
+def test_what_a_selector_selects(steps: list[tuple[str, str, str, dict[str, str]]], crowds: int) -> None:
+    store: Store[Object] = Store()
+    index = LabelIndex.of(store)
+    for n in range(crowds * FEW):
+        store.put(obj(f"crowd-{n}", NAMESPACES[n % 2], {"a": "x", "b": str(n % 3)}))
+    for step, name, namespace, found in steps:
+        if step == "put":
+            store.put(obj(name, namespace, found))
+        elif step == "pop":
+            store.pop(f"{namespace}/{name}")
+        selector = from_label_selector(LabelSelector(found))
+        assert {one.name for one in index.selected(namespace, selector)} == selected(store, namespace, selector)
+    assert index.selected("n1", NOTHING) == []
+
+
+def find(store: Store[ReplicaSet], namespace: str, found: dict[str, str]) -> set[str]:
+    matching = set()
+    for one in store.list(namespace):
+        try:
+            if selector_of(one).matches(found):
+                matching.add(one.name)
+        except FormatError:
+            continue
+    return matching
+
+
+@given(
+    st.lists(
+        st.tuples(st.just("put"), names, namespaces, selectors)
+        | st.tuples(st.just("pop"), names, namespaces, selectors),
+        max_size=100,
+    ),
+    st.lists(labels, min_size=1, max_size=4),
+)
+def test_whose_selectors_select_labels(
+    steps: list[tuple[str, str, str, dict[str, Any] | None]], asked: list[dict[str, str]]
+) -> None:
+    store: Store[ReplicaSet] = Store()
+    index = SelectorIndex.of(store, selector_of)
+    for number, (step, name, namespace, selector) in enumerate(steps):
+        if step == "put":
+            store.put(owner(name, namespace, selector))
+        else:
+            store.pop(f"{namespace}/{name}")
+        found = asked[number % len(asked)]
+        assert {one.name for one in index.selecting(namespace, found)} == find(store, namespace, found)
+
+
+def test_each_store_has_one_of_each() -> None:
+    store: Store[ReplicaSet] = Store()
+    assert LabelIndex.of(store) is LabelIndex.of(store)
+    assert SelectorIndex.of(store, selector_of) is SelectorIndex.of(store, selector_of)
+
+
+class Counted(Store[Object]):
+    """Counts the objects that are looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def list(self, namespace: str = "") -> Any:
+        found = super().list(namespace)
+        self.seen += len(found)
+        return found
+
+    def by_index(self, index: str, value: str) -> Any:
+        found = super().by_index(index, value)
+        self.seen += len(found)
+        return found
+
+
+def test_only_objects_with_the_rarest_label_are_compared() -> None:
+    store = Counted()
+    index = LabelIndex.of(store)
+    for n in range(1000):
+        store.put(obj(str(n), "n1", {"env": "prod", "app": f"a{n % 100}"}))
+    for n in range(100):
+        selector = from_label_selector(LabelSelector({"env": "prod", "app": f"a{n}"}))
+        assert len(index.selected("n1", selector)) == 10
+    assert store.seen <= 100 * 10
+
+
+def test_the_number_of_indexed_keys_is_limited() -> None:
+    store: Store[Object] = Store()
+    index = LabelIndex.of(store)
+    many = {f"k{n}": "v" for n in range(50)}
+    for n in range(2 * FEW):
+        store.put(obj(str(n), "n1", many))
+    for key in many:
+        assert len(index.selected("n1", from_label_selector(LabelSelector({key: "v"})))) == 2 * FEW
+    assert len(store.index_values("labels")) == MOST_KEYS
+
+
+@pytest.mark.parametrize("rounds", [3])
+def test_nothing_is_kept_of_a_namespace_that_is_gone(rounds: int) -> None:
+    objects: Store[Object] = Store()
+    owners: Store[ReplicaSet] = Store()
+    by_labels, by_selectors = LabelIndex.of(objects), SelectorIndex.of(owners, selector_of)
+    for at in range(rounds):
+        namespace = f"n{at}"
+        for n in range(2 * FEW):
+            objects.put(obj(str(n), namespace, {"a": "x"}))
+            owners.put(owner(str(n), namespace, {"matchLabels": {f"k{n}": "x"}}))
+        assert by_labels.selected(namespace, from_label_selector(LabelSelector({"a": "x"})))
+        assert by_selectors.selecting(namespace, {"k3": "x"})
+        for n in range(2 * FEW):
+            objects.pop(f"{namespace}/{n}")
+            owners.pop(f"{namespace}/{n}")
+    assert (by_labels._keys, by_selectors._sets) == ({}, {})
+
+
+def test_sets_of_label_keys_that_no_selector_has_any_more_are_forgotten() -> None:
+    owners: Store[ReplicaSet] = Store()
+    index = SelectorIndex.of(owners, selector_of)
+    for n in range(1000):
+        owners.put(owner("one", "n1", {"matchLabels": {f"k{n}": "x"}}))
+    assert [one.name for one in index.selecting("n1", {"k999": "x"})] == ["one"]
+    assert len(index._sets["n1"]) <= 2 + FEW
