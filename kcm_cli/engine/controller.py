@@ -28,6 +28,7 @@ from kcm_cli.engine.worker import SYNC_FAILED, Failures, Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import AnyInformer, Scope
+from kcm_cli.runtime.turns import Longest
 from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
 
 
@@ -368,6 +369,7 @@ class _Running(msgspec.Struct, frozen=True):
             own=own,
             kind=declared.main.resource.kind if declared.reconciles is not None else "",
             failures=declared.failures,
+            spent=Longest(self.context.metrics, self.context.name),
         )
 
     def _own_writes(self, declared: Queue) -> OwnWrites | None:

@@ -18,6 +18,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.turns import Turns
 
 T = TypeVar("T", bound=Object)
 Item = TypeVar("Item")
@@ -55,11 +56,12 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitable[None]], *, workers: int = 1) -> None:
-    """Call ``step`` with each object, ``workers`` of them at once. Yields to the loop every OBJECTS objects.
+    """Call ``step`` with each object, ``workers`` of them at once. Yields to the loop every OBJECTS objects, and when a
+    turn is over.
 
     An error of one object is logged under ``name``, and the pass continues.
     """
-    found = list(objects)
+    found, turns = list(objects), Turns.of_loop()
     left = iter(found)
 
     async def work() -> None:
@@ -71,7 +73,7 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
                 expected = isinstance(error, RequestError)
                 text = "Object failed, will retry with the next pass"
                 log.error(text, extra={"fields": fields}, exc_info=None if expected else error)
-            if number % OBJECTS == 0:
+            if number % OBJECTS == 0 or turns.is_over():
                 await asyncio.sleep(0)
 
     async with asyncio.TaskGroup() as group:
@@ -80,10 +82,11 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
 
 
 async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
-    """The items one by one. Yields to the loop after each ``most`` of them."""
+    """The items one by one. Yields to the loop after each ``most`` of them, and when a turn is over."""
+    turns = Turns.of_loop()
     for number, item in enumerate(items, 1):
         yield item
-        if number % most == 0:
+        if number % most == 0 or turns.is_over():
             await asyncio.sleep(0)
 
 

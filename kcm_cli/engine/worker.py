@@ -18,6 +18,7 @@ from kcm_cli.machinery.kref import kref
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.turns import Timed, Turns
 from kcm_cli.runtime.workqueue import ShutDown, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,10 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
         await informer.synced.wait()
 
 
+def _ignore(seconds: float) -> None:
+    """For workers whose steps nobody measures."""
+
+
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
     """Syncs the keys of one queue, up to ``count`` at a time.
 
@@ -79,6 +84,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     ``retries``: how often a failing key is retried before it is dropped until its next change; None for no limit.
     ``own``: a key whose own writes the caches do not show yet is deferred, and queued again when they do. ``kind``: of
     the objects that the keys name, for logs; "" where they name none. ``failures``: how failed syncs are logged.
+    ``spent``: called with the seconds of each step of a sync, for which the loop did nothing else.
     """
 
     controller: str
@@ -90,6 +96,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     own: OwnWrites | None = None
     kind: str = ""
     failures: Failures = SYNC_FAILED
+    spent: Callable[[float], None] = _ignore
 
     async def run(self) -> None:
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
@@ -111,16 +118,20 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             await tasks.stop()
 
     async def _loop(self, another: Callable[[], None]) -> None:
+        turns = Turns.of_loop()
         while True:
             try:
                 key = await self.queue.get()
             except ShutDown:
                 return
             another()
+            turns.is_over()  # the turn is measured from here
             try:
-                await self._work(key)
+                await Timed(self._work(key), self.spent)
             finally:
                 self.queue.done(key)
+            if turns.is_over():
+                await asyncio.sleep(0)
 
     async def _work(self, key: str) -> None:
         started = self.clock.monotonic()

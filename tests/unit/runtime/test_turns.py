@@ -1,0 +1,125 @@
+"""Turns of an event loop, and the steps of what runs on it."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.metrics import Registry
+from kcm_cli.runtime.turns import TURN_S, Longest, Timed, Turns
+from tests.unit.controllers.controlling import metric
+
+
+def test_a_turn_is_over_after_its_time_and_the_next_one_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+
+    async def life() -> None:
+        nonlocal now
+        turns = Turns.of_loop()
+        assert turns is Turns.of_loop()
+        for _ in range(2):
+            assert not turns.is_over()
+            now += TURN_S
+            assert not turns.is_over()
+            now += 0.001
+            assert turns.is_over()
+            await asyncio.sleep(0)
+
+    asyncio.run(life())
+
+
+def test_virtual_time_has_no_turns() -> None:
+    async def life() -> bool:
+        turns = Turns.of_loop()
+        turns.is_over()
+        until = time.perf_counter() + 2 * TURN_S
+        while time.perf_counter() < until:
+            pass
+        return turns.is_over()
+
+    assert not virtual.run(life())
+
+
+class Odd(Exception):
+    """An error of the work."""
+
+
+async def work(steps: list[str]) -> str:
+    steps.append("a")
+    await asyncio.sleep(0)
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(future.set_result, "b")
+    steps.append(await future)
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        steps.append("cancelled")
+        raise
+    return "end"
+
+
+def test_steps_are_reported_and_everything_else_passes_through() -> None:
+    async def life() -> tuple[list[str], list[float]]:
+        steps: list[str] = []
+        spent: list[float] = []
+        task = asyncio.ensure_future(_run(work(steps), spent))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return steps, spent
+
+    steps, spent = asyncio.run(life())
+    assert steps == ["a", "b", "cancelled"] and len(spent) == 4 and min(spent) >= 0
+
+
+async def _run(what: Any, spent: list[float]) -> Any:
+    return await Timed(what, spent.append)
+
+
+def test_results_and_errors_pass() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise Odd
+
+    async def answer() -> int:
+        await asyncio.sleep(0)
+        return 7
+
+    spent: list[float] = []
+    assert asyncio.run(_run(answer(), spent)) == 7
+    with pytest.raises(Odd):
+        asyncio.run(_run(fail(), spent))
+    assert len(spent) == 4
+
+
+def test_a_cancellation_that_the_work_handles_goes_on() -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+        return "done"
+
+    async def life() -> str:
+        task = asyncio.ensure_future(_run(stubborn(), []))
+        await asyncio.sleep(0)
+        task.cancel()
+        return str(await task)
+
+    assert asyncio.run(life()) == "done"
+
+
+def test_the_longest_step_of_a_controller_is_a_metric_and_a_long_one_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry = Registry()
+    longest = Longest(registry, "job-controller")
+    for seconds in (0.01, 0.2, 0.15, 0.3):
+        longest(seconds)
+    assert metric(registry, "kcm_controller_longest_turn_seconds", controller="job-controller") == 0.3
+    assert [vars(one)["fields"]["duration_s"] for one in caplog.records] == [0.2, 0.3]
