@@ -11,6 +11,7 @@ upstream: none. There, each controller registers its event handlers in its const
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -30,6 +31,8 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import AnyInformer, Scope
 from kcm_cli.runtime.turns import Longest
 from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
+
+log = logging.getLogger(__name__)
 
 
 class After(NamedTuple):
@@ -342,7 +345,9 @@ class _Running(msgspec.Struct, frozen=True):
         """Run workers and passes once the controller is prepared and its caches have synced."""
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
+        log.info("Waiting for caches to sync")
         await until_synced(self.caches)
+        log.info("Caches are synced")
         parts: list[Runnable] = []
         own: dict[tuple[object, ...], OwnWrites | None] = {}
         for declared, queue in zip(self.declared.all_queues, self.context.queues, strict=True):

@@ -15,7 +15,9 @@ import msgspec
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.execute import tell
 from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import Remark
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.turns import Turns
@@ -91,18 +93,24 @@ async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
 
 
 class Cleaner(Generic[T]):
-    """Deletes expired objects of a kind. ``is_over``: whether an object has expired at a given time.
+    """Deletes expired objects of a kind. ``is_over``: whether an object has expired at a given time. ``remark``: what
+    is logged about a deleted one.
 
     An object that cannot be judged or deleted is left to the next pass. Deletions carry the uid as a precondition, so
     that an object recreated under the same name is kept.
     """
 
     def __init__(
-        self, context: ControllerContext, resource: Resource[T], is_over: Callable[[T, datetime], bool]
+        self,
+        context: ControllerContext,
+        resource: Resource[T],
+        is_over: Callable[[T, datetime], bool],
+        remark: Callable[[T, datetime], Remark | None] = lambda found, now: None,
     ) -> None:
         self._name, self._client, self._clock = context.name, context.client, context.clock
         self._resource = resource
         self._is_over = is_over
+        self._remark = remark
         self._objects = context.cache(resource)
 
     async def clean(self) -> None:
@@ -112,6 +120,10 @@ class Cleaner(Generic[T]):
         async def judge(found: T) -> None:
             if self._is_over(found, now):
                 with suppress(NotFound, Conflict):  # deleted by another client, or another one of this name
-                    await self._client.delete(self._resource, found.namespace, found.name, uid=found.uid)
+                    await self._client.delete(
+                        self._resource, found.namespace, found.name, uid=found.uid, reason="expired"
+                    )
+                    if (said := self._remark(found, now)) is not None:
+                        tell(said)
 
         await for_each(self._name, self._objects.store.list(), judge)

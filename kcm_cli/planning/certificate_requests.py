@@ -52,7 +52,8 @@ def with_condition(request: CertificateSigningRequest, condition: codec.Doc, sub
         raise ValueError(f"request {request.name} keeps no raw document")
     known = nested_list(codec.decode_doc(request.raw), "status", "conditions")
     changes: dict[Path, Value] = {("status", "conditions"): [*known, condition]}
-    return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, subresource)
+    reason = f"condition {condition.get('type')}"
+    return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, subresource, reason=reason)
 
 
 def _client_problem(usages: Collection[str]) -> str:

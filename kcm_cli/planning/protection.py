@@ -7,7 +7,7 @@ from typing import Any
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import Update
+from kcm_cli.planning.actions import Path, Update, Value
 
 _PATH = ("metadata", "finalizers")
 
@@ -36,9 +36,11 @@ def plan(resource: Resource[Any], obj: Object, finalizer: str, *, used: bool) ->
 
 def protection(resource: Resource[Any], obj: Object, finalizer: str) -> Update:
     """Add the finalizer."""
-    return Update(resource, obj, {_PATH: [*obj.metadata.finalizers, finalizer]})
+    changes: dict[Path, Value] = {_PATH: [*obj.metadata.finalizers, finalizer]}
+    return Update(resource, obj, changes, reason="protection finalizer is missing")
 
 
 def release(resource: Resource[Any], obj: Object, finalizer: str) -> Update:
     """Remove the finalizer."""
-    return Update(resource, obj, {_PATH: [name for name in obj.metadata.finalizers if name != finalizer]})
+    changes: dict[Path, Value] = {_PATH: [name for name in obj.metadata.finalizers if name != finalizer]}
+    return Update(resource, obj, changes, reason="deleted and not used any more")

@@ -29,7 +29,7 @@ import msgspec
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import V4
+from kcm_cli.component.logs import V2, V4
 from kcm_cli.component.metrics import Histogram
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object
@@ -319,6 +319,9 @@ class Informer(Generic[T]):
         self._spoilt = 0
         self._absent = False
         self._backoff.reset()
+        resource = self.resource
+        fields = {"type": f"*{resource.gvr.version}.{resource.kind}", "reflector": str(resource)}
+        log.log(V2, "Caches populated", extra={"fields": fields})
         self.synced.set()
 
     def _take(self, obj: T | Undecodable) -> None:

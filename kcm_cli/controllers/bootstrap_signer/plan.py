@@ -37,7 +37,7 @@ def plan(info: ConfigMap, secrets: Iterable[Secret], now: datetime) -> Update | 
     for key in known:
         if key.startswith(PREFIX) and key not in wanted:
             changes[("data", key)] = ABSENT
-    return Update(CONFIG_MAPS, info, changes) if changes else None
+    return Update(CONFIG_MAPS, info, changes, reason="signatures by bootstrap tokens") if changes else None
 
 
 def may_sign(secret: Secret, now: datetime) -> bool:

@@ -12,7 +12,7 @@ PERIOD_S = 3600.0
 
 
 CONTROLLER = Controller(
-    lambda context: Cleaner(context, CERTIFICATE_SIGNING_REQUESTS, plan.plan),
+    lambda context: Cleaner(context, CERTIFICATE_SIGNING_REQUESTS, plan.plan, plan.remark),
     passes=(Periodic(Cleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(CERTIFICATE_SIGNING_REQUESTS,),
 )

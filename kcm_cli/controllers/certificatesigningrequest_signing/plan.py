@@ -58,7 +58,7 @@ def _rejected(request: CertificateSigningRequest, refusal: str, now: datetime) -
 def signed(request: CertificateSigningRequest, pem: bytes) -> Update:
     """An update with the certificate."""
     changes: dict[Path, Value] = {("status", "certificate"): base64.b64encode(pem).decode()}
-    return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status")
+    return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status", reason="signed")
 
 
 def is_due(request: CertificateSigningRequest) -> bool:

@@ -22,7 +22,9 @@ def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool)
     rules = rules_of(role, all_roles)
     if not complete:
         rules = kept(role, rules)
-    return None if same(role, rules) else Patch(CLUSTER_ROLES, "", role.name, applied(role, rules), APPLY)
+    if same(role, rules):
+        return None
+    return Patch(CLUSTER_ROLES, "", role.name, applied(role, rules), APPLY, reason="aggregated rules changed")
 
 
 def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:

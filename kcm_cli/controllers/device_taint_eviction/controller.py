@@ -7,6 +7,7 @@ until the pod is deleted.
 upstream: pkg/controller/devicetainteviction
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.core import PODS, Pod
@@ -18,7 +19,7 @@ from kcm_cli.api.devices import (
     ResourceClaim,
     ResourceSlice,
 )
-from kcm_cli.component.logs import V3
+from kcm_cli.component.logs import V2, V3
 from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.controllers.device_taint_eviction.metrics import EvictionMetrics
@@ -30,6 +31,8 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.durations import format_duration
+from kcm_cli.machinery.kref import kref
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
@@ -37,6 +40,8 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.resource_claims import BY_GROUP, is_group, is_pod, member_of
 from kcm_cli.planning.tolerations import NO_EXECUTE
 from kcm_cli.rest.errors import NotFound
+
+log = logging.getLogger(__name__)
 
 POD, RULE = "pod", "rule"
 _POOL = "pool of devices"
@@ -89,8 +94,12 @@ class DeviceTaintEvictionController:
         left_s = (eviction.when - self._clock.now()).total_seconds()
         if left_s > 0:
             return left_s
-        if await self._evict(key, uid):
-            self._metrics.deleted((self._clock.now() - eviction.when).total_seconds())
+        rules = ", ".join(f"DeviceTaintRule {name}" for name, _ in eviction.rules) or "device taint"
+        if await self._evict(key, uid, rules):
+            late_s = (self._clock.now() - eviction.when).total_seconds()
+            self._metrics.deleted(late_s)
+            fields = {"pod": kref(key), "latency": format_duration(late_s), "reason": rules}
+            log.log(V2, "Evicted pod by deleting it", extra={"fields": fields})
             for rule in eviction.rules:
                 self._status.evicted[rule] += 1
                 self._queue.add_after(*_report(rule[0]))
@@ -99,7 +108,7 @@ class DeviceTaintEvictionController:
             del self._due[key]
         return None
 
-    async def _evict(self, key: str, uid: str) -> bool:
+    async def _evict(self, key: str, uid: str, why: str) -> bool:
         """Delete the pod. Returns whether it is being deleted; False if it was gone already."""
         namespace, name = split_key(key)
         try:
@@ -112,7 +121,9 @@ class DeviceTaintEvictionController:
             patch = status_patch(pod, _DISRUPTED, self._clock.now(), states_generation=False)
             if patch is not None:
                 await writes.patch(self._client, patch)
-            await self._client.delete(PODS, namespace, name, uid=uid)
+            await self._client.delete(
+                PODS, namespace, name, uid=uid, reason=f"device taint, {why}" if why else "device taint"
+            )
         except NotFound:
             return False
         return True

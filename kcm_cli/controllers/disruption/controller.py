@@ -3,10 +3,14 @@
 upstream: pkg/controller/disruption
 """
 
+import logging
 from contextlib import suppress
+
+from msgspec.structs import replace
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget, PodDisruptionBudgetStatus
+from kcm_cli.component.logs import V1, V2
 from kcm_cli.controllers.disruption import plan
 from kcm_cli.controllers.disruption.plan import Snapshot
 from kcm_cli.controllers.disruption.scales import SCALED, Scales, ScaleUnknown
@@ -15,6 +19,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.worker import Failures, unhandled
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.pod_status import status_patch
@@ -31,6 +36,8 @@ from kcm_cli.rest.errors import (
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
 from kcm_cli.runtime.label_indexes import LabelIndex, SelectorIndex
+
+log = logging.getLogger(__name__)
 
 _FAILURES = (ScaleUnknown, NoMatch, ValueError, RequestError)
 _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
@@ -94,6 +101,12 @@ class DisruptionController:
         budget, now = snapshot.budget, self._clock.now()
         evictions = plan.plan(snapshot, now)
         for pod in evictions.overdue:
+            fields = {
+                "pod": kobj(pod),
+                "deletionTime": (budget.status.disrupted_pods or {}).get(pod.name, ""),
+                "podDisruptionBudget": kobj(budget),
+            }
+            log.log(V1, "pod was expected to be deleted but it wasn't, updating PDB", extra={"fields": fields})
             text = f"Pod was expected by PDB {budget.namespace}/{budget.namespace} to be deleted but it wasn't"
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NotDeleted", text))
         await self._write(budget, plan.status(snapshot, evictions.pending, now))
@@ -115,7 +128,9 @@ class DisruptionController:
         patch = status_patch(pod, dict(condition), self._clock.now(), tracks_generation=self._tracks_generation)
         if patch is not None:
             with suppress(NotFound):
-                await writes.patch(self._client, patch)
+                await writes.patch(self._client, replace(patch, reason="stale DisruptionTarget condition"))
+                text = "Reset stale DisruptionTarget condition to False"
+                log.log(V2, text, extra={"fields": {"pod": kobj(pod)}})
         return None
 
     # -- events

@@ -76,7 +76,7 @@ class EndpointsController:
         """Delete the Endpoints of a deleted Service, whether or not the cache has them."""
         namespace, name = split_key(key)
         with suppress(NotFound):  # deleted already
-            await self._client.delete(ENDPOINTS, namespace, name)
+            await self._client.delete(ENDPOINTS, namespace, name, reason="service is gone")
         self._seen.pop(key, None)
         self._memos.pop(key, None)
 

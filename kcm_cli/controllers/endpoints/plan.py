@@ -64,7 +64,7 @@ def plan(snapshot: Snapshot) -> Create | Update | None:
     }
     text = f"Failed to update endpoint {service.key}: {{error}}"
     failed = Notice(ref_to(ENDPOINTS, existing), "Warning", "FailedToUpdateEndpoint", text)
-    return Update(ENDPOINTS, existing, changes, failed=failed)
+    return Update(ENDPOINTS, existing, changes, failed=failed, reason="endpoints changed")
 
 
 def _creation(snapshot: Snapshot, wanted: Subsets) -> Create:
@@ -78,7 +78,8 @@ def _creation(snapshot: Snapshot, wanted: Subsets) -> Create:
         body["subsets"] = truncated(wanted)
     ref = EventRef(ENDPOINTS.api_version, ENDPOINTS.kind, service.namespace, service.name, "")
     text = f"Failed to create endpoint for service {service.key}: {{error}}"
-    return Create(ENDPOINTS, service.namespace, body, failed=Notice(ref, "Warning", "FailedToCreateEndpoint", text))
+    failed = Notice(ref, "Warning", "FailedToCreateEndpoint", text)
+    return Create(ENDPOINTS, service.namespace, body, failed=failed, reason="service has no Endpoints")
 
 
 def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:

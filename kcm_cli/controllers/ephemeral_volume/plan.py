@@ -26,7 +26,8 @@ def ephemeral(pod: Pod) -> list[Volume]:
 def plan(pod: Pod, volume: Volume, claim: PersistentVolumeClaim | None) -> Create | None:
     """The creation of an ephemeral volume's claim; None if it exists. Raises NotOwner."""
     if claim is None:
-        return Create(PERSISTENT_VOLUME_CLAIMS, pod.namespace, _claim(pod, volume))
+        reason = f"ephemeral volume {volume.name} has no claim"
+        return Create(PERSISTENT_VOLUME_CLAIMS, pod.namespace, _claim(pod, volume), reason=reason)
     if not made_for(claim, pod):
         raise NotOwner(foreign(claim, pod))
     return None

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import INTERNAL, NONE, SPEC, AutoscalerMetrics, action
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
@@ -25,6 +26,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import kobj, kref
 from kcm_cli.machinery.labels import NOTHING, Selector, parse
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Notice, Update, ref_to
@@ -72,6 +74,7 @@ class AutoscalerController:
     async def sync(self, key: str) -> float | None:
         hpa = self._hpas.store.get(key)
         if hpa is None:
+            log.info("Horizontal Pod Autoscaler has been deleted", extra={"fields": {"HPA": kref(key)}})
             self._metrics.forget(*split_key(key))
             return None
         started, done, error = self._clock.monotonic(), NONE, NONE
@@ -135,11 +138,11 @@ class AutoscalerController:
         if target is None or planned.settled or planned.replicas == planned.current:
             return ""
         try:
-            await self._targets.write(target, planned.replicas)
+            await self._targets.write(target, planned.replicas, reason=planned.reason)
         except ScaleFailed as error:
             return str(error)
         fields = {
-            "HPA": planned.hpa.key,
+            "HPA": kobj(planned.hpa),
             "currentReplicas": planned.current,
             "desiredReplicas": planned.replicas,
             "reason": planned.reason,
@@ -172,6 +175,7 @@ class AutoscalerController:
         changes = status_changes(planned.status, always=("desiredReplicas",))
         try:
             await writes.update(self._client, Update(HORIZONTAL_POD_AUTOSCALERS, hpa, changes, "status"))
+            log.log(V2, "Successfully updated status", extra={"fields": {"HPA": kobj(hpa)}})
         except RequestError as error:
             notice = Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, hpa), "Warning", "FailedUpdateStatus", str(error))
             self._recorder.emit(notice)

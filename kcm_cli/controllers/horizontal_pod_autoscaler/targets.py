@@ -65,13 +65,15 @@ class Targets:
         except (NoMatch, TransportError, ValueError) as error:
             raise ScaleFailed(str(error)) from None
 
-    async def write(self, found: TargetScale, replicas: int) -> None:
+    async def write(self, found: TargetScale, replicas: int, *, reason: str = "") -> None:
         """Set the number of replicas, with retries on conflict. Raises ScaleFailed."""
         doc = found.doc
         for attempt in range(_ATTEMPTS):
             wanted = {**doc, "spec": {**nested_map(doc, "spec"), "replicas": replicas}}
             try:
-                await self._client.update(found.resource, found.namespace, found.name, wanted, subresource="scale")
+                await self._client.update(
+                    found.resource, found.namespace, found.name, wanted, subresource="scale", reason=reason
+                )
             except Conflict as error:
                 if attempt == _ATTEMPTS - 1:
                     raise ScaleFailed(str(error)) from None

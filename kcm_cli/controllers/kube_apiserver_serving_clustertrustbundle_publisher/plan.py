@@ -25,7 +25,7 @@ def plan(resource: Resource[ClusterTrustBundle], bundles: Iterable[ClusterTrustB
     name = bundle_name(ca)
     by_name = {bundle.name: bundle for bundle in bundles}
     found = by_name.pop(name, None)
-    obsolete = tuple(Delete(resource, "", old.name, uid=old.uid) for old in by_name.values())
+    obsolete = tuple(Delete(resource, "", old.name, uid=old.uid, reason="CA was replaced") for old in by_name.values())
     return Plan(stages(Stage(_repair(resource, found, name, ca), Mode.SEQUENTIAL), Stage(obsolete)))
 
 
@@ -38,5 +38,7 @@ def _repair(resource: Resource[Any], found: ClusterTrustBundle | None, name: str
             "metadata": {"name": name},
             "spec": spec,
         }
-        return (Create(resource, "", body),)
-    return () if found.spec.trust_bundle == ca else (Update(resource, found, {("spec", "trustBundle"): ca}),)
+        return (Create(resource, "", body, reason="no bundle has the CA"),)
+    if found.spec.trust_bundle == ca:
+        return ()
+    return (Update(resource, found, {("spec", "trustBundle"): ca}, reason="bundle differs from the CA"),)

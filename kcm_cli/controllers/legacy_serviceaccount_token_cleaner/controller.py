@@ -19,6 +19,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Watch
 from kcm_cli.engine.descriptor import StartError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.planning.actions import Delete, Patch
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
@@ -63,7 +64,7 @@ class TokenCleaner:
         try:
             unused = plan.is_unused(secret, limit)
         except plan.InvalidDate as error:
-            log.error("Token kept", extra={"fields": {"secret": secret.key, "err": str(error)}})
+            log.error("Parsing lastUsed time", extra={"fields": {"secret": kobj(secret), "err": str(error)}})
             return False
         return unused and plan.was_generated(secret, self._accounts.store.get(plan.account_of(secret)))
 
@@ -72,7 +73,7 @@ class TokenCleaner:
             pods = await self._caches.list_now(POD_SECRETS, namespace)
         except RequestError as error:
             fields = {"namespace": namespace, "err": str(error)}
-            log.error("Pods cannot be listed, keeping the tokens of the namespace", extra={"fields": fields})
+            log.error("Resolving mounted secrets", extra={"fields": fields})
             return
         in_use = {name for pod in pods.items for name in secrets_of(pod)}
         for secret in secrets:
@@ -80,7 +81,7 @@ class TokenCleaner:
                 await self._end(secret, limit, now)
 
     async def _end(self, secret: Secret, limit: Limits, now: datetime) -> None:
-        fields: dict[str, object] = {"secret": secret.key}
+        fields: dict[str, object] = {"secret": kobj(secret)}
         try:
             match plan.plan(secret, limit, now):
                 case Patch() as patch:
@@ -92,7 +93,7 @@ class TokenCleaner:
         except (NotFound, Conflict):
             return  # gone, another one of this name, or used since
         except RequestError as error:
-            log.error("Token could not be cleaned up", extra={"fields": fields | {"err": str(error)}})
+            log.error("Deleting legacy service account token", extra={"fields": fields | {"err": str(error)}})
 
 
 CONTROLLER = Controller(

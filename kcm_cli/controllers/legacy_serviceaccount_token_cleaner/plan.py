@@ -88,13 +88,19 @@ def mark(secret: Secret, now: datetime) -> Patch:
     """A patch with the day since which the token is invalid. Its precondition is the uid."""
     meta = {"uid": secret.uid, "labels": {INVALID_SINCE: format_day(now)}}
     return Patch(
-        SECRETS, secret.namespace, secret.name, {"metadata": meta}, content_type="application/merge-patch+json"
+        SECRETS,
+        secret.namespace,
+        secret.name,
+        {"metadata": meta},
+        content_type="application/merge-patch+json",
+        reason="unused token is marked as invalid",
     )
 
 
 def removal(secret: Secret) -> Delete:
     """A deletion of this version of the Secret: a use in the meantime has changed its labels."""
-    return Delete(SECRETS, secret.namespace, secret.name, resource_version=secret.metadata.resource_version)
+    version, reason = secret.metadata.resource_version, "token has been invalid and unused"
+    return Delete(SECRETS, secret.namespace, secret.name, resource_version=version, reason=reason)
 
 
 def format_day(moment: datetime) -> str:

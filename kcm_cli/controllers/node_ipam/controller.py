@@ -20,6 +20,7 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.worker import Failures
 from kcm_cli.engine.writes import Retries, retry_on
 from kcm_cli.machinery.addresses import Network
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
 from kcm_cli.rest.listing import Listed, list_readable
 from kcm_cli.rest.transport import RequestError
@@ -97,15 +98,18 @@ class NodeIPAMController:
     async def _assign(self, node: Node, cidrs: tuple[Network, ...]) -> None:
         try:
             await retry_on(Retries(ATTEMPTS, (RequestError,)), lambda: self._patch(node, cidrs))
-        except RequestError:
+        except RequestError as error:
+            fields = {"node": kobj(node), "podCIDRs": [str(cidr) for cidr in cidrs], "err": str(error)}
+            log.error("Failed to update node PodCIDR after multiple attempts", extra={"fields": fields})
             self._emit(node, "CIDRAssignmentFailed")
             raise
 
     async def _patch(self, node: Node, cidrs: tuple[Network, ...]) -> None:
         texts: list[object] = [str(cidr) for cidr in cidrs]
         body = {"metadata": {"uid": node.uid}, "spec": {"podCIDR": texts[0], "podCIDRs": texts}}
-        await self._client.patch(NODES, "", node.name, body, content_type=STRATEGIC_MERGE)
-        log.info("Set node PodCIDR", extra={"fields": {"node": node.name, "podCIDRs": texts}})
+        reason = "node has no podCIDRs"
+        await self._client.patch(NODES, "", node.name, body, content_type=STRATEGIC_MERGE, reason=reason)
+        log.info("Set node PodCIDR", extra={"fields": {"node": kobj(node), "podCIDRs": texts}})
 
     def _emit(self, node: Node, reason: str) -> None:
         ref = EventRef("v1", "Node", "", node.name, node.uid)

@@ -17,6 +17,7 @@ from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
 from kcm_cli.api.well_known import LEASE_NAMESPACE, NOT_READY, UNREACHABLE
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.component.logs import V1, V2
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
@@ -37,6 +38,10 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key
 from kcm_cli.engine.passes import for_each
+from kcm_cli.machinery.durations import format_duration
+from kcm_cli.machinery.kref import KRef, kobj
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pods import is_placed
@@ -52,6 +57,10 @@ NODE_WORKERS, POD_WORKERS = 8, 4
 TAINT_PERIOD_S = 0.1
 ATTEMPTS = 5
 RETRY_S = 0.02
+_QUEUED = {
+    NOT_READY: "Node is NotReady. Adding it to the Taint queue",
+    UNREACHABLE: "Node is unresponsive. Adding it to the Taint queue",
+}
 
 
 class ReadyNode(msgspec.Struct, frozen=True):
@@ -115,10 +124,12 @@ class NodeLifecycleController:
             return
         taints = plan.plan_taints(node, self._clock.now())
         if taints is not None:
-            await self._client.patch(NODES, "", key, plan.taints_patch(node, taints))
+            reason = "NoSchedule taints follow the conditions"
+            await self._client.patch(NODES, "", key, plan.taints_patch(node, taints), reason=reason)
         labels = plan.plan_labels(node)
         if labels:
-            await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}})
+            reason = "beta labels follow the stable ones"
+            await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}}, reason=reason)
 
     # -- health
 
@@ -138,6 +149,7 @@ class NodeLifecycleController:
                 await self._register(node)
             self._queue_of(node)
         for name in sorted(self._known.keys() - {node.name for node in nodes}):
+            log.log(V1, "Controller observed a Node deletion", extra={"fields": {"node": KRef(name)}})
             deleted = self._known.pop(name)
             self._forget(deleted)  # again: the last check may have been under way when it was deleted
             self._emit(deleted, "RemovingNode", f"Removing Node {name} from Controller")
@@ -170,6 +182,7 @@ class NodeLifecycleController:
         return self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
 
     async def _register(self, node: Node) -> None:
+        log.log(V1, "Controller observed a new Node", extra={"fields": {"node": kobj(node)}})
         self._known[node.name] = node
         self._emit(node, "RegisteredNode", f"Registered Node {node.name} in Controller")
         self._queue_of(node)
@@ -203,7 +216,7 @@ class NodeLifecycleController:
             except RequestError as error:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.error("Error updating node", extra={"fields": {"node": node.name, "err": str(error)}})
+                log.error("Error updating node", extra={"fields": {"node": kobj(node), "err": str(error)}})
             await self._clock.sleep(RETRY_S)
             node = await self._client.get(NODES, "", node.name)
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -218,8 +231,20 @@ class NodeLifecycleController:
         conditions = plan.status(node, now.wall)
         ready = find(conditions, READY)
         if ready != before:
+            if ready is not None and before is not None:
+                fields = {
+                    "node": kobj(node),
+                    "duration": format_duration(now.monotonic - health.probe),
+                    "nodeConditionType": READY,
+                    "currentCondition": msgspec.to_builtins(before),
+                }
+                log.log(V2, "Node hasn't been updated", extra={"fields": fields})
+            else:
+                fields = {"nodeConditionType": READY, "node": kobj(node)}
+                log.log(V2, "Condition of node was never updated by kubelet", extra={"fields": fields})
             changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
-            await writes.update(self._client, Update(NODES, node, changes, "status"))
+            reason = "kubelet does not report"
+            await writes.update(self._client, Update(NODES, node, changes, "status", reason=reason))
             self._health[node.name] = Health(health.probe, ready, health.renewed)
         return node, before, ready
 
@@ -228,7 +253,14 @@ class NodeLifecycleController:
         try:
             await self._evict_by(node, ready)
         except RequestError as error:
-            log.error("Node's taints were not changed", extra={"fields": {"node": node.name, "err": str(error)}})
+            text = (
+                "Failed to instantly swap UnreachableTaint to NotReadyTaint. Will try again in the next cycle"
+                if ready.status == "False"
+                else "Failed to instantly swap NotReadyTaint to UnreachableTaint. Will try again in the next cycle"
+                if ready.status == "Unknown"
+                else "Failed to remove taints from node. Will retry in next iteration"
+            )
+            log.error(text, extra={"fields": {"node": kobj(node), "err": str(error)}})
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
         """Queue a node for the taint of its Ready condition. If it has the other taint, they are swapped at once."""
@@ -243,11 +275,14 @@ class NodeLifecycleController:
         queue = self._queue_of(node)
         if not plan.has_taint(node, key):
             queue.remove(node.name)
-        queue.add(node.name)
+        if queue.add(node.name):
+            fields = {"node": kobj(node), "timeStamp": format_time(self._clock.now())}
+            log.log(V2, _QUEUED[key], extra={"fields": fields})
 
     async def _reachable(self, node: Node) -> None:
         """Remove both eviction taints, and remove the node from its queue."""
-        await self._taint(node, set(), {NOT_READY, UNREACHABLE})
+        if await self._taint(node, set(), {NOT_READY, UNREACHABLE}):
+            log.log(V2, "Node is healthy again, removed all taints", extra={"fields": {"node": kobj(node)}})
         self._queue_of(node).remove(node.name)
 
     async def _try_reachable(self, node: Node) -> None:
@@ -255,22 +290,25 @@ class NodeLifecycleController:
         try:
             await self._reachable(node)
         except RequestError as error:
-            log.error("Node's taints were not removed", extra={"fields": {"node": node.name, "err": str(error)}})
+            log.error("Failed to remove taints from Node", extra={"fields": {"node": kobj(node), "err": str(error)}})
 
-    async def _taint(self, node: Node, add: set[str], remove: set[str]) -> None:
+    async def _taint(self, node: Node, add: set[str], remove: set[str]) -> bool:
+        """Whether the node has been given other taints."""
         for attempt in range(ATTEMPTS):
             taints = plan.swap_taints(node, add, remove, plan.NO_EXECUTE, self._clock.now())
             if tuple(taints) == node.spec.taints:
-                return
+                return False
+            reason = f"node is {'not ready' if NOT_READY in add else 'unreachable'}" if add else "node is healthy again"
             try:
-                await self._client.patch(NODES, "", node.name, plan.taints_patch(node, taints))
-                return
+                await self._client.patch(NODES, "", node.name, plan.taints_patch(node, taints), reason=reason)
+                return True
             except NotFound:
-                return
+                return False
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
             node = await self._client.get(NODES, "", node.name)
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     # -- pods of silent nodes
 
@@ -287,10 +325,13 @@ class NodeLifecycleController:
             return
         lost = before is not None and before.status == "True"
         if lost:
+            fields = {"status": "NodeNotReady", "node": node.name}
+            log.log(V2, "Recording status change event message for node", extra={"fields": fields})
             message = f"Node {node.name} status is now: NodeNotReady"
             self._recorder.emit(plan.node_event(node, "NodeNotReady", message))
         if lost or not self._marked.setdefault(node.name, ready.status != "Unknown"):
             self._marked[node.name] = False
+            log.log(V2, "Update ready status of pods on node", extra={"fields": {"node": kobj(node)}})
             await self._mark(self._pods.store.by_index(NODE, node.name))
             self._marked[node.name] = True
 
@@ -323,14 +364,19 @@ class NodeLifecycleController:
             return
         sizes = {zone: len(ready) for zone, ready in zones.items()}
         change = plan.plan_zones(self._zones, states, sizes, self._rates)
+        for zone, state in change.states.items():
+            if self._zones.get(zone, ZoneState.INITIAL) is not state:
+                fields = {"zone": zone, "newState": state.value}
+                log.info("Controller detected that zone is now in new state", extra={"fields": fields})
         self._zones = change.states
         for zone, rate in change.rates.items():
             self._queues.setdefault(zone, ZoneQueue(rate)).set_rate(rate, self._clock.monotonic())
         if change.let_off:
-            log.warning("All nodes are unhealthy: nothing is evicted until one recovers")
+            log.info("Controller detected that all Nodes are not-Ready. Entering master disruption mode")
             for node in nodes:
                 await self._try_reachable(node)
         if change.restart:
+            log.info("Controller detected that some Nodes are Ready. Exiting master disruption mode")
             now = self._clock.monotonic()
             for name, health in self._health.items():
                 self._health[name] = Health(now, health.ready, health.renewed)
@@ -339,6 +385,7 @@ class NodeLifecycleController:
         zone = plan.zone_of(node)
         queue = self._queues.get(zone)
         if queue is None:
+            log.info("Initializing eviction metric for zone", extra={"fields": {"zone": zone}})
             queue = self._queues[zone] = ZoneQueue(self._rates.normal)
             self._metrics.evicted(zone, 0)
         return queue
@@ -364,13 +411,16 @@ class NodeLifecycleController:
             try:
                 await self._taint(node, {key}, {other})
             except RequestError as error:
-                log.error("Node cannot be tainted", extra={"fields": {"node": name, "err": str(error)}})
+                text = f"unable to taint {key} unresponsive Node {quote(name)}: {error}"
+                log.error("Unhandled Error", extra={"fields": {"logger": "UnhandledError", "err": text}})
                 queue.later(name, self._clock.monotonic() + TAINT_PERIOD_S)
                 continue
             queue.done(name)
             self._metrics.evicted(zone, 1)
 
     def _emit(self, node: Node, reason: str, message: str) -> None:
+        fields = {"event": message, "node": kobj(node)}
+        log.log(V2, "Recording event message for node", extra={"fields": fields})
         self._recorder.emit(plan.node_event(node, reason, f"Node {node.name} event: {message}"))
 
 

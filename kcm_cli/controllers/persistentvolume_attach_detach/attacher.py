@@ -53,7 +53,7 @@ class Attacher:
             return
         name = attachment_name(driver, handle, node)
         try:
-            await self._client.delete(VOLUME_ATTACHMENTS, "", name)
+            await self._client.delete(VOLUME_ATTACHMENTS, "", name, reason=f"no pod on node {node} needs the volume")
         except NotFound:
             return
         except RequestError as error:
@@ -75,7 +75,8 @@ class Attacher:
         spec = {"attacher": volume.driver, "nodeName": node, "source": source}
         body = {"apiVersion": VOLUME_ATTACHMENTS.api_version, "kind": VOLUME_ATTACHMENTS.kind}
         try:
-            await self._client.create(VOLUME_ATTACHMENTS, "", {**body, "metadata": {"name": name}, "spec": spec})
+            doc: Doc = {**body, "metadata": {"name": name}, "spec": spec}
+            await self._client.create(VOLUME_ATTACHMENTS, "", doc, reason=f"pods on node {node} need the volume")
         except AlreadyExists:
             return  # the cache is behind
         except RequestError as error:

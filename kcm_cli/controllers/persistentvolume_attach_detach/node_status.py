@@ -39,7 +39,9 @@ class NodeStatuses:
             attached: list[object] = [{"name": volume, "devicePath": device} for volume, device in volumes]
             patch: Doc = {"status": {"volumesAttached": attached or None}}
             try:
-                answer = await self._client.patch(NODES, "", name, patch, subresource="status")
+                answer = await self._client.patch(
+                    NODES, "", name, patch, subresource="status", reason="attached volumes changed"
+                )
             except NotFound:
                 return
             self._written[name] = volumes, answer.version

@@ -18,13 +18,25 @@ from kcm_cli.controllers.persistentvolume_attach_detach.plan import Attach, Deta
 from kcm_cli.controllers.persistentvolume_attach_detach.states import Attached, Attachment, Wanted
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.durations import format_duration
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 SOURCE = "attachdetach-controller"
+_DETACHING = {
+    Detach.SAFELY: "attacherDetacher.DetachVolume started",
+    Detach.TIMEOUT: (
+        "attacherDetacher.DetachVolume started: this volume is not safe to detach, but maxWaitForUnmountDuration"
+        " expired, force detaching"
+    ),
+    Detach.OUT_OF_SERVICE: ("attacherDetacher.DetachVolume started: node has out-of-service taint, force detaching"),
+}
+_USED = "Multi-Attach error: volume is already used by pods"
+_ELSEWHERE = "Multi-Attach error: volume is already exclusively attached and can't be attached to another node"
 GATHER_S = 0.1
 """The delay before a volume is attached, so that its Events are about all pods that need it on the node. Upstream
 checks all volumes every 100 ms."""
@@ -92,7 +104,10 @@ class Reconciler:
         self._actual.unreport(name, node)
         try:
             await self._world.statuses.sync(node)
-        except RequestError:
+        except RequestError as error:
+            fields = {"node": KRef(node), "volumeName": name, "err": str(error)}
+            text = "UpdateNodeStatusForNode failed while attempting to report volume as attached"
+            log.error(text, extra={"fields": fields})
             self._report_again(name, node)
             raise
         if self._desired.get(name, node) is None:
@@ -110,8 +125,10 @@ class Reconciler:
         slot = _slot(found.volume, node)
         if decision.forced:
             self._metrics.forced(decision.value)
-        fields = {"volume": found.name, "node": node, "decision": decision.value}
-        log.info("Detaching volume", extra={"fields": fields})
+        fields: dict[str, object] = {"node": KRef(node), "volumeName": found.name}
+        if decision is Detach.TIMEOUT:
+            fields = {"duration": format_duration(plan.MAX_UNMOUNT_S), **fields}
+        log.info(_DETACHING[decision], extra={"fields": fields})
         self._operations.start(found.name, slot, DETACH)
         self._tasks.start(f"detach {found.name}", self._detaching(found, node, slot, verify=not decision.forced))
 
@@ -128,7 +145,7 @@ class Reconciler:
             self._actual.detached(name, node)
         except (NotSafe, AttachError, RequestError) as error:
             self._actual.uncertain(name, volume, node)
-            fields = {"volume": name, "node": node, "err": str(error)}
+            fields = {"volumeName": name, "node": KRef(node), "err": str(error)}
             log.error("DetachVolume.Detach failed", extra={"fields": fields})
         finally:
             self._operations.end(name, slot, failed=failed)
@@ -190,12 +207,14 @@ class Reconciler:
         users = self._desired.pods_on(name, (node for node in nodes if node != wanted.node))
         for notice in plan.attached_elsewhere(wanted.pods.values(), wanted.volume.name, users):
             self._recorder.emit(notice)
-        fields = {"volume": name, "node": wanted.node, "attached_to": ",".join(nodes)}
-        log.info("Multi-Attach error: the volume is attached to another node", extra={"fields": fields})
+        fields = {"pods": [kobj(pod) for pod in users], "attachedTo": ",".join(nodes), "volume": name}
+        log.info(_USED if users else _ELSEWHERE, extra={"fields": fields})
 
     def _start_attach(self, wanted: Wanted) -> None:
         name, slot = wanted.volume.unique_name, _slot(wanted.volume, wanted.node)
-        log.info("Attaching volume", extra={"fields": {"volume": name, "node": wanted.node}})
+        pods = [kobj(pod) for pod in wanted.pods.values()]
+        fields = {"volumeName": name, "nodeName": wanted.node, "scheduledPods": pods}
+        log.info("attacherDetacher.AttachVolume started", extra={"fields": fields})
         self._operations.start(name, slot, ATTACH)
         self._tasks.start(f"attach {name}", self._attaching(wanted, slot))
 
@@ -214,7 +233,8 @@ class Reconciler:
             self._actual.uncertain(name, volume, node)
             for notice in plan.not_attached(pods, volume.name, error):
                 self._recorder.emit(notice)
-            log.error("AttachVolume.Attach failed", extra={"fields": {"volume": name, "node": node, "err": str(error)}})
+            fields = {"volumeName": name, "node": KRef(node), "err": str(error)}
+            log.error("AttachVolume.Attach failed", extra={"fields": fields})
         finally:
             self._operations.end(name, slot, failed=failed)
             self._world.volumes.add(name)

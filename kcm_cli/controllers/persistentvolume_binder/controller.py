@@ -6,10 +6,12 @@ is not watched. There are two queues with one worker each: two concurrent syncs 
 upstream: pkg/controller/volume/persistentvolume
 """
 
+import logging
 from typing import assert_never
 
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.persistentvolume_binder import plan
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
@@ -35,6 +37,8 @@ from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.transport import RequestError
+
+log = logging.getLogger(__name__)
 
 CHUNK = 500
 """Objects that one pass checks before other tasks run."""
@@ -76,8 +80,9 @@ class VolumeBinder:
     async def sync_claim(self, key: str) -> None:
         claim = self._caches.claims.get(key)
         if claim is None:
+            log.log(V2, "Deletion of claim was already processed", extra={"fields": {"claimKey": key}})
             return
-        claim = await self._writes.claim(claim, binding.claim_migration(claim))
+        claim = await self._writes.claim(claim, binding.claim_migration(claim), reason="CSI migration")
         decision = plan.plan_claim(self._caches.read(claim))
         match decision:
             case Bind():
@@ -111,7 +116,7 @@ class VolumeBinder:
     async def _assign(self, claim: PersistentVolumeClaim, name: str) -> None:
         """Write the default class to a claim. The change queues the claim again."""
         try:
-            await self._writes.claim(claim, {("spec", "storageClassName"): name})
+            await self._writes.claim(claim, {("spec", "storageClassName"): name}, reason="default class")
         except RequestError:
             self._metrics.assigned_class(failed=True)
             raise
@@ -122,8 +127,9 @@ class VolumeBinder:
     async def sync_volume(self, key: str) -> None:
         volume = self._caches.volumes.get(key)
         if volume is None:
+            log.log(V2, "Deletion of volume was already processed", extra={"fields": {"volumeKey": key}})
             return
-        volume = await self._writes.volume(volume, binding.volume_migration(volume))
+        volume = await self._writes.volume(volume, binding.volume_migration(volume), reason="CSI migration")
         claim = self._caches.claim_of(volume)
         decision = plan.plan_volume(volume, claim)
         if decision is Simple.ASK:
@@ -133,6 +139,9 @@ class VolumeBinder:
             case SetPhase(phase):
                 await self._writes.phase(volume, phase)
             case Reclaim(announced):
+                policy = volume.spec.persistent_volume_reclaim_policy
+                fields = {"volumeName": volume.name, "reclaimPolicy": policy}
+                log.log(V2, "Volume is released and reclaim policy will be executed", extra={"fields": fields})
                 volume = volume if announced else await self._writes.phase(volume, "Released")
                 await self._reclaimer.reclaim(volume)
             case Mismatch(of_volume, of_claim):

@@ -4,11 +4,13 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go#provisionClaim
 provisionClaimOperationExternal; pkg/volume/hostpath/host_path.go#Provision
 """
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 
 from kcm_cli.api.core import NODES, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, StorageClass
+from kcm_cli.component.logs import V2
 from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
@@ -21,6 +23,7 @@ from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.planning.volumes import binding
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.migration import provisioner_of
@@ -34,7 +37,10 @@ from kcm_cli.planning.volumes.names import (
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.rest.transport import RequestError
 
+log = logging.getLogger(__name__)
+
 FAILED = "ProvisioningFailed"
+_MOUNT_OPTIONS = "Mount options are not supported by the provisioner but claim's StorageClass has mount options"
 CREATE_ATTEMPTS = 5
 CREATE_PAUSE_S = 10.0
 
@@ -84,8 +90,11 @@ class Provisioner:
         """Request the volume from the external provisioner, with an annotation on the claim."""
         name = provisioner_of(class_.provisioner)
         try:
-            claim = await self._writes.claim(claim, binding.claim_provisioner(claim, name))
+            changes = binding.claim_provisioner(claim, name)
+            claim = await self._writes.claim(claim, changes, reason=f"{name} shall provision a volume")
         except RequestError as error:
+            fields = {"PVC": kobj(claim), "err": str(error)}
+            log.log(V2, "Error saving claim", extra={"fields": fields})
             self._emit(claim, f"Error saving claim: {error}")
             raise
         message = (
@@ -102,7 +111,8 @@ class Provisioner:
         if claim.spec.data_source is not None:
             only = "Only CSI plugin can provision a claim with a datasource"
             raise self._refused(claim, f'plugin "{plugin}" is not a CSI plugin. {only}')
-        claim = await self._writes.claim(claim, binding.claim_provisioner(claim, class_.provisioner))
+        changes = binding.claim_provisioner(claim, class_.provisioner)
+        claim = await self._writes.claim(claim, changes, reason="a volume is provisioned")
         if await self._client.find(PERSISTENT_VOLUMES, "", binding.provisioned_name(claim)) is not None:
             return
         self._check(claim, class_, plugin)
@@ -114,9 +124,13 @@ class Provisioner:
         if class_.mount_options:
             options = f"[{' '.join(class_.mount_options)}]"
             has = f'StorageClass "{class_.name}" has mount options {options}'
+            fields = {"PVC": kobj(claim), "storageClassName": class_.name, "options": list(class_.mount_options)}
+            log.log(V2, _MOUNT_OPTIONS, extra={"fields": fields})
             raise self._refused(claim, f"Mount options are not supported by the provisioner but {has}")
         if not self._config.enable_host_path_provisioning:
             why = f'provisioning in volume plugin "{plugin}" is disabled'
+            fields = {"PVC": kobj(claim), "storageClassName": class_.name, "err": why}
+            log.log(V2, "Failed to create provisioner for claim with StorageClass", extra={"fields": fields})
             raise self._refused(claim, f"Failed to create provisioner: {why}")
         node = claim.annotations.get(SELECTED_NODE)
         if node is not None and self._nodes.store.get(node) is None:
@@ -129,15 +143,18 @@ class Provisioner:
                     raise OSError(f"{plugin} does not support block volume provisioning")
                 await self._paths.make(path)
         except OSError as error:
+            fields = {"PVC": kobj(claim), "storageClassName": class_.name, "err": str(error)}
+            log.log(V2, "Failed to provision volume for claim with StorageClass", extra={"fields": fields})
             refused = self._refused(claim, f'Failed to provision volume with StorageClass "{class_.name}": {error}')
-            await self._writes.claim(claim, binding.without_node(claim))  # the scheduler may choose another node
+            # the scheduler may choose another node
+            await self._writes.claim(claim, binding.without_node(claim), reason="no volume on the selected node")
             raise refused from error
 
     async def _save(self, claim: PersistentVolumeClaim, volume: Doc, plugin: str, path: str) -> None:
         """Create the PersistentVolume of a provisioned volume. If that fails, the volume is deleted again."""
         for attempt in range(CREATE_ATTEMPTS):
             try:
-                await self._client.create(PERSISTENT_VOLUMES, "", volume)
+                await self._client.create(PERSISTENT_VOLUMES, "", volume, reason=f"provisioned for claim {claim.key}")
                 break
             except AlreadyExists:
                 break
@@ -147,6 +164,8 @@ class Provisioner:
                     await self._take_back(claim, path, error)
                     return
                 await self._clock.sleep(CREATE_PAUSE_S)
+        fields = {"PVC": kobj(claim), "volumeName": binding.provisioned_name(claim)}
+        log.log(V2, "Volume provisioned for claim", extra={"fields": fields})
         text = f"Successfully provisioned volume {binding.provisioned_name(claim)} using {plugin}"
         self._writes.emit_on_claim(claim, Event(NORMAL, "ProvisioningSucceeded", text))
 

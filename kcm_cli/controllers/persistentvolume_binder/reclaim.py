@@ -4,10 +4,12 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go#reclaimVolume,
 deleteVolumeOperation
 """
 
+import logging
 from contextlib import suppress
 from functools import partial
 
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.component.logs import V2
 from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plan, plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
@@ -23,6 +25,8 @@ from kcm_cli.planning.protection import release
 from kcm_cli.planning.volumes.migration import provisioner_of
 from kcm_cli.planning.volumes.names import IN_TREE_FINALIZER, MIGRATED_TO
 from kcm_cli.rest.errors import NotFound
+
+log = logging.getLogger(__name__)
 
 FAILED_DELETE, FAILED_RECYCLE = "VolumeFailedDelete", "VolumeFailedRecycle"
 UNKNOWN_POLICY = Event(WARNING, "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy")
@@ -84,6 +88,7 @@ class Reclaimer:
         except RecycleError as error:
             await self._writes.fail(now, Event(WARNING, FAILED_RECYCLE, f"Recycle failed: {error}"))
             return
+        log.log(V2, "Volume recycled", extra={"fields": {"volumeName": now.name}})
         self._writes.emit_on_volume(now, RECYCLED)
         await self._writes.unbind(now)
 
@@ -122,15 +127,20 @@ class Reclaimer:
             self._metrics.failed(volume.name)
             await self._writes.fail(now, Event(WARNING, FAILED_DELETE, str(error)))
             raise
+        log.log(V2, "Volume deleted", extra={"fields": {"volumeName": now.name}})
         await self._remove(now)
 
     async def _remove(self, volume: PersistentVolume) -> None:
         """Delete the PersistentVolume of a deleted volume."""
         if IN_TREE_FINALIZER in volume.metadata.finalizers:
             update = release(PERSISTENT_VOLUMES, volume, IN_TREE_FINALIZER)
-            volume = await self._writes.volume(volume, update.changes)
+            volume = await self._writes.volume(volume, update.changes, reason="volume was deleted")
+            text = "PV in-tree protection finalizer removed from volume"
+            log.log(V2, text, extra={"fields": {"volumeName": volume.name}})
         with suppress(NotFound):
-            await self._client.delete(PERSISTENT_VOLUMES, "", volume.name, uid=volume.uid)
+            await self._client.delete(
+                PERSISTENT_VOLUMES, "", volume.name, uid=volume.uid, reason="volume was deleted with its claim"
+            )
 
 
 def recycling(volume: PersistentVolume) -> str:

@@ -180,7 +180,9 @@ class Recycler:
         """Create the pod. An existing one of this name is deleted first, and RecycleError is raised."""
         namespace, name = wanted.namespace, wanted.name
         try:
-            return await create_object(self._client, Create(PODS, namespace, wanted.doc))
+            return await create_object(
+                self._client, Create(PODS, namespace, wanted.doc, reason="released volume is recycled")
+            )
         except AlreadyExists:
             try:
                 await self._delete(namespace, name)
@@ -192,7 +194,7 @@ class Recycler:
 
     async def _delete(self, namespace: str, name: str, uid: str = "") -> None:
         with suppress(NotFound):
-            await self._client.delete(PODS, namespace, name, uid=uid)
+            await self._client.delete(PODS, namespace, name, uid=uid, reason="recycler has ended")
 
     async def _ended(self, created: Object) -> str:
         """Wait for the pod's end. Returns the error as text; empty on success."""

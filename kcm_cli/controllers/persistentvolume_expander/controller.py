@@ -7,6 +7,8 @@ and the volume.
 upstream: pkg/controller/volume/expand
 """
 
+import logging
+
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, FlexSource, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.controllers.persistentvolume_expander import plan
@@ -16,10 +18,13 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.worker import unhandled
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY
 from kcm_cli.rest.transport import RequestError
+
+log = logging.getLogger(__name__)
 
 WORKERS = 10
 OPERATION = "expand_volume"
@@ -46,6 +51,8 @@ class ExpandController:
         if volume.spec.flex_volume is not None:
             await self._expand(claim, volume, volume.spec.flex_volume)
             return
+        fields = {"pvcKey": key, "pvcUID": claim.uid}
+        log.info("Waiting for an external controller to expand the PVC", extra={"fields": fields})
         self._recorder.emit(plan.waiting(claim, volume))
         naming = plan.plan_resizer(claim, volume)
         if naming is None:
@@ -53,6 +60,8 @@ class ExpandController:
         try:
             await writes.patch(self._client, naming)
         except RequestError as error:
+            more = {"PVC": kobj(claim), "err": str(error)}
+            log.error("Error setting PVC in progress with error", extra={"fields": more})
             self._recorder.emit(plan.not_named(claim, error))
             raise
 

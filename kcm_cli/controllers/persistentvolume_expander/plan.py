@@ -74,7 +74,8 @@ def plan_resizer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patc
         return None
     version = claim.metadata.resource_version
     body: Doc = {"metadata": {"annotations": {RESIZER: DRIVERS[plugin]}, "resourceVersion": version, "uid": claim.uid}}
-    return Patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, body, subresource="status")
+    reason = "the driver's resizer expands it"
+    return Patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, body, subresource="status", reason=reason)
 
 
 def not_named(claim: PersistentVolumeClaim, error: Exception) -> Notice:
@@ -223,9 +224,10 @@ def _claim(claim: PersistentVolumeClaim, status: Doc, annotations: Doc | None = 
     if annotations:
         metadata["annotations"] = annotations
     body: Doc = {"metadata": metadata, "status": status}
-    return Patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, body, subresource="status")
+    reason = "claim is expanded"
+    return Patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, body, subresource="status", reason=reason)
 
 
 def _volume(volume: PersistentVolume, change: Doc) -> Patch:
     body: Doc = {**change, "metadata": {**nested_map(change, "metadata"), "uid": volume.uid}}
-    return Patch(PERSISTENT_VOLUMES, "", volume.name, body)
+    return Patch(PERSISTENT_VOLUMES, "", volume.name, body, reason="claim is expanded")

@@ -3,19 +3,24 @@
 upstream: pkg/controller/volume/pvcprotection
 """
 
+import logging
 from collections.abc import Callable
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.api.well_known import PVC_PROTECTION
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.worker import unhandled
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, needs_work
 from kcm_cli.rest.listing import Listed, list_all
+
+log = logging.getLogger(__name__)
 
 Uses = Callable[[Pod, PersistentVolumeClaim], bool]
 _NOTHING: tuple[str, Listed[Pod]] = ("", Listed([], ""))
@@ -40,6 +45,8 @@ class ClaimProtectionController:
         if self._notes_use and not claim.deleting and await self._note_use(claim):
             return  # its update queues the claim again
         used = not is_held(claim, PVC_PROTECTION) or await self._is_used(claim, plan.uses)
+        if used and is_held(claim, PVC_PROTECTION):
+            log.log(V2, "Keeping PVC because it is being used", extra={"fields": {"PVC": kobj(claim)}})
         update = plan.plan(claim, used=used)
         if update is not None:
             await writes.update(self._client, update)
@@ -65,7 +72,12 @@ class ClaimProtectionController:
             return False
         live = await list_all(self._client, PODS, claim.namespace)
         self._listed = claim.namespace, live
-        return any(uses(pod, claim) for pod in live.items)
+        user = next((pod for pod in live.items if uses(pod, claim)), None)
+        if user is None:
+            log.log(V2, "PVC is unused", extra={"fields": {"PVC": kobj(claim)}})
+        else:
+            log.log(V2, "Pod uses PVC", extra={"fields": {"pod": kobj(user), "PVC": kobj(claim)}})
+        return user is not None
 
     def _cache_says(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
         return any(uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key))

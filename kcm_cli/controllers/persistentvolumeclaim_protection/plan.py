@@ -63,7 +63,8 @@ def status(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Upda
     conditions = [new if nested_str(one, "type") == UNUSED else one for one in known]
     if new not in conditions:
         conditions.append(new)
-    return Update(PERSISTENT_VOLUME_CLAIMS, claim, {("status", "conditions"): conditions}, "status")
+    reason = "no pod refers to it" if unused else "a pod refers to it"
+    return Update(PERSISTENT_VOLUME_CLAIMS, claim, {("status", "conditions"): conditions}, "status", reason=reason)
 
 
 def may_free(pod: Pod) -> bool:

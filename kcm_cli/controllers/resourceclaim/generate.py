@@ -69,7 +69,7 @@ class Generator:
             raise NoClaim("template includes a prioritized list of subrequests, but the feature is disabled")
         body = plan.claim_from(template, _kind(user), user, entry.name)
         try:
-            claim = await self._client.create(RESOURCE_CLAIMS, user.namespace, body)
+            claim = await self._client.create(RESOURCE_CLAIMS, user.namespace, body, reason="user has no claim")
         except RequestError as error:
             self._metrics.created(admin_access=admin_access, success=False)
             raise NoClaim(f"create ResourceClaim : {error}") from error

@@ -72,13 +72,17 @@ class Reservations:
 
     async def _put(self, claim: ResourceClaim, changes: dict[Path, Value]) -> ResourceClaim:
         body = writes.edited(claim, changes)
-        return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body, subresource="status")
+        return await self._client.update(
+            RESOURCE_CLAIMS, claim.namespace, claim.name, body, subresource="status", reason="consumers changed"
+        )
 
     async def _free(self, claim: ResourceClaim) -> ResourceClaim:
         """Remove the finalizer of a claim without an allocation."""
         changes = release(RESOURCE_CLAIMS, claim, FINALIZER).changes
         body = writes.edited(claim, changes)
-        return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body)
+        return await self._client.update(
+            RESOURCE_CLAIMS, claim.namespace, claim.name, body, reason="claim is not allocated any more"
+        )
 
     async def _remove_unused(self, claim: ResourceClaim) -> None:
         """Delete a claim that was created for a pod that has ended but still exists.
@@ -92,5 +96,10 @@ class Reservations:
         version = claim.metadata.resource_version
         with suppress(NotFound):
             await self._client.delete(
-                RESOURCE_CLAIMS, claim.namespace, claim.name, uid=claim.uid, resource_version=version
+                RESOURCE_CLAIMS,
+                claim.namespace,
+                claim.name,
+                uid=claim.uid,
+                resource_version=version,
+                reason="the pod it was created for has ended",
             )

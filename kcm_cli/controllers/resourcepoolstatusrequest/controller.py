@@ -7,12 +7,15 @@ several retries until it changes, as upstream does.
 upstream: pkg/controller/resourcepoolstatusrequest
 """
 
+import logging
+
 from kcm_cli.api.devices import (
     RESOURCE_CLAIMS,
     RESOURCE_POOL_STATUS_REQUESTS,
     RESOURCE_SLICES,
     ResourcePoolStatusRequest,
 )
+from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.controllers.resourcepoolstatusrequest import plan
 from kcm_cli.engine import writes
@@ -20,6 +23,8 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
 from kcm_cli.engine.passes import Cleaner
 from kcm_cli.engine.worker import Failures
+
+log = logging.getLogger(__name__)
 
 _NAME = "resourcepoolstatusrequest_controller_request"
 _LABELS = ("driver_name",)
@@ -60,12 +65,14 @@ class PoolStatusController:
         self._requests = context.cache(RESOURCE_POOL_STATUS_REQUESTS)
         self._slices = context.cache(RESOURCE_SLICES)
         self._claims = context.cache(RESOURCE_CLAIMS)
-        self.answered = Cleaner(context, RESOURCE_POOL_STATUS_REQUESTS, plan.is_over)
+        self.answered = Cleaner(context, RESOURCE_POOL_STATUS_REQUESTS, plan.is_over, plan.deleted)
 
     async def sync(self, key: str) -> None:
         request = self._requests.store.get(key)
         if request is None:
             return
+        fields: dict[str, object] = {"request": key, "driver": request.spec.driver}
+        log.log(V2, "Processing ResourcePoolStatusRequest", extra={"fields": fields})
         started, failed = self._clock.monotonic(), True
         answer = plan.plan(request, self._slices.store, self._claims.store, self._clock.now())
         if answer is None:
@@ -73,6 +80,8 @@ class PoolStatusController:
         try:
             await writes.update(self._client, answer)
             failed = False
+            fields = {"request": key, "poolCount": plan.pool_count(answer)}
+            log.log(V2, "Successfully processed ResourcePoolStatusRequest", extra={"fields": fields})
         finally:
             self._metrics.processed(request.spec.driver, self._clock.monotonic() - started, failed=failed)
 

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 
 from kcm_cli.api.devices import RESOURCE_POOL_STATUS_REQUESTS, ResourceClaim, ResourcePoolStatusRequest, ResourceSlice
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.documents import nested_list
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.actions import Update
+from kcm_cli.planning.actions import Remark, Update
 
 DEFAULT_LIMIT = 100
 ANSWERED = timedelta(hours=1)
@@ -30,7 +31,19 @@ def plan(
     if request.status is not None:
         return None
     answer = status(request, slices, claims, now)
-    return Update(RESOURCE_POOL_STATUS_REQUESTS, request, {("status",): answer}, subresource="status")
+    return Update(
+        RESOURCE_POOL_STATUS_REQUESTS, request, {("status",): answer}, subresource="status", reason="answered"
+    )
+
+
+def pool_count(answer: Update) -> int:
+    """The number of pools in an answer."""
+    return len(nested_list({"status": answer.changes[("status",)]}, "status", "pools"))
+
+
+def deleted(request: ResourcePoolStatusRequest, now: datetime) -> Remark:
+    """What is logged about a deleted request."""
+    return Remark("Deleted expired ResourcePoolStatusRequest", {"request": request.name})
 
 
 def status(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.resourcequota.monitors import ABSENT_S, Monitors
@@ -82,6 +83,7 @@ class ResourceQuotaController:
         """Recount a quota."""
         before = self._quotas.store.get(key)
         if before is None:
+            log.info("Resource quota has been deleted", extra={"fields": {"key": key}})
             return None
         kinds = await self._ready(before)
         if kinds is None:
@@ -124,7 +126,8 @@ class ResourceQuotaController:
         status = plan.status(quota, used)
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
-            await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
+            update = Update(RESOURCE_QUOTAS, quota, changes, "status", reason="usage or limits changed")
+            await writes.update(self._client, update)
 
     def _present(self, quota: ResourceQuota) -> ResourceQuota | None:
         """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any
@@ -177,8 +180,13 @@ class ResourceQuotaController:
         try:
             changed = await self._monitors.refresh()
         except RequestError as error:
-            log.warning("Discovery failed, will retry", extra={"fields": {"err": str(error)}})
+            log.error("Error during resource discovery", extra={"fields": {"err": str(error)}})
             return
+        if changed:
+            diff = ", ".join(sorted(f"{plural}.{group}" for group, plural in changed))
+            text = "syncing resource quota controller with updated resources from discovery"
+            log.log(V2, text, extra={"fields": {"diff": diff}})
+            log.log(V2, "synced quota controller")
         async for quota in in_turns(self._quotas.store.list() if changed else (), OBJECTS):
             measured, counted = plan.plan_kinds(quota.spec.hard or (), self._monitors.classes)
             if changed & (measured | counted):

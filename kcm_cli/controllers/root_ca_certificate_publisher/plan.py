@@ -20,8 +20,9 @@ def plan(namespace: str, found: ConfigMap | None, root_ca: str) -> Create | Upda
     if found is None:
         metadata: Doc = {"name": ROOT_CA, "namespace": namespace, "annotations": {DESCRIPTION: TEXT}}
         body: Doc = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-        return Create(CONFIG_MAPS, namespace, body)
+        return Create(CONFIG_MAPS, namespace, body, reason="namespace lacks the root CA")
     if found.data == data and found.annotations.get(DESCRIPTION):
         return None
     annotations = {**found.annotations, DESCRIPTION: TEXT}
-    return Update(CONFIG_MAPS, found, {("data",): data, ("metadata", "annotations"): annotations})
+    changes = {("data",): data, ("metadata", "annotations"): annotations}
+    return Update(CONFIG_MAPS, found, changes, reason="root CA differs")

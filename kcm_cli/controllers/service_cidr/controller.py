@@ -56,8 +56,11 @@ class ServiceCIDRController:
     def _plan(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> plan.Plan:
         found = plan.plan(current, ranges, self._addresses.store, self._clock.now())
         if found.orphan is not None:
-            fields = {"ServiceCIDR": current.name, "IPAddress": str(found.orphan)}
-            log.log(V2, "Deleting ServiceCIDR blocked by IP address", extra={"fields": fields})
+            fields: dict[str, object] = {"IPAddress": str(found.orphan)}
+            log.info("Deleting ServiceCIDR blocked by IP address", extra={"fields": fields})
+        elif found.releases:
+            fields = {"ServiceCIDR": current.name}
+            log.info("Deleting ServiceCIDR no longer have orphan IPs", extra={"fields": fields})
         return found
 
     async def _carry_out(self, current: ServiceCIDR, found: plan.Plan) -> None:
@@ -67,6 +70,13 @@ class ServiceCIDRController:
             await self._set(current, found.condition)
 
     async def _set(self, current: ServiceCIDR, condition: Condition) -> None:
+        fields = {
+            "ServiceCIDR": current.name,
+            "conditionType": condition.type,
+            "newStatus": condition.status,
+            "newReason": condition.reason,
+        }
+        log.log(V2, "Updating ServiceCIDR condition", extra={"fields": fields})
         try:
             await writes.apply(self._client, plan.status(current, condition, self._clock.now()), MANAGER)
         except RequestError:

@@ -118,16 +118,16 @@ def status(current: ServiceCIDR, condition: Condition, now: datetime) -> Patch:
 
 def protection(current: ServiceCIDR) -> Patch:
     """A patch that adds the finalizer."""
-    return _finalizers(current, {"finalizers": [FINALIZER]})
+    return _finalizers(current, {"finalizers": [FINALIZER]}, "finalizer is missing")
 
 
 def release(current: ServiceCIDR) -> Patch:
     """A patch that removes the finalizer."""
-    return _finalizers(current, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]})
+    return _finalizers(current, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}, "no address depends on it")
 
 
-def _finalizers(current: ServiceCIDR, change: Doc) -> Patch:
-    return Patch(SERVICE_CIDRS, "", current.name, {"metadata": {"uid": current.uid, **change}})
+def _finalizers(current: ServiceCIDR, change: Doc, reason: str) -> Patch:
+    return Patch(SERVICE_CIDRS, "", current.name, {"metadata": {"uid": current.uid, **change}}, reason=reason)
 
 
 def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:

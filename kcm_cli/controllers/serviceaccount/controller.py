@@ -25,7 +25,7 @@ class ServiceAccountController:
         if namespace is None or namespace.status.phase != "Active" or self._accounts.store.get(f"{key}/{NAME}"):
             return
         try:
-            await self._client.create(SERVICE_ACCOUNTS, key, account(key))
+            await self._client.create(SERVICE_ACCOUNTS, key, account(key), reason="namespace has no default account")
         except AlreadyExists:
             return  # the cache is older than the account
         except ApiError as error:

@@ -6,12 +6,14 @@ others need its tokens. Only Secrets of the token type are watched.
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
 
+import logging
 from contextlib import suppress
 
 import msgspec
 
 from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
 from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID
+from kcm_cli.component.logs import V2
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
@@ -21,6 +23,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.formats import base64_text
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
 from kcm_cli.planning.actions import Update, Value
@@ -28,6 +31,8 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.store import NAMESPACE
+
+log = logging.getLogger(__name__)
 
 MAX_RETRIES = 10
 QUEUE = "serviceaccount_tokens_service"
@@ -92,7 +97,9 @@ class TokenController:
 
     async def _delete(self, secret: Secret) -> None:
         with suppress(NotFound, Conflict):  # deleted, or another one of its name
-            await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid)
+            await self._client.delete(
+                SECRETS, secret.namespace, secret.name, uid=secret.uid, reason="service account is gone"
+            )
 
     async def _fill(self, account: ServiceAccount, cached: Secret) -> None:
         if not plan.plan(cached, self._root_ca):
@@ -100,10 +107,12 @@ class TokenController:
         try:
             live = await self._client.get(SECRETS, cached.namespace, cached.name)
             if live.metadata.resource_version != cached.metadata.resource_version:
+                fields = {"secret": kobj(live)}
+                log.log(V2, "Secret is not up to date, skipping token population", extra={"fields": fields})
                 return  # the event of its update will queue the key
             changes = self._changes(account, live)
             if changes:
-                await writes.update(self._client, Update(SECRETS, live, changes))
+                await writes.update(self._client, Update(SECRETS, live, changes, reason="token is incomplete"))
         except (NotFound, Conflict):
             return  # deleted or changed: its event will queue the key
 
@@ -136,7 +145,14 @@ class TokenController:
 
         with suppress(NotFound):
             account = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
-            await writes.retry_on_conflict(self._client, SERVICE_ACCOUNTS, account, without, retries=writes.Retries(10))
+            await writes.retry_on_conflict(
+                self._client,
+                SERVICE_ACCOUNTS,
+                account,
+                without,
+                retries=writes.Retries(10),
+                reason=f"secret {secret} is gone",
+            )
 
     def account_key(self, account: ServiceAccount) -> Keys:
         """The account's key."""

@@ -99,6 +99,7 @@ class Migrator:
                     plan.touch(resource, obj),
                     content_type=APPLY,
                     query=(("fieldManager", NAME),),
+                    reason="storage version migration",
                 )
             except Conflict:
                 log.log(V4, "Object migrated by a change of another client", extra={"fields": {"key": obj.key}})

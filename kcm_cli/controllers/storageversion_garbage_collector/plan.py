@@ -39,8 +39,16 @@ def plan(versions: StorageVersion, stopped: Collection[str], now: datetime) -> U
         return None
     if not kept:
         meta = versions.metadata
-        return Delete(STORAGE_VERSIONS, "", meta.name, uid=meta.uid, resource_version=meta.resource_version)
-    return Update(STORAGE_VERSIONS, versions, status(versions, kept, now), subresource="status")
+        return Delete(
+            STORAGE_VERSIONS,
+            "",
+            meta.name,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            reason="all its API servers have stopped",
+        )
+    changes = status(versions, kept, now)
+    return Update(STORAGE_VERSIONS, versions, changes, subresource="status", reason="API servers have stopped")
 
 
 def status(versions: StorageVersion, kept: Sequence[Doc], now: datetime) -> dict[Path, Value]:

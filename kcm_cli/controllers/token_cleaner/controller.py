@@ -31,7 +31,14 @@ class TokenCleaner:
             return left_s
         version = secret.metadata.resource_version
         with suppress(NotFound, Conflict):  # deleted, recreated or prolonged: its event queues the key
-            await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid, resource_version=version)
+            await self._client.delete(
+                SECRETS,
+                secret.namespace,
+                secret.name,
+                uid=secret.uid,
+                resource_version=version,
+                reason="bootstrap token has expired",
+            )
         return None
 
 

@@ -132,7 +132,7 @@ def creation(owner: Doc, namespace: str, name: str, draft: Draft) -> Create:
         "endpoints": draft.endpoints,
         "ports": draft.ports,
     }
-    return Create(ENDPOINT_SLICES, namespace, body)
+    return Create(ENDPOINT_SLICES, namespace, body, reason=f"{len(draft.endpoints)} endpoints need a slice")
 
 
 def replacement(owner: Doc, draft: Draft) -> Update:
@@ -148,11 +148,13 @@ def replacement(owner: Doc, draft: Draft) -> Update:
     if draft.recycled:
         changes[("metadata", "ownerReferences")] = [owner]
         changes[("ports",)] = draft.ports
-    return Update(ENDPOINT_SLICES, existing, changes)
+    return Update(ENDPOINT_SLICES, existing, changes, reason="endpoints changed")
 
 
 def deletion(slice_: EndpointSlice) -> Delete:
-    return Delete(ENDPOINT_SLICES, slice_.namespace, slice_.name, uid=slice_.uid)
+    return Delete(
+        ENDPOINT_SLICES, slice_.namespace, slice_.name, uid=slice_.uid, reason="no endpoints are left in the slice"
+    )
 
 
 def owned_by(slice_: EndpointSlice, owner: Object, kind: str) -> bool:

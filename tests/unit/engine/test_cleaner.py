@@ -21,7 +21,7 @@ class Deleting:
     def __init__(self) -> None:
         self.deleted: list[str] = []
 
-    async def delete(self, resource: Any, namespace: str, name: str, *, uid: str) -> None:
+    async def delete(self, resource: Any, namespace: str, name: str, *, uid: str, reason: str) -> None:
         self.deleted.append(name)
         if name == "b":
             raise ConnectionLost("no answer")
