@@ -113,15 +113,11 @@ class _Copied(View, frozen=True, gc=False):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class _WithSpec(View, frozen=True, gc=False):
-    spec: _Copied = _Copied()
-
-
 def spec_of(template: ResourceClaimTemplate) -> msgspec.Raw:
     """The spec for claims, in the bytes of the template. Raises ValueError for a view without its raw document."""
     if template.raw is None:
         raise ValueError(f"ResourceClaimTemplate {template.key} keeps no raw document: it has no spec to copy")
-    return codec.decode(template.raw, _WithSpec).spec.spec
+    return codec.decode(codec.decode(template.raw, _Copied).spec, _Copied).spec
 
 
 class DeviceTaint(View, frozen=True, gc=False):

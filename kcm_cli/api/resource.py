@@ -79,6 +79,8 @@ class _TypeMeta(msgspec.Struct, frozen=True, gc=False):
 _METADATA_ONLY = ("meta.k8s.io/v1", "PartialObjectMetadata")
 _LONGEST_HEAD = 512
 _UNTYPED = b'{"metadata":{'
+_FIELDS = "fieldsV1"
+"""Of managed fields, in metadata of objects and of templates: stored as its user wrote it."""
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
@@ -110,12 +112,20 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
     def decode(self, data: bytes | msgspec.Raw) -> T:
         """Decode one object, and keep its bytes if ``keeps_raw``. Raises codec.DecodeError."""
-        obj = codec.decode(data, self.view)
-        if self.keeps_raw:
-            raw = bytes(data)
+        raw = bytes(data) if self.keeps_raw else b""
+        try:
+            obj = codec.decode(data, self.view)
             codec.check_text(raw)
+        except codec.TextError:
+            self._check_text_but_stored(data)
+            obj = codec.decode(bytes(data).decode(errors="replace"), self.view)
+        if self.keeps_raw:
             msgspec.structs.force_setattr(obj, "raw", raw)
         return obj
+
+    def _check_text_but_stored(self, data: bytes | msgspec.Raw) -> None:
+        """Raises codec.TextError for invalid UTF-8 outside of what the API server returns as it was written."""
+        codec.check_text(codec.without(data, (field.names for field in self.raw_fields), _FIELDS))
 
     def heads(self, *, metadata_only: bool = False) -> tuple[bytes, ...]:
         """The first bytes of most objects of this kind. Go writes structs and maps in different orders."""
@@ -160,6 +170,9 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         return str(self.gvr)
 
 
+_METADATA = frozenset(field.encode_name for field in msgspec.structs.fields(ObjectMeta))
+
+
 @lru_cache(1024)
 def _heads(api_version: str, of_kind: str, metadata_only: bool) -> tuple[bytes, ...]:
     kinds = [(api_version, of_kind)]
@@ -184,22 +197,29 @@ def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
         return codec.decode(data, PartialObject).metadata
     except codec.DecodeError:
         pass
-    try:
-        metadata = codec.decode_doc(data).get("metadata")
-    except codec.DecodeError:
-        return ObjectMeta()
-    fields = metadata.items() if isinstance(metadata, dict) else ()
+    metadata = codec.members(data).get("metadata", msgspec.Raw(b"{}"))
+    fields = codec.members(metadata).items()
     return codec.convert(dict(chain.from_iterable(_readable(name, value) for name, value in fields)), ObjectMeta)
 
 
-def _readable(name: str, value: object) -> Iterator[tuple[str, object]]:
+def _readable(name: str, text: msgspec.Raw) -> Iterator[tuple[str, object]]:
     """A field of metadata as far as it can be decoded: whole, or the valid items of a list."""
-    if _fits({name: value}):
+    if name not in _METADATA:
+        return
+    value = _decoded(text)
+    if value is not None and _fits({name: value}):
         yield name, value
-    elif isinstance(value, list):
-        items = [item for item in value if _fits({name: [item]})]
-        if items:
-            yield name, items
+        return
+    items = [item for item in map(_decoded, codec.elements(text)) if item is not None and _fits({name: [item]})]
+    if items:
+        yield name, items
+
+
+def _decoded(text: msgspec.Raw) -> object:
+    try:
+        return codec.decode(text, object)
+    except codec.DecodeError:
+        return None
 
 
 def _fits(fields: Doc) -> bool:

@@ -4,16 +4,19 @@ Two forms exist. A *document* is the plain ``dict`` that the API server sent, no
 frozen msgspec struct with the fields that a controller reads; what it does not name is skipped while decoding.
 
 In a view null is absence, as it is to encoding/json in Go: a null field has its default, a null element of a list or
-value of a map is that type's zero value. Nulls that a view's type has no place for cost a second pass (``nulls``);
-all else is decoded in one.
+value of a map is that type's zero value. Nulls that a view's type has no place for cost a second pass (``nulls``), as
+does what msgspec refuses and Go reads: fields without a place in the view that nest a thousand deep (``nesting``), and
+halves of surrogate pairs. All else is decoded in one.
 """
 
+import re
 from collections.abc import Iterable
-from typing import TypeVar
+from functools import cache
+from typing import TypeVar, cast
 
 import msgspec
 
-from kcm_cli.machinery import nulls
+from kcm_cli.machinery import nesting, nulls
 from kcm_cli.machinery.errors import MachineryError
 
 T = TypeVar("T")
@@ -21,21 +24,30 @@ T = TypeVar("T")
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Doc = dict[str, object]
 """A JSON object whose shape is known only to its reader."""
+Decoder = msgspec.json.Decoder[object]
 Data = bytes | bytearray | memoryview | str | msgspec.Raw
 
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
 _doc_decoder = msgspec.json.Decoder(dict[str, object])
-_decoders: dict[object, msgspec.json.Decoder[object]] = {}
-_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
+_decoders: dict[object, Decoder] = {}
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""An escape in a string. Group 1: half of a surrogate pair alone."""
+_NULL = msgspec.Raw(b"null")
 
 
 class DecodeError(MachineryError):
-    """Bytes that are not valid JSON (truncated, another format, invalid UTF-8, nested too deeply)."""
+    """Bytes that are not valid JSON (truncated, another format, invalid UTF-8)."""
+
+
+class TextError(DecodeError):
+    """Invalid UTF-8."""
 
 
 class ShapeError(DecodeError):
-    """JSON that does not match the type. The message names the path."""
+    """JSON that does not match the type, or nests too deeply. The message names the path."""
 
 
 def encode(value: object) -> bytes:
@@ -57,8 +69,10 @@ def decode(data: Data, type_: type[T]) -> T:
         return decoder.decode(data)  # type: ignore[return-value]  # the table maps T to Decoder[T]
     except msgspec.ValidationError:
         return _decode_again(data, type_, decoder)
-    except _NOT_JSON as error:
-        raise DecodeError(str(error)) from None
+    except UnicodeError as error:
+        raise TextError(str(error)) from None
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_odd(_bytes(data), type_, decoder)
 
 
 def decode_doc(data: Data) -> Doc:
@@ -67,8 +81,10 @@ def decode_doc(data: Data) -> Doc:
         return _doc_decoder.decode(data)
     except msgspec.ValidationError as error:
         raise ShapeError(str(error)) from None
-    except _NOT_JSON as error:
-        raise DecodeError(str(error)) from None
+    except UnicodeError as error:
+        raise TextError(str(error)) from None
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_odd(_bytes(data), Doc, cast(Decoder, _doc_decoder))
 
 
 def decode_paths(data: Data, paths: Iterable[tuple[str, ...]]) -> Doc:
@@ -89,14 +105,50 @@ def decode_paths(data: Data, paths: Iterable[tuple[str, ...]]) -> Doc:
     return found
 
 
+def without(data: Data, paths: Iterable[tuple[str, ...]], anywhere: str) -> bytes:
+    """The text with null for the values at these paths, and for all values of members with the name ``anywhere``.
+
+    Lists on the way are followed. Raises DecodeError.
+    """
+    try:
+        return nesting.without(_bytes(data), paths, anywhere)
+    except nesting.Malformed as error:
+        raise DecodeError(f"JSON is malformed: {error}") from None
+
+
+def members(data: Data) -> dict[str, msgspec.Raw]:
+    """The members of an object, whatever their values are, as far as its text can be split; none of other values."""
+    found: dict[str, msgspec.Raw] = {}
+    text = _bytes(data)
+    try:
+        extents = nesting.Extents(text)
+        for name, first, last in extents.members(extents.root):
+            found[name] = msgspec.Raw(text[first:last])
+    except nesting.Malformed:
+        pass
+    return found
+
+
+def elements(data: Data) -> list[msgspec.Raw]:
+    """The elements of a list, in the same way."""
+    found: list[msgspec.Raw] = []
+    text = _bytes(data)
+    try:
+        extents = nesting.Extents(text)
+        found.extend(msgspec.Raw(text[first:last]) for first, last in extents.elements(extents.root))
+    except nesting.Malformed:
+        pass
+    return found
+
+
 def check_text(data: bytes) -> None:
-    """Raises DecodeError for invalid UTF-8, which is not noticed in fields that a view does not have."""
+    """Raises TextError for invalid UTF-8, which is not noticed in fields that a view does not have."""
     if data.isascii():
         return
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        raise DecodeError(str(error)) from None
+        raise TextError(str(error)) from None
 
 
 def convert(value: object, type_: type[T]) -> T:
@@ -111,12 +163,90 @@ def convert(value: object, type_: type[T]) -> T:
         raise ShapeError(str(error)) from None
 
 
-def _decode_again(data: Data, type_: type[T], decoder: msgspec.json.Decoder[object]) -> T:
+def _decode_again(data: Data, type_: type[T], decoder: Decoder) -> T:
     """Decode with nulls removed first."""
     try:
         plain = nulls.without(msgspec.json.decode(data), type_)
         return decoder.decode(_encoder.encode(plain))  # type: ignore[return-value]
     except (msgspec.ValidationError, OverflowError) as error:
         raise ShapeError(str(error)) from None
-    except _NOT_JSON as error:
+    except UnicodeError as error:
+        raise TextError(str(error)) from None
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_odd(_bytes(data), type_, decoder)
+
+
+def _decode_odd(data: bytes, type_: type[T], decoder: Decoder) -> T:
+    """Decode what msgspec refuses and Go reads, or raise what is wrong with it.
+
+    What a record keeps as Raw is cut out of the text, so that one broken part does not affect the others.
+    """
+    try:
+        if _has_raw_parts(type_):
+            return _from_parts(data, type_)
+        plain = nesting.shallow(_ESCAPE.sub(_whole, data), type_)
+    except nesting.Malformed as error:
+        raise DecodeError(f"JSON is malformed: {error}") from None
+    try:
+        try:
+            return decoder.decode(plain)  # type: ignore[return-value]
+        except msgspec.ValidationError:
+            pruned = nulls.without(msgspec.json.decode(plain), type_)
+            return decoder.decode(_encoder.encode(pruned))  # type: ignore[return-value]
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ShapeError(str(error)) from None
+    except RecursionError:
+        raise ShapeError("it nests too deeply") from None
+    except UnicodeError as error:
+        raise TextError(str(error)) from None
+    except msgspec.DecodeError as error:
         raise DecodeError(str(error)) from None
+
+
+def _whole(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if escape[1] is None else rb"\ufffd"
+
+
+def _has_raw_parts(type_: type) -> bool:
+    return type_ == dict[str, msgspec.Raw] or any(_is_raw(field.type) for field in _fields(type_))
+
+
+@cache
+def _fields(type_: type) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(type_) if isinstance(type_, type) and issubclass(type_, msgspec.Struct) else ()
+
+
+def _is_raw(type_: object) -> bool:
+    return type_ is msgspec.Raw or _is_raw_list(type_)
+
+
+def _is_raw_list(type_: object) -> bool:
+    return type_ in (tuple[msgspec.Raw, ...], list[msgspec.Raw], list[msgspec.Raw] | None)
+
+
+def _from_parts(data: bytes, type_: type[T]) -> T:
+    """A record, or a map of Raw, of which each member is decoded by itself. Raises DecodeError, nesting.Malformed."""
+    extents = nesting.Extents(data)
+    if data[extents.root : extents.root + 1] != b"{":
+        raise nesting.Malformed("it is no object")
+    parts = {name: msgspec.Raw(data[first:last]) for name, first, last in extents.members(extents.root)}
+    if type_ == dict[str, msgspec.Raw]:
+        return parts  # type: ignore[return-value]
+    values: dict[str, object] = {}
+    for field in _fields(cast(type, type_)):
+        part = parts.get(field.encode_name, _NULL)
+        if part == _NULL:
+            continue
+        if field.type is msgspec.Raw:
+            values[field.name] = part
+        elif not _is_raw_list(field.type):
+            values[field.name] = decode(part, field.type)
+        elif bytes(memoryview(part)[:1]) != b"[":
+            raise ShapeError(f"Expected `array` - at `$.{field.encode_name}`")
+        else:
+            values[field.name] = tuple(elements(part))
+    return type_(**values)
+
+
+def _bytes(data: Data) -> bytes:
+    return data.encode() if isinstance(data, str) else bytes(data)
