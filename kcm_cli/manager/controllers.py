@@ -93,7 +93,8 @@ class _Start:
         self._writers: dict[str, EventWriter] = {}
         self._waiting: set[str] = set()
         self._count = count_writes(common.metrics)
-        errors = ObjectErrors(common.metrics, self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit)
+        emit = self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit
+        errors = ObjectErrors(common.metrics, emit, common.clock.monotonic)
         self._informers = Informers(
             client,
             common.clock,
@@ -104,6 +105,7 @@ class _Start:
         )
         run.observer.caches(partial(cache_states, self._informers))
         run.observer.warn(errors.warnings)
+        run.observer.warn(self._informers.warnings)
 
     async def all(self) -> None:
         """Build all controllers, then start them. Yields to the loop in between."""
@@ -229,4 +231,5 @@ def cache_states(informers: Informers) -> Iterator[CacheState]:
         gvr = informer.resource.gvr
         if not informer.scope.metadata_only or gvr.group in TYPED_GROUPS:
             name = f"{informer.resource.kind.lower()}s"  # as upstream makes it of the Go type: endpointss, ingresss
-            yield CacheState(gvr.group, gvr.version, name, number_of(informer.last_version), informer.handling)
+            at = number_of(informer.last_version)
+            yield CacheState(gvr.group, gvr.version, name, at, informer.handling)

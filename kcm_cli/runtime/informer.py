@@ -12,6 +12,10 @@ a listener raises. Not guaranteed: that every intermediate state is seen.
 A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
 is listed, and the objects with these bytes are treated as objects that cannot be decoded.
 
+A WatchList that ends, or is silent for SILENCE_S, before it has said that the initial set is complete is followed by a
+list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
+watches have failed.
+
 upstream: staging/src/k8s.io/client-go/tools/cache
 """
 
@@ -20,7 +24,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
@@ -29,14 +33,14 @@ import msgspec
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import V2, V4
+from kcm_cli.component.logs import V1, V2, V4
 from kcm_cli.component.metrics import Histogram
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Page, Pages, read_page
-from kcm_cli.rest.transport import RequestError, TimedOut, Unreadable
+from kcm_cli.rest.transport import ConnectionLost, RequestError, TimedOut, Unreachable, Unreadable, Untrusted
 from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
@@ -56,9 +60,19 @@ WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
 """A watch lasts for one to two times this."""
 LATE_S = 60.0
 """A watch that has not ended this long after its timeout is given up, although its connection is open."""
+SILENCE_S = 30.0
+"""A WatchList without another initial object for this time, and without its end, does not end."""
+MOST_ENDLESS = 2
+"""After this number of WatchLists in a row without their end, the server is asked for lists only."""
+STALLED_S = 60.0
+"""Lists and watches that have failed for this time are reported."""
+OPEN_S = 10.0
+"""A watch that has been open for this time has not failed: a server resends at once what could not be read before."""
 log = logging.getLogger(__name__)
 
 _TOO_LARGE = "ResourceVersionTooLarge"
+_CALM = (errors.Forbidden, errors.Unauthorized, errors.TooManyRequests, Unreachable)
+"""Refusals that say nothing about WatchLists."""
 _NO_REASON_TO_LIST = (errors.Forbidden, errors.Unauthorized, errors.Expired, errors.Gone, errors.TooManyRequests)
 _Found = dict[str, T | Undecodable]
 _Event = WatchEvent[T] | BrokenEvent | Bookmark
@@ -112,6 +126,13 @@ class Scope(msgspec.Struct, frozen=True):
     metadata_only: bool = False
 
 
+class Trouble(msgspec.Struct, frozen=True):
+    """Lists and watches fail. since: monotonic seconds of the first failure after the last progress. why: the error."""
+
+    since: float
+    why: str
+
+
 class InformerOptions(msgspec.Struct, frozen=True):
     """Settings of all informers of a process.
 
@@ -157,7 +178,11 @@ class Informer(Generic[T]):
         self._in_process = options.in_process
         self._spoilt = 0
         self._latest = False
-        self._absent = False
+        self._unfinished = 0
+        self._endless = 0
+        self._trouble: Trouble | None = None
+        self._told = False
+        self._opened_at = float("inf")
         self._backoff = Backoff(rng)
 
     def listen(
@@ -192,6 +217,14 @@ class Informer(Generic[T]):
         """Whether there are listeners."""
         return bool(self._listeners)
 
+    def trouble(self) -> Trouble | None:
+        """Since when lists and watches have failed, and why; None where they do not. May be called from any thread.
+
+        A kind that the server does not have is no trouble.
+        """
+        open_s = self._clock.monotonic() - self._opened_at
+        return None if self.last_version and open_s > OPEN_S else self._trouble
+
     async def resync(self) -> None:
         """Notify the listeners of every object, as an update to itself. Yields to the loop after each CHUNK."""
         for index, key in enumerate(sorted(self.store.keys())):
@@ -203,22 +236,24 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Follow the resource until cancelled."""
-        while True:
-            try:
-                if not self.last_version:
-                    await self._fill()
-                if self.last_version:
-                    await self._follow()
-                else:  # the server ended the watch before the set was whole
-                    await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
-            except RequestError as error:
-                self._judge(error)
-                await self._wait(error)
+        try:
+            while True:
+                try:
+                    await (self._follow() if self.last_version else self._fill())
+                except RequestError as error:
+                    watching = bool(self.last_version)
+                    self._judge(error)
+                    await self._wait(error, watching=watching)
+        finally:
+            if self._told:
+                self._object_errors.stalled(self.resource, -1)
 
     def _judge(self, error: RequestError) -> None:
         """Resume from the last version, or forget it, so that everything is listed at the latest version."""
         if isinstance(error, Unreadable):
             self._spoilt += 1
+        if not self.last_version and not isinstance(error, _CALM):
+            self._unfinished += 1
         expired = isinstance(error, errors.Expired | errors.Gone)
         if expired and self.last_version:
             self._backoff.reset()  # the server answers again: reset the backoff
@@ -227,24 +262,66 @@ class Informer(Generic[T]):
             self.last_version = ""
             self._latest = True
 
-    async def _wait(self, error: Exception) -> None:
-        delay = self._backoff.next_s(self._clock.monotonic())
-        retry_after = getattr(error, "retry_after_s", None)
-        said, self._absent = self._absent, isinstance(error, errors.NotFound)
-        log.log(
-            V4 if said and self._absent else logging.WARNING,  # a kind that is not served may stay so for days
-            "Watch ended, trying again",
-            extra={"fields": {"resource": str(self.resource), "delay_s": round(delay, 3), "err": str(error)}},
-        )
-        await self._clock.sleep(max(delay, retry_after or 0.0))
+    async def _wait(self, error: RequestError, *, watching: bool) -> None:
+        now = self._clock.monotonic()
+        delay = max(self._backoff.next_s(now), getattr(error, "retry_after_s", None) or 0.0)
+        if not isinstance(error, errors.NotFound):
+            self._trouble = Trouble(self._trouble.since if self._trouble else now, errors.one_line(error))
+        self._log(error, now, delay, watching=watching)
+        await self._clock.sleep(delay)
+
+    def _log(self, error: RequestError, now: float, delay: float, *, watching: bool) -> None:
+        """Log as client-go does. Report once that there is no progress for STALLED_S."""
+        level, text = self._heard(error, watching=watching)
+        verb = "watch" if watching else "list"
+        fields = {**self._named(), "delay_s": round(delay, 3), "err": f"failed to {verb} {self.resource}: {error}"}
+        log.log(level, text, extra={"fields": fields})
+        if self._trouble is not None and now - self._trouble.since >= STALLED_S and not self._told:
+            self._told = True
+            self._object_errors.stalled(self.resource, 1)
+            level = V2 if isinstance(error, Unreachable) else logging.ERROR  # else each informer would say it
+            fields = {**self._named(), "since_s": round(now - self._trouble.since), "err": errors.one_line(error)}
+            log.log(level, "Informer makes no progress, its controllers see an old state", extra={"fields": fields})
+
+    def _heard(self, error: RequestError, *, watching: bool) -> tuple[int, str]:
+        """The level and the message of a failure. upstream: reflector.go#DefaultWatchErrorHandler"""
+        if isinstance(error, errors.Expired | errors.Gone):
+            return V4, "Watch closed"
+        untrusted = isinstance(error, Untrusted)
+        if watching and isinstance(error, Unreachable | errors.TooManyRequests) and not untrusted:
+            return V4, "Watch failed - backing off"
+        if watching and isinstance(error, ConnectionLost):
+            return V1, "Watch closed with unexpected EOF"
+        if self.scope.metadata_only and isinstance(error, errors.NotFound):
+            return V4, "Watch closed"  # the kind was deleted; who asked for it has not noticed yet
+        return logging.ERROR, "Failed to watch"
+
+    def _named(self) -> dict[str, object]:
+        kind = "PartialObjectMetadata" if self.scope.metadata_only else self.resource.kind
+        return {"type": f"*{self.resource.gvr.version}.{kind}", "reflector": str(self.resource)}
+
+    def _progressed(self) -> None:
+        """A list is complete, or a watch has delivered something."""
+        self._spoilt = 0
+        if self._trouble is not None:
+            self._recovered()
+
+    def _recovered(self) -> None:
+        self._trouble = None
+        if self._told:
+            self._told = False
+            self._object_errors.stalled(self.resource, -1)
+            log.info("Informer makes progress again", extra={"fields": self._named()})
 
     # -- the initial set
 
     async def _fill(self) -> None:
-        if self._watch_list and self._spoilt < PATIENCE:
+        if self._watch_list and self._unfinished < PATIENCE and self._spoilt < PATIENCE:
             try:
-                await self._fill_by_watch()
-                return
+                if await self._fill_by_watch():
+                    return
+                self._endless += 1
+                self._watch_list = self._endless < MOST_ENDLESS
             except errors.ApiError as error:
                 if self.last_version or isinstance(error, _NO_REASON_TO_LIST):
                     raise
@@ -252,19 +329,38 @@ class Informer(Generic[T]):
                 self._watch_list = error.status >= 500 and error.status != 501
         await self._fill_by_list()
 
-    async def _fill_by_watch(self) -> None:
+    async def _fill_by_watch(self) -> bool:
+        """Whether the initial set was complete. If it was, its changes have been followed until the watch ended."""
         found: _Found[T] = {}
         timeout_s = self._watch_s()
-        async with _limited(timeout_s + LATE_S), aclosing(self._events(WATCH_LIST, timeout_s)) as events:
+        silence = _Silence()
+        async with (
+            _limited(timeout_s + LATE_S),
+            aclosing(self._events(WATCH_LIST, timeout_s, silence.renew)) as events,
+        ):
+            version = await self._initial(events, silence, found)
+            if version:
+                self._endless = 0
+                await self._replace(found, version)
+                await self._apply(events)
+                return True
+        log.log(V2, "The initial set was not completed by its watch, listing it", extra={"fields": self._named()})
+        return False
+
+    async def _initial(self, events: AsyncIterator[_Event[T]], silence: "_Silence", found: _Found[T]) -> str:
+        """Add the initial objects; the version of the set, empty if the watch ended before, or was silent."""
+        async with silence.limit():
             async for event in events:
                 if isinstance(event, Bookmark):
                     if event.last:
-                        await self._replace(found, event.resource_version)
-                        await self._apply(events)
-                elif event.type == DELETED:
+                        return event.resource_version or "0"
+                    continue
+                if event.type == DELETED:
                     found.pop(_key(event.object), None)
                 else:
                     found[_key(event.object)] = event.object
+                silence.renew()
+        return ""
 
     async def _fill_by_list(self) -> None:
         found: _Found[T] = {}
@@ -316,12 +412,10 @@ class Informer(Generic[T]):
         self.handling.observe(took_s)
         self.last_version = version
         self.progress.reached(version)
-        self._spoilt = 0
-        self._absent = False
+        self._unfinished = 0
+        self._progressed()
         self._backoff.reset()
-        resource = self.resource
-        fields = {"type": f"*{resource.gvr.version}.{resource.kind}", "reflector": str(resource)}
-        log.log(V2, "Caches populated", extra={"fields": fields})
+        log.log(V2, "Caches populated", extra={"fields": self._named()})
         self.synced.set()
 
     def _take(self, obj: T | Undecodable) -> None:
@@ -354,7 +448,7 @@ class Informer(Generic[T]):
             if version:
                 self.last_version = version
                 self.progress.reached(version)
-                self._spoilt = 0
+                self._progressed()
 
     def _change(self, event: WatchEvent[T] | BrokenEvent) -> None:
         obj = event.object
@@ -374,8 +468,13 @@ class Informer(Generic[T]):
         """The timeoutSeconds of a watch."""
         return int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
 
-    async def _events(self, query: tuple[tuple[str, str], ...], timeout_s: int) -> AsyncGenerator[_Event[T], None]:
-        """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE."""
+    async def _events(
+        self, query: tuple[tuple[str, str], ...], timeout_s: int, opened: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[_Event[T], None]:
+        """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE.
+
+        opened: called when the server has accepted the watch.
+        """
         scope = self.scope
         decoder = EventDecoder(
             self.resource,
@@ -392,12 +491,19 @@ class Informer(Generic[T]):
             field_selector=scope.field_selector,
             metadata_only=scope.metadata_only,
         ) as stream:
-            async for chunk in stream.chunks:
-                for event in decoder.feed(chunk):
-                    yield event
-                    count += 1
-                    if count % PAGE == 0:
-                        await asyncio.sleep(0)
+            opened()
+            opened_at = self._opened_at = self._clock.monotonic()
+            try:
+                async for chunk in stream.chunks:
+                    for event in decoder.feed(chunk):
+                        yield event
+                        count += 1
+                        if count % PAGE == 0:
+                            await asyncio.sleep(0)
+            finally:
+                self._opened_at = float("inf")
+                if self.last_version and self._clock.monotonic() - opened_at > OPEN_S:
+                    self._recovered()
 
     def _put(self, obj: T) -> None:
         held = self.store.get(obj.key)
@@ -464,6 +570,27 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise TimedOut("the watch was not ended in its time") from error
+
+
+class _Silence:
+    """A limit of SILENCE_S between the initial objects of a watch, from its opening on."""
+
+    def __init__(self) -> None:
+        self._timeout = asyncio.timeout(None)
+        self._now = asyncio.get_running_loop().time
+
+    def renew(self) -> None:
+        """Begin the time anew. It is exact to a second, so that thousands of objects cost little."""
+        when, now = self._timeout.when(), self._now()
+        if when is None or when - now < SILENCE_S - 1:
+            self._timeout.reschedule(now + SILENCE_S)
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncIterator[None]:
+        """Ends its block when the time is over."""
+        with suppress(TimeoutError):
+            async with self._timeout:
+                yield
 
 
 def _key(obj: Object | Undecodable) -> str:

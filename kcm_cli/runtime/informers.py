@@ -10,11 +10,12 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Listed, list_all
-from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Listener, Scope
+from kcm_cli.runtime.informer import STALLED_S, AnyInformer, Informer, InformerOptions, Listener, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 
 T = TypeVar("T", bound=Object)
+SHOWN = 10
 
 
 class Informers:
@@ -84,6 +85,18 @@ class Informers:
 
     def all(self) -> list[AnyInformer]:
         return list(self._informers.values())
+
+    def warnings(self) -> list[str]:
+        """The informers without progress for STALLED_S, a line each; the first SHOWN of them. May be called from any
+        thread."""
+        now, lines = self._clock.monotonic(), []
+        for informer in self.all():
+            trouble = informer.trouble()
+            if trouble is not None and now - trouble.since >= STALLED_S:
+                seconds = f"{now - trouble.since:.0f}s"
+                lines.append(f"informer of {informer.resource} has made no progress for {seconds}: {trouble.why}")
+        more = [f"and {len(lines) - SHOWN} more informers"] if len(lines) > SHOWN else []
+        return sorted(lines)[:SHOWN] + more
 
     async def _resync(self, informer: AnyInformer) -> None:
         while True:

@@ -31,7 +31,7 @@ KNOWN = CHANGES | {BOOKMARK, ERROR}
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 LONGEST_EVENT = 64 * 1024 * 1024
 """Bytes; an object of etcd's 1.5 MiB is far below that in any notation."""
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _STEPS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
 
@@ -144,7 +144,12 @@ class EventDecoder(Generic[T]):
         elif not own and (what := self._foreign(raw.object)):
             self._odd(f"an object of another kind: {what}")
         elif raw.type == BOOKMARK:
-            yield _bookmark(raw.object)
+            try:
+                yield _bookmark(raw.object)
+            except codec.ShapeError as error:
+                self._odd(f"a bookmark that cannot be decoded: {error}")
+            except codec.DecodeError as error:
+                raise unreadable(error) from None
         else:
             obj = self._resource.decode_or_explain(raw.object)
             if not isinstance(obj, Undecodable):
@@ -164,11 +169,8 @@ def _beginnings(heads: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def _bookmark(data: msgspec.Raw) -> Bookmark:
-    """Decode a bookmark. Only its metadata counts; servers fill other fields with zero values."""
-    try:
-        partial = codec.decode(data, PartialObject)
-    except codec.DecodeError as error:
-        raise unreadable(error) from None
+    """Decode a bookmark. Only its metadata counts; servers fill other fields with zero values. Raises DecodeError."""
+    partial = codec.decode(data, PartialObject)
     return Bookmark(partial.metadata.resource_version, partial.annotations.get(INITIAL_EVENTS_END) == "true")
 
 

@@ -138,11 +138,20 @@ def test_an_error_event_is_an_error_with_any_content(body: str) -> None:
 @KINDS
 @pytest.mark.parametrize(
     "text",
-    ["<html><body>Bad gateway</body></html>", "ok", "5", "}", '{"type": ADDED}', '{"type": "BOOKMARK", "object": []}'],
+    ["<html><body>Bad gateway</body></html>", "ok", "5", "}", '{"type": ADDED}', '{"type": "BOOKMARK", "object": [x]}'],
 )
 def test_a_line_that_is_not_an_event_is_unreadable(resource: Resource[Any], text: str) -> None:
     with pytest.raises(Unreadable):
         read(resource, lines(text, text))
+
+
+@KINDS
+def test_a_bookmark_that_cannot_be_decoded_is_skipped_and_reported(resource: Resource[Any]) -> None:
+    problems: list[str] = []
+    decoder = EventDecoder(resource, odd=problems.append)
+    odd = ('{"type": "BOOKMARK", "object": []}', '{"type": "BOOKMARK", "object": {"metadata": {"annotations": 5}}}')
+    assert list(decoder.feed(lines(*odd, json.dumps(BOOKMARK)))) == [Bookmark("9", last=True)]
+    assert [problem.partition(":")[0] for problem in problems] == ["a bookmark that cannot be decoded"] * 2
 
 
 @KINDS
