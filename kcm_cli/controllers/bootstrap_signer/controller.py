@@ -32,13 +32,13 @@ class Signer:
         if info is None:
             return None
         now, secrets = self._clock.now(), self._secrets.list()
+        ends_s = [left for secret in secrets if 0 < (left := bootstrap_tokens.left_s(secret, now)) < math.inf]
         update = plan(info, secrets, now)
         if update is not None:
             try:
                 await writes.update(self._client, update)
             except NotFound:
                 return None
-        ends_s = [left for secret in secrets if 0 < (left := bootstrap_tokens.left_s(secret, now)) < math.inf]
         return min(ends_s, default=None)
 
 

@@ -80,6 +80,7 @@ class DaemonSetController:
             return None
         if daemon_set.deleting:
             return None  # its revisions may have been deleted already
+        may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         claimed = await self._refs.claim(daemon_set, selector, claimable(self._pods.store, daemon_set))
         pods = claimed.members
         try:
@@ -94,8 +95,8 @@ class DaemonSetController:
         except RequestError:
             await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=False)
             raise
+        pods = self._latest(daemon_set, selector, pods)
         snapshot = self._read(daemon_set, pods, history.hash)
-        may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         error = await self._act(snapshot, history, pods) if may_plan else None
         again_s = await self._report(snapshot, selector, pods, observed=may_plan)
         if error is not None:

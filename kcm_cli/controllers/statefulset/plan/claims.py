@@ -208,9 +208,11 @@ def _stale(claim: PersistentVolumeClaim, obj: Object, api_version: str, kind: st
 
 
 def _new_claim(set_: StatefulSet, template: Doc, name: str) -> Doc:
-    """The body of a claim. It gets the labels of its template and the matchLabels of the set's selector. The set owns it
-    if it is to be deleted with the set: a claim that is created without its owner is updated while it is bound, and
-    most of these updates conflict."""
+    """The body of a claim. It gets the labels of its template and the matchLabels of the set's selector.
+
+    The set owns it if it is to be deleted with the set. Otherwise it would be updated while it is bound, and most of
+    these updates conflict.
+    """
     selector = set_.spec.selector
     labels = {**labels_of(template), **((selector.match_labels if selector else None) or {})}
     metadata: Doc = {**nested_map(template, "metadata"), "name": name, "namespace": set_.namespace}

@@ -83,7 +83,7 @@ Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 class Phase(msgspec.Struct, frozen=True):
     """Groups of steps, one group for each pod. ``together``: the groups do not wait for each other.
 
-    A failed step skips the rest of its group. Unless the groups run together, it also skips the later groups and phases.
+    A failed step skips the rest of its group. In a phase that is not together it also skips the later groups and phases.
     """
 
     groups: tuple[tuple[Step, ...], ...]

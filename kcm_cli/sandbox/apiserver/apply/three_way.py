@@ -76,9 +76,7 @@ def _of_lists(field: Field, original: Items, modified: Items, current: Items) ->
     return {**found, field.name: [*items, *removed]} if items or removed else found
 
 
-def _items(
-    node: Node, key: str, original: Items, modified: Items, current: Items, *, retains: bool
-) -> Iterator[Doc]:
+def _items(node: Node, key: str, original: Items, modified: Items, current: Items, *, retains: bool) -> Iterator[Doc]:
     """The items to add or change. Those with the same key (two protocols of one port) are paired in order."""
     seen: Counter[str] = Counter()
     before, live = _by_key(original, key), _by_key(current, key)

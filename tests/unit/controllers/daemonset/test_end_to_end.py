@@ -17,7 +17,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.sandbox.nodes.world import World
 
 
@@ -361,5 +361,41 @@ def test_an_invalid_number_in_a_node_selector_does_not_affect_others(play):
             await world.patch(NODES, node, {"metadata": {"labels": {"x": "1"}}})
             await world.wait(5)
             assert [pod["spec"]["nodeName"] for pod in await world.items(PODS)] == [node]
+
+    play(life)
+
+
+def creates_pod(sent: Request) -> bool:
+    return sent.method == "POST" and sent.path.endswith("/pods")
+
+
+@pytest.mark.parametrize("gate", ["true", "false"])
+def test_pods_that_appear_during_a_sync_are_not_made_twice(play, gate):
+    """The pods of the first sync appear while the second one, for a new template, waits for the new revision."""
+
+    async def life(world: World) -> None:
+        story, waited, created = Story(world), False, 0
+        held = Held(world.server.transport(), world.clock, "/api/v1/pods", creates_pod)
+
+        async def before(sent: Request) -> None:
+            nonlocal waited, created
+            created += creates_pod(sent)
+            if sent.method == "POST" and sent.path.endswith("/controllerrevisions") and b"i:2" in sent.body:
+                waited = True
+                held.release()
+                await world.wait(1)
+
+        transport = Refusing(held, lambda sent: False, before)
+        async with story.running(transport=transport, gates=[("", f"StaleControllerConsistencyDaemonSet={gate}")]):
+            await world.client.create(DAEMON_SETS, "default", document(updateStrategy={"type": "OnDelete"}))
+            await world.wait(2)
+            assert len(await world.items(PODS)) == 3
+            template = {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}
+            body = {"spec": {"template": template}}
+            await world.client.patch(DAEMON_SETS, "default", "agent", body, content_type=STRATEGIC_MERGE)
+            if gate == "true":
+                held.release()  # the second sync waits for its caches
+            await world.wait(5)
+            assert (waited, created) == (True, 3)
 
     play(life)
