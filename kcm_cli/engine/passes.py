@@ -33,7 +33,7 @@ OBJECTS = 50
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """Repeats ``step``, ``pause_s()`` seconds after it has ended; the first time after ``delay_s`` seconds.
 
-    ``name``: the controller's name, for the log.
+    ``name``: the controller's name, for the log. ``pause``: waits for so many seconds at most.
     """
 
     name: str
@@ -41,13 +41,15 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     step: Callable[[], Awaitable[None]]
     pause_s: Callable[[], float]
     delay_s: float = 0.0
+    pause: Callable[[float], Awaitable[None]] | None = None
 
     async def run(self) -> None:
         """Until cancelled."""
         await self.clock.sleep(self.delay_s)
+        pause = self.pause or self.clock.sleep
         while True:
             await self._pass()
-            await self.clock.sleep(self.pause_s())
+            await pause(self.pause_s())
 
     async def _pass(self) -> None:
         try:

@@ -1,6 +1,10 @@
 """Maps kinds to resources and back, by discovery that is fetched when it is first needed. upstream: RESTMapper.
 
-Guarantees: before NoMatch is raised discovery is fetched again, but at most once in REFRESH_S; one fetch at a time.
+A discovery is used for REFRESH_S; what it lacks is missing for as long, so that a lookup of a kind that nobody serves
+costs no request. The condition: within that time only definitions of custom resources bring new kinds. So a lookup that
+finds nothing fetches discovery again if a definition has changed lately (``changed_s``): at once, and then after pauses
+that double, until SETTLE_S after the change. A kind of an aggregated API server that was just registered is found after
+REFRESH_S, as by upstream. One fetch at a time.
 
 upstream: staging/src/k8s.io/client-go/restmapper/discovery.go
 """
@@ -11,10 +15,12 @@ from collections.abc import Callable
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.served import Discovery, ServedResource, Subresource
+from kcm_cli.rest.served import Discovery, ServedResource
 
 REFRESH_S = 30.0
-_MISS_PERIOD_S = 1.0
+PACE_S = 0.5
+SETTLE_S = 10.0
+"""By then an API server serves a definition after its last change. One of several API servers waits 5 s."""
 
 
 class NoMatch(Exception):
@@ -26,12 +32,18 @@ class NoMatch(Exception):
         super().__init__(f"no matches for {what}")
 
 
-class Mapper:
-    """Looks up served resources. Call ``invalidate`` when CRDs have changed."""
+def never() -> float:
+    """No definition changes, as far as the mapper is told."""
+    return float("-inf")
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+
+class Mapper:
+    """Looks up served resources. ``changed_s``: the monotonic time at which a definition last changed."""
+
+    def __init__(self, client: Client, clock: Clock, changed_s: Callable[[], float] = never) -> None:
         self._client = client
         self._clock = clock
+        self._changed_s = changed_s
         self._known: Discovery | None = None
         self._fetched = float("-inf")
         self._lock = asyncio.Lock()
@@ -48,9 +60,13 @@ class Mapper:
                 self._fetched = started
             return self._known
 
-    def invalidate(self) -> None:
-        """Fetch discovery again at the next lookup."""
-        self._known = None
+    async def having(self, has: Callable[[Discovery], bool]) -> Discovery:
+        """The discovery; a new one if the known one does not have this, and a new one may. Raises RequestError."""
+        found = await self.discovery()
+        age_s = self._fetched - self._changed_s()
+        if not has(found) and age_s < SETTLE_S:
+            found = await self.discovery(younger_than_s=max(PACE_S, age_s))
+        return found
 
     async def kind(self, group: str, kind: str, version: str = "") -> ServedResource:
         """The resource of a kind, which may be in lower case; without a version the preferred one.
@@ -69,18 +85,8 @@ class Mapper:
         named = f'resource "{plural}" in {_where(group, version)}'
         return await self._look(lambda known: known.find(group, plural, version), named)
 
-    async def scale(self, group: str, kind: str, version: str = "") -> tuple[ServedResource, Subresource]:
-        """The resource of a kind and its scale subresource. Raises NoMatch, RequestError."""
-        served = await self.kind(group, kind, version)
-        scale = served.subresources.get("scale")
-        if scale is None:
-            raise NoMatch(f'scale subresource of kind "{kind}" in {_where(group, version)}')
-        return served, scale
-
     async def _look(self, find: Callable[[Discovery], ServedResource | None], named: str) -> ServedResource:
-        found = find(await self.discovery())
-        if found is None:
-            found = find(await self.discovery(younger_than_s=_MISS_PERIOD_S))
+        found = find(await self.having(lambda known: find(known) is not None))
         if found is None:
             raise NoMatch(named)
         return found

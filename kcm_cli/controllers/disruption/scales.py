@@ -11,10 +11,10 @@ from kcm_cli.api.autoscaling import Scale
 from kcm_cli.api.core import REPLICATION_CONTROLLERS, Pod
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.definitions import mapper
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.mapper import Mapper
 from kcm_cli.runtime.informer import AnyInformer
 
 SCALED: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
@@ -30,7 +30,7 @@ class Scales:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self._mapper = Mapper(context.client, context.clock)
+        self._mapper = mapper(context)
         self._informers: dict[str, AnyInformer] = {kind.kind: context.cache(kind) for kind in SCALED}
 
     async def total(self, pods: Iterable[Pod]) -> tuple[int, bool]:

@@ -18,7 +18,7 @@ from itertools import islice
 from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2
-from kcm_cli.controllers.garbage_collector import monitors, plan
+from kcm_cli.controllers.garbage_collector import plan
 from kcm_cli.controllers.garbage_collector.changes import (
     CHUNK,
     Absent,
@@ -39,6 +39,7 @@ from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnothe
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue
+from kcm_cli.engine.definitions import PERIOD_S, Refreshes, mapper, name_of
 from kcm_cli.engine.execute import tell
 from kcm_cli.engine.passes import Loop, in_turns
 from kcm_cli.engine.worker import Pending, unhandled
@@ -46,7 +47,8 @@ from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialOb
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.mapper import NoMatch
+from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 
@@ -76,18 +78,23 @@ class GarbageCollector:
         self._recorder = context.recorder
         self._absent = Recent()
         self.graph = Graph(self._absent)
-        self._mapper = Mapper(context.client, context.clock)
+        self._mapper = mapper(context)
         self._objects = Objects(context.client.faster(QPS_TIMES, 1), self._mapper)
         self.changes = GraphChanges(context.clock, context.common.queue_metrics(CHANGES), self._change)
         self._monitors = Monitors(context, ignored, self.changes.put)
         self._asking: dict[str, tuple[Identity, asyncio.Task[PartialObject]]] = {}
         self._found: dict[str, tuple[Identity, float]] = {}
         """When virtual nodes were found on the API server, by uid. Those of kinds that are not watched yet are not
-        looked for again for a while."""
+        looked for again before they are, or for a while."""
+        self._unmapped: set[str] = set()
+        """The uids of objects that are retried since their kind, or that of an owner, is not served."""
         self.to_delete, self.to_orphan = context.queues
-        self.discovery = Loop(
-            name=context.name, clock=context.clock, step=self.refresh, pause_s=lambda: monitors.PERIOD_S
-        )
+        self._changed = asyncio.Event()
+        """The watched resources have changed."""
+        self._served: set[str] = set()
+        """The names of the definitions, or what they would be, of all that is served."""
+        self.discovery = Refreshes(context, self.refresh, lambda names: not names <= self._served)
+        self.syncs = Loop(name=context.name, clock=context.clock, step=self._follow, pause_s=lambda: 0.0)
         context.debug["graph"] = lambda path, query: ("text/vnd.graphviz", dot(self.graph, query.get("uid", "")))
         self._errors = context.metrics.counter(
             "garbagecollector_controller_resources_sync_error_total",
@@ -95,21 +102,54 @@ class GarbageCollector:
         ).labels()
 
     async def refresh(self) -> None:
-        """Watch the resources that discovery lists, and wait until they have synced."""
-        outcome = await self._monitors.refresh()
+        """Watch the resources that discovery lists."""
+        try:
+            found = await self._mapper.discovery(younger_than_s=0.0)
+        except RequestError as error:
+            log.info("failed to discover preferred resources", extra={"fields": {"error": str(error)}})
+            self._errors.inc()
+            return
+        self._served = {name_of(one.gvr.group, one.gvr.plural) for one in found.all()}
+        outcome = self._monitors.refresh(found)
         if outcome is Outcome.FAILED:
             log.log(V2, "no resources reported by discovery, skipping garbage collector sync")
             self._errors.inc()
         elif outcome is Outcome.CHANGED:
-            self._mapper.invalidate()
-            if not await self._until(lambda: self._monitors.synced, monitors.PERIOD_S):
-                fields = {"missing": ",".join(self._monitors.missing())}
-                log.error(
-                    "timed out waiting for dependency graph builder sync during GC sync", extra={"fields": fields}
-                )
-                self._errors.inc()
-            else:
-                log.log(V2, "synced garbage collector")
+            self._changed.set()
+            await self._retry(list(self._unmapped))
+
+    async def _follow(self) -> None:
+        """Wait until the resources of the last refresh have synced. ``refresh`` does not wait for it, so that one that
+        cannot be listed does not keep new ones from being watched."""
+        await self._changed.wait()
+        self._changed.clear()
+        if await self._until_synced():
+            log.log(V2, "synced garbage collector")
+            return
+        fields = {"missing": ",".join(self._monitors.missing())}
+        log.error("timed out waiting for dependency graph builder sync during GC sync", extra={"fields": fields})
+        self._errors.inc()
+
+    async def _until_synced(self) -> bool:
+        """Wait until all monitors have synced, for PERIOD_S. Virtual nodes of kinds that have synced are retried."""
+        deadline = self._clock.monotonic() + PERIOD_S
+        before: set[tuple[str, str]] = set()
+        while True:
+            synced = self._monitors.synced_kinds()
+            new, before = synced - before, synced
+            found = list(self._found.items()) if new else []
+            await self._retry(uid for uid, (me, _) in found if (me.api_version.rpartition("/")[0], me.kind) in new)
+            if self._monitors.synced:
+                return True
+            if self._clock.monotonic() >= deadline:
+                return False
+            await self._clock.sleep(_POLL_S)
+
+    async def _retry(self, uids: Iterable[str]) -> None:
+        """Queue these nodes now, and not after their backoff."""
+        async for uid in in_turns(uids, QUEUED_AT_ONCE):
+            self.to_delete.forget(uid)
+            self.to_delete.add(uid)
 
     async def complete(self, timeout_s: float) -> None:
         """Wait until all resources have synced and are in the graph, or until the timeout."""
@@ -216,6 +256,7 @@ class GarbageCollector:
 
     async def try_delete(self, key: str) -> float | None:
         node = self.graph.get(key)
+        self._unmapped.discard(key)
         if node is None or (node.being_deleted and not node.deleting_dependents):
             self._found.pop(key, None)
             return None
@@ -227,6 +268,7 @@ class GarbageCollector:
         except OwnerOfAnotherScope:
             return None
         except NoMatch as error:  # of a custom resource that was removed, or that discovery does not know yet
+            self._unmapped.add(key)
             raise NotMapped(str(error)) from None
         except NotFound:
             self.changes.put(Absent(me))
@@ -238,9 +280,9 @@ class GarbageCollector:
 
     def _was_found(self, me: Identity) -> bool:
         found = self._found.get(me.uid)
-        if found is None or found[0] != me or self._monitors.watches(me.api_version.rpartition("/")[0], me.kind):
+        if found is None or found[0] != me or self._clock.monotonic() >= found[1] + PERIOD_S:
             return False
-        return self._clock.monotonic() < found[1] + monitors.PERIOD_S
+        return (me.api_version.rpartition("/")[0], me.kind) not in self._monitors.synced_kinds()
 
     async def _attempt(self, node: Node, me: Identity) -> None:
         if node.deleting_dependents:
@@ -418,7 +460,7 @@ CONTROLLER = Controller(
             workers=GarbageCollectorConfig,
         ),
     ),
-    beside=lambda collector: (collector.changes, collector.discovery),
+    beside=lambda collector: (collector.changes, collector.discovery, collector.syncs),
     prepare=lambda collector: collector.complete(SYNC_TIMEOUT_S),
     enabled=lambda context: context.config(GarbageCollectorConfig).enabled,
 )

@@ -9,41 +9,17 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-import msgspec
-
 from kcm_cli.api.resource import GVR, Resource, Undecodable
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Kind, Listed, Observed
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.door import Door
-from kcm_cli.machinery.meta import Object, OwnerReference, PartialObject, View
-from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.served import ServedResource
-from kcm_cli.rest.transport import RequestError
+from kcm_cli.machinery.meta import Object, PartialObject, SlimObject
+from kcm_cli.rest.served import Discovery, ServedResource
 from kcm_cli.runtime.informer import AnyInformer, Listener
 
 log = logging.getLogger(__name__)
 
-PERIOD_S = 30.0
 VERBS = ("delete", "list", "watch")
-
-
-class SlimMeta(View, frozen=True, gc=False):
-    """The fields of an object's metadata that the graph needs; others are not decoded."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    owner_references: tuple[OwnerReference, ...] = ()
-    finalizers: tuple[str, ...] = ()
-
-
-class SlimObject(Object, frozen=True, gc=False, kw_only=True):
-    """An object with SlimMeta only."""
-
-    metadata: SlimMeta = msgspec.field(default_factory=SlimMeta)  # type: ignore[assignment]  # fewer fields, same names
 
 
 class Outcome(Enum):
@@ -55,13 +31,12 @@ class Outcome(Enum):
 
 
 class Monitors:
-    """One listener for each resource. ``refresh`` runs discovery. upstream: the monitors of GraphBuilder."""
+    """One listener for each resource. upstream: the monitors of GraphBuilder."""
 
     def __init__(
         self, context: ControllerContext, ignored: frozenset[tuple[str, str]], put: Callable[[Change], None]
     ) -> None:
         self._context = context
-        self._client: Door = context.client
         self._ignored = ignored
         self._put = put
         self._listening: dict[GVR, AnyInformer] = {}
@@ -82,17 +57,13 @@ class Monitors:
         """The cache of a kind, if it is watched."""
         return self._by_kind.get((api_version, kind))
 
-    def watches(self, group: str, kind: str) -> bool:
-        """Whether a kind is watched, in any version."""
-        return any(one.gvr.group == group and one.kind == kind for one in self._followed.values())
+    def synced_kinds(self) -> set[tuple[str, str]]:
+        """The groups and kinds that are watched and have synced."""
+        followed = self._followed.items()
+        return {(gvr.group, one.kind) for gvr, one in followed if self._listening[gvr].synced.is_set()}
 
-    async def refresh(self) -> Outcome:
+    def refresh(self, found: Discovery) -> Outcome:
         """Watch the resources that are served. Groups whose discovery failed keep the monitors that have synced."""
-        try:
-            found = await discover(self._client)
-        except RequestError as error:
-            log.info("failed to discover preferred resources", extra={"fields": {"error": str(error)}})
-            return Outcome.FAILED
         if found.failed:
             log.info("failed to discover some groups", extra={"fields": {"groups": str(found.failed)}})
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]

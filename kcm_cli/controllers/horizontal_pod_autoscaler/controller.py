@@ -24,6 +24,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, T
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.definitions import mapper
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.kref import kobj, kref
@@ -63,8 +64,9 @@ class AutoscalerController:
             enabled("HPAConfigurableTolerance"), enabled("HPAScaleToZero"), enabled("PodLevelResources")
         )
         self._metrics = AutoscalerMetrics(context.metrics)
-        self._targets = Targets(context.client, context.clock)
-        self._apis = MetricsApis(context.client, context.clock)
+        kinds = mapper(context)
+        self._targets = Targets(context.client, context.clock, kinds)
+        self._apis = MetricsApis(context.client, context.clock, kinds)
         self._histories: dict[str, History] = {}
         self._selectors: dict[str, dict[str, Selector]] = {}
         (self._queue,) = context.queues

@@ -66,9 +66,9 @@ class MetricValueList(View, frozen=True, gc=False):
 class MetricsApis:
     """A client of the three metrics APIs. upstream: MetricsClient."""
 
-    def __init__(self, client: Door, clock: Clock) -> None:
+    def __init__(self, client: Door, clock: Clock, mapper: Mapper) -> None:
         self._client, self._clock = client, clock
-        self._mapper = Mapper(client, clock)
+        self._mapper = mapper
 
     async def read(self, namespace: str, selector: Selector, spec: MetricSpec) -> Reading:
         """Read one metric: of the pods of this selector, or of the object that the metric names."""

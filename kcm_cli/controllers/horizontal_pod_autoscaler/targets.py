@@ -45,10 +45,10 @@ class TargetScale(msgspec.Struct, frozen=True):
 class Targets:
     """Reads and writes scales. Cluster-scoped targets are looked up in the namespace, and so not found."""
 
-    def __init__(self, client: Door, clock: Clock) -> None:
+    def __init__(self, client: Door, clock: Clock, mapper: Mapper) -> None:
         self._client = client
         self._clock = clock
-        self._mapper = Mapper(client, clock)
+        self._mapper = mapper
 
     async def read(self, namespace: str, ref: TargetReference) -> TargetScale:
         """The scale of a target. Raises ScaleFailed."""

@@ -12,11 +12,12 @@ from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
-from kcm_cli.controllers.resourcequota.monitors import ABSENT_S, Monitors
+from kcm_cli.controllers.resourcequota.monitors import Monitors
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.engine.definitions import Refreshes
 from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.meta import ObjectMeta, number_of
@@ -72,6 +73,7 @@ class ResourceQuotaController:
             attributes_class=enabled("VolumeAttributesClass"),
         )
         self._monitors = Monitors(context, features, self._freed, self._appeared)
+        self.discovery = Refreshes(context, self.refresh, self._monitors.awaits)
         self._recounted: dict[str, float] = {}
         """When each quota was last recounted."""
         self._charged: dict[str, float] = {}
@@ -286,6 +288,6 @@ CONTROLLER = Controller(
     ),
     passes=(
         Periodic(ResourceQuotaController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),
-        Periodic(ResourceQuotaController.refresh, pause_s=lambda controller: ABSENT_S, delayed=True),
     ),
+    beside=lambda controller: (controller.discovery,),
 )

@@ -17,11 +17,12 @@ from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.definitions import mapper, name_of
 from kcm_cli.machinery.meta import Object, ObjectMeta
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
 from kcm_cli.planning.quota.scopes import Requirement
-from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.mapper import PACE_S, NoMatch
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer, Listener
@@ -36,8 +37,6 @@ _MEASURED: dict[GroupResource, Resource[Any]] = {
 _CLASS_KIND: GroupResource = (DEVICE_CLASSES.gvr.group, DEVICE_CLASSES.plural)
 _VERBS = ("create", "list", "watch", "delete")
 """The verbs that a kind must support to be counted."""
-ABSENT_S = 30.0
-"""The pause between two discoveries, and the time for which a kind that is not served is not looked up again."""
 
 
 class Monitors:
@@ -55,14 +54,13 @@ class Monitors:
         appeared: Callable[[str], None],
     ) -> None:
         self._context, self._features = context, features
-        self._mapper = Mapper(context.client, context.clock)
+        self._mapper = mapper(context)
         self._released = released
         self._appeared = appeared
         self._followed: dict[GroupResource, AnyInformer] = {}
         self._counting: dict[GroupResource, Listener[Any]] = {}
         """The listeners of kinds that are only counted; without one, such a kind has ceased to be served."""
         self._since: dict[GroupResource, float] = {}
-        self._absent: dict[tuple[GroupResource, str], float] = {}
         self._asked: set[GroupResource] = set()
         self._missing: set[GroupResource] = set()
         """Kinds that a quota names and that are not served."""
@@ -107,18 +105,21 @@ class Monitors:
         listing = [kind for kind in kinds if kind in self._followed and not self._followed[kind].synced.is_set()]
         return {kind: now - self._since[kind] for kind in listing}
 
+    def awaits(self, definitions: set[str]) -> bool:
+        """Whether a quota names a kind with one of these definitions that is not served yet."""
+        return any(name_of(*kind) in definitions for kind in self._missing)
+
     async def refresh(self) -> set[GroupResource]:
         """The kinds that have started being served, and those whose watched version has stopped being served. Raises
         RequestError."""
         if not self._missing and not self._counting:
             return set()
-        found = await self._mapper.discovery(younger_than_s=ABSENT_S / 2)
+        found = await self._mapper.discovery(younger_than_s=PACE_S)
         gvrs = {resource.gvr for resource in found.all()}
         served = self._missing & {(gvr.group, gvr.plural) for gvr in gvrs}
         self._missing -= served
         followed = {kind: self._followed[kind].resource.gvr for kind in self._counting}
         left = {kind for kind, gvr in followed.items() if gvr not in gvrs and found.complete(gvr)}
-        self._absent = {absent: until for absent, until in self._absent.items() if absent[0] not in served | left}
         return served | left
 
     async def measure(self, kinds: Iterable[GroupResource], namespace: str) -> None:
@@ -149,7 +150,6 @@ class Monitors:
         """Stop watching kinds that are only counted and were not requested since the last call."""
         kept = self._asked | _MEASURED.keys()
         self._missing &= kept
-        self._absent = {absent: until for absent, until in self._absent.items() if absent[0] in kept}
         for kind in self._followed.keys() - kept:
             self._release(kind)
             del self._followed[kind]
@@ -182,15 +182,10 @@ class Monitors:
             return False
 
     async def _served(self, kind: GroupResource, version: str = "") -> ServedResource | None:
-        """The resource of a kind; None if it is not served, or was not within the last ABSENT_S seconds. Raises
-        RequestError."""
-        now = self._context.clock.monotonic()
-        if now < self._absent.get((kind, version), now):
-            return None
+        """The resource of a kind; None if it is not served. Raises RequestError."""
         try:
             return await self._mapper.resource(*kind, version)
         except NoMatch:
-            self._absent[kind, version] = now + ABSENT_S
             if not version:
                 self._missing.add(kind)
             return None

@@ -20,12 +20,13 @@ from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.definitions import mapper
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
 from kcm_cli.rest.listing import list_all, read_page
-from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.served import ServedResource
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Migrator:
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
         self._bulk = context.client.faster(QPS_TIMES, BURST_TIMES)
-        self._mapper = Mapper(context.client, context.clock)
+        self._mapper = mapper(context)
         self.runner = MigrationRunner(context)
         self._migrations = context.cache(STORAGE_VERSION_MIGRATIONS).store
 

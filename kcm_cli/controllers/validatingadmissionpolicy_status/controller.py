@@ -16,17 +16,16 @@ from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.definitions import mapper
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.openapi import Schemas, schemas
 
 if TYPE_CHECKING:
     from kcm_cli.controllers.validatingadmissionpolicy_status.plan import Declared
 
 NAME = "validatingadmissionpolicy-status"
-FRESH_S = 1.0
 
 
 class PolicyStatusController:
@@ -34,7 +33,7 @@ class PolicyStatusController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self._mapper = Mapper(context.client, context.clock)
+        self._mapper = mapper(context)
         self._policies = context.cache(VALIDATING_ADMISSION_POLICIES).store
 
     async def sync(self, key: str) -> None:
@@ -59,9 +58,7 @@ class PolicyStatusController:
             return
 
     async def _kinds(self, policy: ValidatingAdmissionPolicy) -> list[Kind]:
-        served = await self._mapper.discovery()
-        if kinds.unknown(policy, served):
-            served = await self._mapper.discovery(younger_than_s=FRESH_S)
+        served = await self._mapper.having(lambda known: not kinds.unknown(policy, known))
         return kinds.kinds(policy, served)
 
 

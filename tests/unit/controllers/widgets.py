@@ -8,8 +8,8 @@ CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=
 WIDGETS = resource("widgets", "example.com")
 
 
-async def serve_widgets(world: World, *, plural: str = "widgets", **subresources: Any) -> None:
-    """From now on example.com/v1 Widget (of another plural, another kind) is served."""
+def definition(plural: str, kind: str = "", **subresources: Any) -> dict[str, Any]:
+    """The definition of example.com/v1 objects with any content."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1",
@@ -18,8 +18,16 @@ async def serve_widgets(world: World, *, plural: str = "widgets", **subresources
         "schema": {"openAPIV3Schema": schema},
         "subresources": subresources,
     }
-    kind = "Widget" if plural == "widgets" else plural.capitalize()
+    kind = kind or plural.capitalize()
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    await world.create(CRDS, {"metadata": {"name": f"{plural}.example.com"}, "spec": spec})
-    await world.wait(5)
+    return {"metadata": {"name": f"{plural}.example.com"}, "spec": spec}
+
+
+async def serve_widgets(
+    world: World, *, plural: str = "widgets", kind: str = "", wait_s: float = 5, **subresources: Any
+) -> None:
+    """From now on example.com/v1 Widget (of another plural, another kind) is served."""
+    kind = kind or ("Widget" if plural == "widgets" else "")
+    await world.create(CRDS, definition(plural, kind, **subresources))
+    await world.wait(wait_s)

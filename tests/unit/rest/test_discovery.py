@@ -1,6 +1,7 @@
 """What a server serves, in both forms of discovery."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -9,7 +10,7 @@ from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.discovery import discover, resources_of
 from kcm_cli.rest.errors import ApiError, ServiceUnavailable
-from kcm_cli.rest.mapper import REFRESH_S, Mapper, NoMatch
+from kcm_cli.rest.mapper import REFRESH_S, Mapper, NoMatch, never
 from kcm_cli.rest.served import Subresource
 from kcm_cli.rest.transport import Response, Unreadable
 
@@ -189,9 +190,9 @@ def test_lookups(aggregated):
         assert (await mapper.kind("batch", "Job", "v1beta1")).gvr == GVR("batch", "v1beta1", "jobs")
         assert await mapper.kind("batch", "job") == await mapper.kind("batch", "Job")
         assert (await mapper.resource("batch", "jobs")).gvr.version == "v1"
-        served, scale = await mapper.scale("apps", "Deployment")
+        served = await mapper.kind("apps", "Deployment")
         assert served.gvr.plural == "deployments"
-        assert scale == Subresource("scale", "autoscaling", "v1", "Scale")
+        assert served.subresources["scale"] == Subresource("scale", "autoscaling", "v1", "Scale")
         assert served.partial().gvr == served.gvr
 
     virtual.run(run())
@@ -204,9 +205,8 @@ def test_lookups(aggregated):
         (lambda m: m.kind("", "POD"), 'no matches for kind "POD" in group ""'),
         (lambda m: m.kind("", "Pod", "v2"), 'no matches for kind "Pod" in version "v2"'),
         (lambda m: m.resource("apps", "x", "v1"), 'no matches for resource "x" in version "apps/v1"'),
-        (lambda m: m.scale("", "Pod"), 'no matches for scale subresource of kind "Pod" in group ""'),
     ],
-    ids=["group", "capitals", "version", "plural", "scale"],
+    ids=["group", "capitals", "version", "plural"],
 )
 def test_an_unserved_resource_is_not_found(aggregated, look, text):
     with pytest.raises(NoMatch) as raised:
@@ -214,32 +214,59 @@ def test_an_unserved_resource_is_not_found(aggregated, look, text):
     assert str(raised.value) == text
 
 
-def test_discovery_is_refreshed_when_old_invalid_or_incomplete(aggregated):
-    transport = aggregated()
+class Fetches:
+    """A mapper, and how often it has fetched discovery."""
+
+    def __init__(self, transport, changed_s=never):
+        self.mapper = Mapper(transport.client(), LoopClock(), changed_s)
+        self._transport = transport
+
+    async def after(self, kind="Pod"):
+        """The fetches after a lookup."""
+        with suppress(NoMatch):
+            await self.mapper.kind("", kind)
+        return len(self._transport.asked) // 2
+
+
+def test_discovery_is_fetched_when_it_is_old(aggregated):
+    async def run():
+        fetches = Fetches(aggregated())
+        assert await asyncio.gather(*(fetches.after() for _ in range(5))) == [1] * 5
+        assert await fetches.after() == 1
+        await asyncio.sleep(REFRESH_S)
+        assert await fetches.after() == 2
+
+    virtual.run(run())
+
+
+def test_a_kind_that_is_not_served_costs_no_more_than_others(aggregated):
+    async def run():
+        fetches = Fetches(aggregated())
+        for second in range(180):
+            assert await fetches.after("Gone") <= 1 + second // REFRESH_S
+            await asyncio.sleep(1)
+
+    virtual.run(run())
+
+
+def test_a_kind_is_looked_for_after_definitions_have_changed(aggregated):
+    """At once, and then after pauses that double: an API server serves a definition some time after its change."""
 
     async def run():
-        mapper = Mapper(transport.client(), LoopClock())
-        counts = []
+        clock, changes = LoopClock(), [float("-inf")]
+        fetches = Fetches(aggregated(), lambda: changes[-1])
+        assert await fetches.after("Gone") == 1
+        await asyncio.sleep(5)
+        changes.append(clock.monotonic())
+        assert await fetches.after() == 1
+        seen = []
+        for _ in range(120):
+            seen.append(await fetches.after("Gone"))
+            await asyncio.sleep(0.1)
+        assert seen[0] == 2
+        assert seen[-1] == 1 + 6  # after 0, 0.5, 1, 2, 4 and 8 s
 
-        async def look(kind="Pod"):
-            try:
-                await mapper.kind("", kind)
-            except NoMatch:
-                pass
-            counts.append(len(transport.asked) // 2)
-
-        await asyncio.gather(*(look() for _ in range(5)))
-        await look()
-        await asyncio.sleep(REFRESH_S)
-        await look()
-        mapper.invalidate()
-        await look()
-        await look("Nothing")
-        await asyncio.sleep(2)
-        await look("Nothing")
-        return counts
-
-    assert virtual.run(run()) == [1, 1, 1, 1, 1, 1, 2, 3, 3, 4]
+    virtual.run(run())
 
 
 NULLS = {

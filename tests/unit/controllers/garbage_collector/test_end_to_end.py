@@ -944,8 +944,98 @@ def test_an_owner_of_a_removed_kind_keeps_the_object_silently(live, caplog):
     live(life)
 
 
-def test_owners_of_a_kind_that_is_not_watched_yet_are_read_once(live):
-    """Upstream does not find their kind before the next discovery, and keeps all dependents until then."""
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget"}
+
+
+def asking(asked: list[str]) -> Callable[[Request], Awaitable[None]]:
+    """Note each discovery."""
+
+    async def before(request: Request) -> None:
+        if request.path == "/apis":
+            asked.append(request.path)
+
+    return before
+
+
+@pytest.mark.parametrize("deletion", ["after the next list", "before the kind is watched"])
+def test_dependents_of_a_new_kind_are_collected_within_two_seconds(live, deletion):
+    async def life(story: Story) -> None:
+        async with story.running():
+            await story.world.wait(7)
+            await serve_widgets(story.world, wait_s=0.2)
+            await story.make("child", await story.make("owner", kind=WIDGETS, body=WIDGET))
+            if deletion == "after the next list":
+                await story.world.wait(2)
+            await story.world.delete(WIDGETS, "owner")
+            await story.world.wait(2)
+            assert await story.is_deleted("child")
+
+    live(life)
+
+
+def test_definitions_that_are_created_together_cause_one_discovery(live):
+    async def life(story: Story) -> None:
+        asked: list[str] = []
+        async with story.running(Refusing(story.world.server.transport(), lambda request: False, asking(asked))):
+            await story.world.wait(7)
+            before = len(asked)
+            for number in range(20):
+                await serve_widgets(story.world, plural=f"things{number}", wait_s=0.01)
+            await story.world.wait(20)
+            assert len(asked) - before == 1
+
+    live(life)
+
+
+def test_a_definition_that_is_never_served_costs_few_discoveries(live):
+    async def life(story: Story) -> None:
+        asked: list[str] = []
+        async with story.running(Refusing(story.world.server.transport(), lambda request: False, asking(asked))):
+            await serve_widgets(story.world)
+            await story.world.wait(35)
+            before = len(asked)
+            await serve_widgets(story.world, plural="gadgets", kind="Widget")
+            await story.world.wait(295)
+            assert len(asked) - before <= 5 + 10
+
+    live(life)
+
+
+def test_owners_of_an_unserved_kind_cost_no_discovery_until_it_is_served(live):
+    async def life(story: Story) -> None:
+        asked: list[str] = []
+        async with story.running(Refusing(story.world.server.transport(), lambda request: False, asking(asked))):
+            await story.world.wait(20)
+            for number in range(50):
+                ref = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "x", "uid": f"uid{number}"}
+                await story.make(f"child{number}", ref)
+            before = len(asked)
+            await story.world.wait(180)
+            assert len(asked) - before <= 12
+            assert len(await story.left()) == 50
+            await serve_widgets(story.world, wait_s=2)
+            assert await story.left() == {}
+
+    live(life)
+
+
+def test_a_kind_that_cannot_be_listed_keeps_no_new_kind_from_being_watched(live):
+    async def life(story: Story) -> None:
+        broken = Refusing(story.world.server.transport(), lambda request: request.path.endswith("/gadgets"))
+        async with story.running(broken):
+            await story.world.wait(5)
+            await serve_widgets(story.world, plural="gadgets")
+            await serve_widgets(story.world, wait_s=0.2)
+            await story.make("child", await story.make("owner", kind=WIDGETS, body=WIDGET))
+            await story.world.delete(WIDGETS, "owner")
+            await story.world.wait(2)
+            assert await story.is_deleted("child")
+
+    live(life)
+
+
+def test_owners_of_a_kind_that_cannot_be_listed_are_read_once(live):
+    """And again when they may be gone."""
 
     async def life(story: Story) -> None:
         asked: list[str] = []
@@ -954,12 +1044,12 @@ def test_owners_of_a_kind_that_is_not_watched_yet_are_read_once(live):
             if request.method == "GET" and "/widgets/" in request.path:
                 asked.append(request.path.rpartition("/")[2])
 
-        async with story.running(Refusing(story.world.server.transport(), lambda request: False, before)):
+        unlisted = Refusing(story.world.server.transport(), lambda request: request.path.endswith("/widgets"), before)
+        async with story.running(unlisted):
             await story.world.wait(5)
             await serve_widgets(story.world)
-            named = {"apiVersion": "example.com/v1", "kind": "Widget"}
             for name in ("kept", "deleted"):
-                await story.make(f"child-of-{name}", await story.make(name, kind=WIDGETS, body=named))
+                await story.make(f"child-of-{name}", await story.make(name, kind=WIDGETS, body=WIDGET))
             await story.world.wait(6)
             assert sorted(asked) == ["deleted", "kept"]
             await story.world.delete(WIDGETS, "deleted")

@@ -11,6 +11,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.targets import Targets
 from kcm_cli.engine.door import Door
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from tests.unit.controllers.faults import Rewriting
@@ -483,7 +484,9 @@ def test_a_scale_of_an_older_form(play, status, expected):
         client = Client(
             Rewriting(world.server.transport(), shown), limiter=Unlimited(), user_agent="t", clock=world.clock
         )
-        targets = Targets(Door(client, "horizontal-pod-autoscaler-controller"), world.clock)
+        targets = Targets(
+            Door(client, "horizontal-pod-autoscaler-controller"), world.clock, Mapper(client, world.clock)
+        )
         ref = TargetReference(kind="Widget", name="w", api_version="example.com/v1")
         found = await targets.read("default", ref)
         assert (found.scale.spec.replicas, found.scale.status.target_selector) == (1, expected)

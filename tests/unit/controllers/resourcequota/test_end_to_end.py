@@ -261,8 +261,7 @@ def test_a_kind_that_is_served_later(play):
             await story.quota({"pods": "3", "count/widgets.example.com": "3"})
             await world.wait(5)
             assert await story.used() == {"pods": "0"}
-            await serve_widgets(world)
-            await world.wait(40)
+            await serve_widgets(world, wait_s=2)
             assert await story.used() == {"pods": "0", "count/widgets.example.com": "0"}
             for name in ("a", "b"):
                 body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
