@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 
 from kcm_cli.machinery import der, pem
@@ -63,9 +64,28 @@ def _certificates(contents: Iterable[bytes]) -> list[x509.Certificate]:
 
 def _private_key(content: bytes) -> PrivateKeyTypes:
     try:
-        return serialization.load_der_private_key(content, None)
+        key = serialization.load_der_private_key(content, None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise FormatError(f"not an unencrypted PEM key: {error}") from error
+    if isinstance(key, rsa.RSAPrivateKey):
+        _check_numbers(key.private_numbers())
+    return key
+
+
+def _check_numbers(key: rsa.RSAPrivateNumbers) -> None:
+    """Check that the numbers of an RSA key belong together, as Go does. Raises FormatError.
+
+    OpenSSL's own check also tests whether they are prime, which takes 40 ms of the event loop for each key: a file of
+    the operator's is not an attack. upstream: Go's crypto/internal/fips140/rsa#checkPrivateKey
+    """
+    public, p, q = key.public_numbers, key.p, key.q
+    coprime = p > 1 and q > 1 and p * q == public.n and key.iqmp * q % p == 1 % p
+    if not coprime or (key.dmp1, key.dmq1) != (key.d % (p - 1), key.d % (q - 1)):
+        raise FormatError("not an unencrypted PEM key: the numbers of the RSA key do not belong together")
+    if any((public.e * key.d - 1) % (prime - 1) for prime in (p, q)):
+        raise FormatError("not an unencrypted PEM key: the exponents of the RSA key do not belong together")
+    if abs(p - q).bit_length() <= public.n.bit_length() // 2 - 100:
+        raise FormatError("not an unencrypted PEM key: the primes of the RSA key are too close to each other")
 
 
 def _public_key(content: bytes) -> PublicKeyTypes | None:

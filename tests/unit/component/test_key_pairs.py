@@ -1,8 +1,10 @@
 """Certificates and keys in PEM files: which blocks count, and which errors end the reading."""
 
+import math
+
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from kcm_cli.component import key_pairs
 from kcm_cli.machinery import der, pem
@@ -80,3 +82,40 @@ def test_public_keys_are_those_of_keys_and_certificates() -> None:
 def _public() -> bytes:
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     return KEY.public_key().public_bytes(serialization.Encoding.DER, form)
+
+
+NUMBERS = rsa.generate_private_key(65537, 2048).private_numbers()
+
+
+def rsa_key(**changed: int) -> bytes:
+    """A key of which some numbers were changed, in PKCS #1."""
+    numbers = {name: getattr(NUMBERS, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    numbers |= {"n": NUMBERS.public_numbers.n} | changed
+    order = (0, numbers["n"], 65537, *(numbers[name] for name in ("d", "p", "q", "dmp1", "dmq1", "iqmp")))
+    return pem.encode("RSA PRIVATE KEY", der.element(der.SEQUENCE, *(der.integer(number) for number in order)))
+
+
+def close_primes() -> dict[str, int]:
+    """Numbers of a key whose factors are next to each other; that they are no primes is not looked at."""
+    p = (3 << 1022) + 1
+    while math.gcd(p - 1, 65537) != 1 or math.gcd(p + 1, 65537) != 1 or math.gcd(p, p + 2) != 1:
+        p += 2
+    q = p + 2
+    d = pow(65537, -1, math.lcm(p - 1, q - 1))
+    return {"n": p * q, "p": p, "q": q, "d": d, "dmp1": d % (p - 1), "dmq1": d % (q - 1), "iqmp": pow(q, -1, p)}
+
+
+def test_the_numbers_of_an_rsa_key_are_compared_as_in_go() -> None:
+    assert isinstance(key_pairs.private_key(rsa_key()), rsa.RSAPrivateKey)
+
+
+@pytest.mark.parametrize("name", ["n", "p", "q", "d", "dmp1", "dmq1", "iqmp"])
+def test_an_rsa_key_of_which_a_number_is_wrong_is_refused(name: str) -> None:
+    right = NUMBERS.public_numbers.n if name == "n" else getattr(NUMBERS, name)
+    with pytest.raises(FormatError):
+        key_pairs.pair_key(rsa_key(**{name: right + 2}))
+
+
+def test_an_rsa_key_with_close_primes_is_refused() -> None:
+    with pytest.raises(FormatError, match="too close"):
+        key_pairs.pair_key(rsa_key(**close_primes()))
