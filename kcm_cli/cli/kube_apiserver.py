@@ -36,20 +36,21 @@ def main(arguments: Sequence[str]) -> int:
 
         sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
         return 0
-    gc.disable()  # while modules are loaded there is no garbage, and looking for it takes a tenth of the time
-    from kcm_cli.cli.kube_apiserver_options import read
-    from kcm_cli.cli.sandbox_assets import read_flags
-    from kcm_cli.component.loops import new_event_loop
-    from kcm_cli.sandbox.assets.folder import FLAGS
+    from kcm_cli.component.garbage import no_collections
 
-    command = read(arguments)
-    cluster, problems = read_flags(shlex.split(os.environ.get(FLAGS, "")))
+    with no_collections():
+        from kcm_cli.cli.kube_apiserver_options import read
+        from kcm_cli.cli.sandbox_assets import read_flags
+        from kcm_cli.component.loops import new_event_loop
+        from kcm_cli.sandbox.assets.folder import FLAGS
+
+        command = read(arguments)
+        cluster, problems = read_flags(shlex.split(os.environ.get(FLAGS, "")))
     for note in command.notes:
         sys.stderr.write(f"{_NAME}: {note}\n")
     wrong = [*command.problems, *(f"{FLAGS}: {problem}" for problem in problems)]
     if wrong:
         return _fail(wrong)
-    gc.enable()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_run(command, cluster))
 

@@ -88,10 +88,13 @@ def _run(args: Sequence[str]) -> int:
         sys.stdout.write(f"Kubernetes {OWN_VERSION}\n")
         return 0
     # imported here: --version must be quick
-    import typer
+    from kcm_cli.component.garbage import no_collections
 
-    from kcm_cli.cli.command import app
-    from kcm_cli.cli.manager import fail
+    with no_collections():
+        import typer
+
+        from kcm_cli.cli.command import app
+        from kcm_cli.cli.manager import fail
 
     command = typer.main.get_command(app)
     try:

@@ -10,8 +10,12 @@ Objects of the first seconds, modules above all, are not looked at: the few of t
 
 import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from kcm_cli.component.clock import Clock
+if TYPE_CHECKING:  # help and mistakes on the command line need no event loop
+    from kcm_cli.component.clock import Clock
 
 PERIOD_S = 5.0
 AT_REST = 0.25
@@ -23,7 +27,17 @@ _LEAST, _MOST, _EACH_S = 20, 200, 1000
 but from 100,000 to a million objects. Ten times as many are worth it at any time."""
 
 
-async def collect_at_rest(clock: Clock) -> None:
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """For the loading of modules: there is no garbage, and looking for it takes a tenth of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+async def collect_at_rest(clock: "Clock") -> None:
     """Run until cancelled; then Python's thresholds are set as before. For the main coroutine of a process: the objects
     of its first seconds are never looked at."""
     before = gc.get_threshold()

@@ -15,6 +15,7 @@ from functools import partial
 
 import msgspec
 
+from kcm_cli.component.garbage import no_collections
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1, named
 from kcm_cli.component.metrics import Registry
@@ -126,7 +127,7 @@ class _Start:
         self._report_all_started()
 
     def _build(self, descriptor: Descriptor) -> Runnable | None:
-        with named(descriptor.name):
+        with named(descriptor.name), no_collections():  # it loads the controller's modules
             runnable = descriptor.build(self._context(descriptor))
         if runnable is None:
             log.info("Warning: skipping controller", extra={"fields": {"controller": descriptor.name}})
