@@ -40,12 +40,11 @@ from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Updat
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 log = logging.getLogger(__name__)
 
 BACKGROUND = "Background"
-CONTROLLER_NAME = "controller name"
-"""Index of Jobs by the name of their controller, whatever its uid, as upstream looks them up."""
 
 
 class CronJobController:
@@ -59,7 +58,7 @@ class CronJobController:
         self._metrics = CronJobMetrics(context.metrics)
         self._jobs = context.cache(JOBS)
         self._cron_jobs = context.cache(CRON_JOBS)
-        self._jobs.store.add_index(CONTROLLER_NAME, _by_controller_name)
+        self._jobs.store.add_index(CONTROLLER_UID, by_controller)
 
     @cached_property
     def _local(self) -> tzinfo:
@@ -70,7 +69,7 @@ class CronJobController:
         cron_job = self._cron_jobs.store.get(key)
         if cron_job is None:
             return None
-        jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_NAME, key), key=lambda job: job.name))
+        jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_UID, cron_job.uid), key=lambda job: job.name))
         finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
         deleted = await self._delete(cron_job, finished, "beyond the history limit")
         new = _without_deleted(cron_job.status, deleted)
@@ -199,11 +198,6 @@ class CronJobController:
         """The CronJob that controls a Job, and the one that controlled it before."""
         moved = controller_of(old) != controller_of(new)
         return (*self.owner_of(old), *self.owner_of(new)) if moved else self.owner_of(new)
-
-
-def _by_controller_name(job: Job) -> tuple[str, ...]:
-    ref = controller_of(job)
-    return () if ref is None else (f"{job.namespace}/{ref.name}",)
 
 
 def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:

@@ -13,11 +13,20 @@ PAGES = {"deviations.md": 3, "upstream-bugs.md": 4}
 
 
 def rows(page: str) -> list[list[str]]:
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in (ROOT / "docs" / page).read_text().splitlines()
-        if line.startswith("| ") and not line.startswith(("| difference ", "| bug ", "| ---"))
-    ]
+    """The rows of all tables with a column for the test."""
+    found: list[list[str]] = []
+    tested = False
+    for line in (ROOT / "docs" / page).read_text().splitlines():
+        if re.fullmatch(r"\|( --- \|)+", line):
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            tested = False
+        elif tested:
+            found.append(cells)
+        else:
+            tested = cells[-1] == "test"
+    return found
 
 
 def exists(test: str) -> bool:

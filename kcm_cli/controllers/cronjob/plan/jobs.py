@@ -4,21 +4,33 @@ upstream: pkg/controller/cronjob/utils.go#getJobFromTemplate2, cronjob_controlle
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, Job, job_template_of
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.zones import load_zone
 from kcm_cli.planning.jobs import COMPLETE, FAILED, finished_condition
 from kcm_cli.planning.pod_template import controller_ref
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_LAST = 4_000_000_000
+"""Minutes, in the year 9575."""
 
 
 def job_name(cron_job: CronJob, time: datetime) -> str:
     """The name of a time's Job. Equal times have equal names, so that no time gets two Jobs."""
     return f"{cron_job.name}-{int(time.timestamp()) // 60}"
+
+
+def time_of(cron_job: CronJob, job: Job) -> datetime | None:
+    """The time whose Job this is; None for one that the controller has not made."""
+    own_name, _, text = job.name.rpartition("-")
+    minutes = parse_int64(text)
+    if own_name != cron_job.name or minutes is None or not 0 <= minutes < _LAST or SCHEDULED_AT not in job.annotations:
+        return None
+    return datetime.fromtimestamp(minutes * 60, UTC)
 
 
 def job_for(cron_job: CronJob, time: datetime) -> Doc:

@@ -9,6 +9,7 @@ import msgspec
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
 from kcm_cli.api.core import ObjectReference
+from kcm_cli.controllers.cronjob.plan.jobs import time_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.jobs import finished_condition, is_complete, is_finished
@@ -41,7 +42,8 @@ def missing(snapshot: Snapshot) -> list[ObjectReference]:
 
 
 def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, list[Notice]]:
-    """The status without finished and deleted Jobs, and the Events to emit."""
+    """The status without finished and deleted Jobs, and the Events to emit. A Job that a sync has created without being
+    able to write the status is active; upstream reports it as unexpected until it creates it again."""
     ref = ref_to(CRON_JOBS, snapshot.cron_job)
     notices: list[Notice] = []
     new = before
@@ -49,7 +51,12 @@ def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, li
     for job in snapshot.jobs:
         condition = finished_condition(job)
         if condition is None:
-            if job.uid not in listed and job.uid not in snapshot.known:
+            if job.uid in listed or job.uid in snapshot.known:
+                continue
+            time = time_of(snapshot.cron_job, job)
+            if time is not None and _is_later(time, new):
+                new = started(new, job, time)
+            else:
                 text = f"Saw a job that the controller did not create or forgot: {job.name}"
                 notices.append(Notice(ref, "Warning", "UnexpectedJob", text))
             continue
@@ -64,6 +71,10 @@ def status(snapshot: Snapshot, before: CronJobStatus) -> tuple[CronJobStatus, li
             new = without(new, entry.uid)
             notices.append(Notice(ref, "Normal", "MissingJob", f"Active job went missing: {entry.name}"))
     return new, notices
+
+
+def _is_later(time: datetime, status: CronJobStatus) -> bool:
+    return status.last_schedule_time is None or time > parse_time(status.last_schedule_time)
 
 
 def started(status: CronJobStatus, job: Job, time: datetime) -> CronJobStatus:

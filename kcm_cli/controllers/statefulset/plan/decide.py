@@ -32,11 +32,9 @@ from kcm_cli.controllers.statefulset.plan.identity import (
 )
 from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
-from kcm_cli.controllers.statefulset.plan.update import PresentPods, outdated
+from kcm_cli.controllers.statefulset.plan.update import PARALLEL, PresentPods, outdated
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pods import is_available, is_terminal
-
-PARALLEL = "Parallel"
 
 
 class CreatePod(msgspec.Struct, frozen=True):
@@ -83,7 +81,7 @@ Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 class Phase(msgspec.Struct, frozen=True):
     """Groups of steps, one group for each pod. ``together``: the groups do not wait for each other.
 
-    A failed step skips the rest of its group. In a phase that is not together it also skips the later groups and phases.
+    A failed step skips the rest of its group. Unless its phase is ``together``, it also skips later groups and phases.
     """
 
     groups: tuple[tuple[Step, ...], ...]

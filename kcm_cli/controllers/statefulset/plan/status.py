@@ -13,7 +13,6 @@ from kcm_cli.api.apps import StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.decide import Plan
 from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
-from kcm_cli.controllers.statefulset.plan.pod import ROLLING_UPDATE
 from kcm_cli.controllers.statefulset.plan.snapshot import Revision, Snapshot
 from kcm_cli.planning.pods import is_available, is_ready
 
@@ -74,10 +73,10 @@ def _counted(snapshot: Snapshot, pods: Iterable[Pod], now: datetime) -> Stateful
 
 
 def _completed(snapshot: Snapshot, counted: StatefulSetStatus) -> StatefulSetStatus:
-    """The status in which the update revision becomes the current one, once all pods have it and are ready."""
+    """The status in which the update revision becomes the current one, once all pods have it and are ready, whoever
+    replaced them (kubernetes#73492)."""
     wanted = replicas_of(snapshot.set)
-    rolling = snapshot.set.spec.update_strategy.type == ROLLING_UPDATE
-    if not rolling or not counted.updated_replicas == counted.ready_replicas == counted.replicas == wanted:
+    if not counted.updated_replicas == counted.ready_replicas == counted.replicas == wanted:
         return counted
     return msgspec.structs.replace(
         counted, current_replicas=counted.updated_replicas, current_revision=counted.update_revision

@@ -19,6 +19,7 @@ from kcm_cli.planning.pods import is_available
 from kcm_cli.planning.rollout import at_least_one
 
 ON_DELETE = "OnDelete"
+PARALLEL = "Parallel"
 
 PresentPods = Sequence[tuple[int, Pod, str]]
 """The wanted pods that there are, in order: ordinal, pod, revision."""
@@ -68,16 +69,21 @@ def _one(snapshot: Snapshot, present: PresentPods, deleted: AbstractSet[str], no
 def _as_many_as_allowed(
     snapshot: Snapshot, present: PresentPods, deleted: AbstractSet[str], now: datetime
 ) -> tuple[Pod, ...]:
+    """Available pods as long as there are fewer unavailable ones than allowed. In a parallel set, unavailable pods of
+    an old revision go first, and do not count among these: they may never become available (kubernetes#137409)."""
     room = max_unavailable(snapshot.set) - unavailable(snapshot, present, now)
-    if room <= 0:
-        return ()
     lowest = _lowest(snapshot.set)
     candidates = [
         pod
         for ordinal, pod, revision in reversed(present)
         if ordinal >= lowest and revision != snapshot.update.name and not pod.deleting
     ]
-    return tuple(pod for pod in candidates[:room] if pod.uid not in deleted)
+    broken: list[Pod] = []
+    if snapshot.set.spec.pod_management_policy == PARALLEL:
+        broken = [pod for pod in candidates if _unavailable(snapshot, pod, now)]
+        candidates = [pod for pod in candidates if not _unavailable(snapshot, pod, now)]
+    chosen = broken[: max(0, room + len(broken))] + candidates[: max(0, room)]
+    return tuple(pod for pod in chosen if pod.uid not in deleted)
 
 
 def _lowest(set_: StatefulSet) -> int:

@@ -279,6 +279,48 @@ def test_jobs_of_other_owners_are_reported_and_not_changed(play):
     play(life)
 
 
+def test_a_job_whose_start_could_not_be_recorded_is_not_unexpected(play):
+    """The sync that created it could not write the status. The next one knows it by its name."""
+
+    async def life(world: World) -> None:
+        story, broken = Story(world), [True]
+
+        def answer(request: Request) -> Response | None:
+            return refusal(500, "InternalError") if broken[0] and request.path.endswith("/c/status") else None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make(run_time="300s")
+            await world.wait(10 * MINUTE + 2)
+            assert await story.jobs() == {"00:10": "running"}
+            broken[0] = False
+            await world.wait(MINUTE)
+            status = await story.status()
+            assert (len(status["active"]), status["lastScheduleTime"]) == (1, "2026-01-01T00:10:00Z")
+            await world.wait(10 * MINUTE)
+            assert await story.jobs() == {"00:10": "Complete", "00:20": "running"}
+            assert "UnexpectedJob" not in await story.reasons()
+
+    play(life)
+
+
+def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(play):
+    """Neither reported nor deleted: the garbage collector does that."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(successfulJobsHistoryLimit=0)
+            for kind, name in (("CronJob", "former"), ("Team", "foreign")):
+                owner = {"apiVersion": "batch/v1", "kind": kind, "name": "c", "uid": name, "controller": True}
+                metadata = {"name": name, "ownerReferences": [owner]}
+                await world.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": PODS}}})
+            await world.wait(MINUTE)
+            assert await story.reasons() == []
+            assert len(await world.items(JOBS)) == 2
+
+    play(life)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_lost_requests_and_answers(play, seed):
     """No time is left out and none runs twice."""

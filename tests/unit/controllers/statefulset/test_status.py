@@ -36,7 +36,7 @@ def test_pods_deleted_for_their_revision_do_not_count_as_current(make_set, make_
         ("RollingUpdate", ["ready", "ready"], "new"),
         ("RollingUpdate", ["ready", "running"], "old"),
         ("RollingUpdate", ["ready"], "old"),
-        ("OnDelete", ["ready", "ready"], "old"),
+        ("OnDelete", ["ready", "ready"], "new"),
     ],
 )
 def test_a_finished_rollout_makes_the_new_revision_current(make_set, make_pod, snapshot_of, strategy, states, expected):

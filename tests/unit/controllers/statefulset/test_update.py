@@ -124,7 +124,11 @@ def test_a_broken_update_stays_stuck_after_a_rollback(updating):
         ("10%", [OLD, OLD, OLD, OLD], ["db-3"]),
         (None, [OLD, OLD, OLD, OLD], ["db-3"]),
         (3, [NEW, OLD, NEW, OLD], ["db-3", "db-1"]),
-        (1, [("old", "running"), OLD, OLD, OLD], []),
+        (1, [("old", "running"), OLD, OLD, OLD], ["db-0"]),
+        (1, [("old", "running"), OLD, ("old", "running"), OLD], ["db-2"]),
+        (2, [("old", "running"), OLD, OLD, OLD], ["db-0", "db-3"]),
+        (1, [("old", "running"), OLD, ("new", "running"), OLD], []),
+        (1, [("old", "running"), OLD, OLD, ("old", "ready", "deleting")], []),
         (2, [OLD, OLD, OLD, ("old", "ready", "deleting")], ["db-2"]),
     ],
 )
@@ -152,6 +156,11 @@ def test_never_more_than_max_unavailable_down(pods, maximum, partition):
     wanted = set_of(replicas=len(pods), podManagementPolicy="Parallel", updateStrategy=strategy)
     gone = plan(take_snapshot(wanted, *made), NOW, counts_unavailable=True).updating
     down = sum(state != "ready" for _, state in pods)
-    assert not gone or down + len([p for p in gone if pods[int(p.name[3:])][1] == "ready"]) <= maximum
+    broken = [
+        n for n, (revision, state) in enumerate(pods) if (revision, state) == ("old", "running") and n >= partition
+    ]
+    up = [pod for pod in gone if int(pod.name[3:]) not in broken]
+    assert not up or down + len(up) <= maximum
+    assert len(gone) - len(up) <= max(0, maximum - (down - len(broken)))
     assert all(int(pod.name[3:]) >= partition for pod in gone)
     assert all(pod.labels["controller-revision-hash"] == "old" for pod in gone)
