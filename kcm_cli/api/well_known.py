@@ -34,3 +34,33 @@ TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
 UNAUTHENTICATED = "system:unauthenticated"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 ZONE = "topology.kubernetes.io/zone"
+
+GROUPS = frozenset(
+    (
+        "",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "apps",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "extensions",
+        "flowcontrol.apiserver.k8s.io",
+        "internal.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+        "storagemigration.k8s.io",
+    )
+)
+"""The API groups of kube-apiserver itself."""

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.api.well_known import GROUPS
 from kcm_cli.component.logs import V2, V4
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
@@ -44,6 +45,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
 _COUNTER = "kcm_controller_writes_total"
+CUSTOM = "custom"
 _QUIET = frozenset(
     (
         "events",
@@ -226,12 +228,13 @@ def _name_in(body: bytes) -> str:
 
 
 def count_writes(registry: Registry) -> Callable[[Write], None]:
-    """Counts writes as ``kcm_controller_writes_total{controller, verb, resource}``, refused and lost ones included."""
+    """Counts writes as ``kcm_controller_writes_total{controller, verb, resource}``, refused and lost ones included. All
+    resources of other API groups than Kubernetes' own are ``custom``: definitions come and go."""
     family = registry.counter(
         _COUNTER, "Writes that a controller sent to the API server.", labels=("controller", "verb", "resource")
     )
 
     def count(write: Write) -> None:
-        family.labels(write.controller, write.verb, write.resource).inc()
+        family.labels(write.controller, write.verb, write.resource if write.group in GROUPS else CUSTOM).inc()
 
     return count

@@ -8,10 +8,13 @@
 Clients of Kubernetes see their texts.
 """
 
+TIMED_OUT = "context deadline exceeded"
+"""What Go says when a time has run out."""
+
 
 def text_of(error: BaseException) -> str:
     """The text of an error; the name of its class if it has none."""
-    return str(error) or type(error).__name__
+    return str(error) or (TIMED_OUT if isinstance(error, TimeoutError) else type(error).__name__)
 
 
 class MachineryError(ValueError):

@@ -119,7 +119,10 @@ class ObjectErrors:
 
     def stalled(self, resource: Resource[Any], change: int) -> None:
         """change: 1 where an informer makes no progress, -1 where it does again, or has ended."""
-        self._stalled.labels(resource.plural).inc(change)
+        stalled = self._stalled.labels(resource.plural)
+        stalled.inc(change)
+        if not stalled.value:
+            self._stalled.remove(resource.plural)  # definitions come and go
 
     def warnings(self) -> list[str]:
         """The objects that cannot be decoded at present, as text: one line for each resource."""

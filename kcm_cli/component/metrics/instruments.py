@@ -150,13 +150,15 @@ class Description(msgspec.Struct, frozen=True):
 C = TypeVar("C", bound=Instrument)
 UNEXPECTED = "unexpected"
 """The value that stands for every label value outside the allowed set (--allow-metric-labels)."""
+MOST = 1000
+"""Series of a counter or histogram. They are never removed, and label values may come from objects that anyone makes."""
 
 
 class Family(Generic[C]):
     """All series of one metric.
 
     Bind children once (``labels``) and keep them. A series is shown from then on, also that of a family
-    without labels.
+    without labels. What would be one series too many of a counter or histogram (MOST) is counted as ``unexpected``.
     """
 
     def __init__(self, description: Description, make: Callable[[], C]) -> None:
@@ -202,6 +204,9 @@ class Family(Generic[C]):
             raise ValueError(f"{self.description.name} has labels {self.description.labels}, got {values}")
         key = self._constrain(values)
         child = self._children.get(key)
+        if child is None and len(self._children) >= MOST and self.description.kind != "gauge":
+            key = (UNEXPECTED,) * len(key)
+            child = self._children.get(key)
         if child is None:
             child = self._children.setdefault(key, self._make())
         return child

@@ -57,8 +57,9 @@ def plan(remains: Remains) -> float | None:
 
     Raises ContentRemains.
     """
-    if remains.content_errors or remains.discovery_error:
-        raise ContentRemains("; ".join([*remains.content_errors, remains.discovery_error]))
+    problems = [*remains.content_errors, *([remains.discovery_error] if remains.discovery_error else ())]
+    if problems:
+        raise ContentRemains("; ".join(problems))
     return float(remains.estimate_s // 2 + 1) if remains.estimate_s else None
 
 

@@ -4,7 +4,8 @@ upstream: pkg/controller/volume/selinuxwarning/cache, translator
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 
 import msgspec
 
@@ -12,11 +13,24 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.selinux_warning.plan import Conflict, Use, plan
 from kcm_cli.machinery.meta import split_key
 
+MOST = 10_000
+"""Conflicts that are reported at the same time. The pairs of pods of one volume grow with the square of the pods."""
+
 
 class _Volume(msgspec.Struct):
+    """pods: how each pod uses the volume. uses: the pods of each use; only different uses can conflict. conflicts: each
+    pod's, on either side."""
+
     driver: str
     pods: dict[str, Use] = msgspec.field(default_factory=dict)
-    conflicts: set[Conflict] = msgspec.field(default_factory=set)
+    uses: dict[Use, set[str]] = msgspec.field(default_factory=dict)
+    conflicts: dict[str, set[Conflict]] = msgspec.field(default_factory=dict)
+
+    def others(self, key: str, use: Use) -> Iterator[Conflict]:
+        """The conflicts of a pod with pods that use the volume differently."""
+        different = (pods for theirs, pods in self.uses.items() if any(plan("", use, "", theirs)))
+        for other in sorted(chain.from_iterable(different)):
+            yield from plan(key, use, other, self.pods[other])
 
 
 class SharedVolumes:
@@ -30,16 +44,17 @@ class SharedVolumes:
         self._active: Counter[Conflict] = Counter()
 
     def add(self, name: str, driver: str, key: str, use: Use) -> list[Conflict]:
-        """Record how a pod uses a volume. Returns the pod's conflicts if the use is new."""
+        """Record how a pod uses a volume. Returns the pod's conflicts if the use is new: as many as MOST permits."""
         volume = self._volumes.setdefault(name, _Volume(driver))
         self._of_pod.setdefault(key, set()).add(name)
         if volume.pods.get(key) == use:
             return []
         self._settle(volume, key)
         volume.pods[key] = use
-        found = [
-            conflict for other, theirs in sorted(volume.pods.items()) for conflict in plan(key, use, other, theirs)
-        ]
+        volume.uses.setdefault(use, set()).add(key)
+        if len(self._active) >= MOST:
+            return []
+        found = list(islice(volume.others(key, use), MOST - len(self._active)))
         for conflict in found:
             self._begin(volume, conflict)
         return found
@@ -49,7 +64,6 @@ class SharedVolumes:
         for name in self._of_pod.pop(key, ()):
             volume = self._volumes[name]
             self._settle(volume, key)
-            volume.pods.pop(key, None)
             if not volume.pods:
                 del self._volumes[name]
 
@@ -57,16 +71,27 @@ class SharedVolumes:
         return {key for volume in self._volumes.values() if volume.driver == driver for key in volume.pods}
 
     def _settle(self, volume: _Volume, key: str) -> None:
-        """End the conflicts of a pod about one volume."""
-        for conflict in [one for one in volume.conflicts if key in (one.pod, one.other)]:
-            volume.conflicts.discard(conflict)
+        """End a pod's use of a volume, and its conflicts about it."""
+        use = volume.pods.pop(key, None)
+        if use is None:
+            return
+        volume.uses[use].discard(key)
+        if not volume.uses[use]:
+            del volume.uses[use]
+        for conflict in volume.conflicts.pop(key, ()):
+            other = conflict.other if conflict.pod == key else conflict.pod
+            theirs = volume.conflicts[other]
+            theirs.discard(conflict)
+            if not theirs:
+                del volume.conflicts[other]
             self._active[conflict] -= 1
             if not self._active[conflict]:
                 del self._active[conflict]
                 self._changed(conflict, False)
 
     def _begin(self, volume: _Volume, conflict: Conflict) -> None:
-        volume.conflicts.add(conflict)
+        for key in (conflict.pod, conflict.other):
+            volume.conflicts.setdefault(key, set()).add(conflict)
         self._active[conflict] += 1
         if self._active[conflict] == 1:
             self._changed(conflict, True)

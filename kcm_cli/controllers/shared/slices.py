@@ -76,7 +76,7 @@ class SliceTracker:
 
     def _foreign_change(self, slice_: EndpointSlice) -> bool:
         written = self._written.get(slice_.service_key, {}).get(slice_.uid)
-        return written is None or (written != _DELETED and slice_.metadata.generation > written)
+        return written is None or slice_.metadata.generation > written
 
 
 def _service(slice_: EndpointSlice) -> tuple[str, ...]:

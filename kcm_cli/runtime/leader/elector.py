@@ -20,7 +20,7 @@ import msgspec
 
 from kcm_cli.component.clock import Clock, suspended_s
 from kcm_cli.component.metrics import Registry
-from kcm_cli.machinery.errors import text_of
+from kcm_cli.machinery.errors import TIMED_OUT, text_of
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import RequestError, Unreachable
@@ -195,7 +195,7 @@ class Elector:
                 return "the controllers' event loop has stalled"
             remaining_s = deadline - self._clock.monotonic()
             if remaining_s <= 0:
-                return "timed out waiting for the condition"
+                return TIMED_OUT
             if await self._attempt(remaining_s):
                 return ""
             if not self.leads:

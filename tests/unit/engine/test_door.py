@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
-from kcm_cli.api.core import PODS, SECRETS
+from kcm_cli.api.core import PODS, SECRETS, Pod
+from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component import logs
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import V1, V2, V4, fields_of
@@ -95,6 +96,24 @@ def test_writes_are_counted_once_and_reads_are_not() -> None:
     assert metric(registry, counted, verb="create", **labels) == 1
     assert metric(registry, counted, verb="delete", **labels) == 1
     assert metric(registry, counted) == 2
+
+
+def test_writes_of_custom_resources_are_one_series() -> None:
+    """Definitions come and go, the series stay."""
+    server, registry = Server(), Registry()
+
+    async def life() -> None:
+        ours = door(server, registry)
+        for number in range(20):
+            resource = Resource(GVR("example.com", "v1", f"things{number}"), "Thing", Pod)
+            await ours.delete(resource, "n", "a")
+        await ours.delete(PODS, "n", "a")
+
+    asyncio.run(life())
+    counted = "kcm_controller_writes_total"
+    assert metric(registry, counted, resource="custom") == 20
+    assert metric(registry, counted, resource="pods") == 1
+    assert registry.expose().decode().count(counted + "{") == 2
 
 
 def test_an_interceptor_can_lose_an_answer_or_respond() -> None:

@@ -146,7 +146,7 @@ def test_an_informer_without_progress_is_reported_until_it_has_some(caplog: pyte
     (before, shown), (after, shown_after) = states
     assert (before, after) == (True, False)
     assert b'kcm_informer_stalled{resource="pods"} 1' in shown
-    assert b'kcm_informer_stalled{resource="pods"} 0' in shown_after
+    assert b"kcm_informer_stalled{" not in shown_after
     stalls = [record for record in caplog.records if record.message.startswith("Informer makes no progress")]
     assert len(stalls) == 2, "once in each life"
     assert all(record.fields["since_s"] >= STALLED_S for record in stalls)  # type: ignore[attr-defined]

@@ -1,7 +1,9 @@
+from typing import Any
+
 import pytest
 
 from kcm_cli.component.metrics import Counter, MetricsOptions, Registry, Stability
-from kcm_cli.component.metrics.instruments import Description
+from kcm_cli.component.metrics.instruments import MOST, Description
 
 
 def test_registering_twice_returns_the_same_family() -> None:
@@ -53,6 +55,22 @@ def test_values_outside_the_allowed_set_are_unexpected() -> None:
     text = registry.expose().decode()
     assert 'a_total{x="ok"} 1\na_total{x="unexpected"} 2\n' in text
     assert "cardinality_enforcement_unexpected_categorizations_total 2\n" in text
+
+
+@pytest.mark.parametrize("kind", ["counter", "histogram"])
+def test_the_number_of_series_is_limited(kind: str) -> None:
+    """Anyone who creates Jobs can name another controller in each, which is a label."""
+    registry = Registry()
+    family: Any = registry.counter("a", "A.", labels=("x", "y")) if kind == "counter" else None
+    family = family or registry.histogram("a", "A.", (1.0,), labels=("x", "y"))
+    for number in range(3 * MOST):
+        child = family.labels(f"{number}", "z")
+        child.inc() if kind == "counter" else child.observe(2.0)
+    text = registry.expose().decode()
+    name = "a" if kind == "counter" else "a_count"
+    assert f'{name}{{x="unexpected",y="unexpected"}} {2 * MOST}\n' in text
+    assert f'{name}{{x="0",y="z"}} 1\n' in text
+    assert text.count(f"\n{name}{{") == MOST + 1
 
 
 def test_all_labels_are_required() -> None:

@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -316,6 +317,27 @@ def test_remaining_objects_without_finalizers_are_an_error(play):
             broken[0] = False
             await world.wait(61)
             assert await story.is_deleted()
+
+    play(life)
+
+
+def test_failed_passes_are_retried_ever_more_rarely(play):
+    """After 0.25, 0.5, 1, 2 and 4 s."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        at: list[float] = []
+
+        async def before(request: Request) -> None:
+            if request.method == "DELETE" and request.path.endswith("/doomed/configmaps"):
+                at.append(world.clock.monotonic())
+
+        refusing = Refusing(world.server.transport(), lambda request: request.path.endswith("/doomed/secrets"), before)
+        async with story.running(refusing):
+            await story.make()
+            await story.doom()
+            await world.wait(13)
+            assert [round(later - earlier, 2) for earlier, later in pairwise(at)] == [0.25, 0.5, 1, 2, 4]
 
     play(life)
 

@@ -142,5 +142,5 @@ def test_remaining_content_requeues(estimate: int, expected: float | None) -> No
 
 
 def test_errors_are_retried() -> None:
-    with pytest.raises(plan.ContentRemains, match="a; b; discovery"):
+    with pytest.raises(plan.ContentRemains, match="^a; b; discovery$"):
         plan.plan(Remains(content_errors=["a", "b"], discovery_error="discovery", estimate_s=15))

@@ -1,11 +1,13 @@
 """SELinux labels and policies of mounts, and their conflicts."""
 
+import random
+
 import pytest
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.selinux import MOUNTING_PODS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES
-from kcm_cli.controllers.selinux_warning import plan
+from kcm_cli.controllers.selinux_warning import conflicts, plan
 from kcm_cli.controllers.selinux_warning.conflicts import SharedVolumes
 from kcm_cli.controllers.selinux_warning.plan import Conflict, Found, SeveralLabels, Unbound, Use, differ
 from kcm_cli.machinery import codec
@@ -175,6 +177,56 @@ def test_conflicts_are_added_and_removed():
     shared.remove("d/b")
     shared.remove("d/b")
     assert (active, shared.pods_of_driver("drv")) == (set(), {"d/a"})
+
+
+USES = [MOUNTS, RECURSES, Use(":::s9", "MountOption"), Use("u:r:t:s0", "MountOption")]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_conflicts_are_those_of_all_pairs_after_any_changes(seed):
+    """The groups of pods with one use, and the conflicts by pod, against a comparison of each pod with each."""
+    rng, active, uses = random.Random(seed), set(), {}
+    shared = SharedVolumes(lambda conflict, on: active.add(conflict) if on else active.remove(conflict))
+    for _ in range(40):
+        pod = f"d/{rng.randrange(6)}"
+        if rng.random() < 0.3:
+            shared.remove(pod)
+            uses = {place: use for place, use in uses.items() if place[1] != pod}
+        else:
+            place = rng.choice("vw"), pod
+            uses[place] = rng.choice(USES)
+            shared.add(place[0], "", pod, uses[place])
+        pairs = [(one, other) for one in uses for other in uses if one[0] == other[0] and one < other]
+        assert active == {
+            conflict for one, other in pairs for conflict in plan.plan(one[1], uses[one], other[1], uses[other])
+        }
+    for number in range(6):
+        shared.remove(f"d/{number}")
+    assert (active, shared._volumes, shared._of_pod) == (set(), {}, {})
+
+
+@pytest.mark.parametrize("pods", [200, 400])
+def test_pods_with_the_same_use_are_not_compared(monkeypatch, pods):
+    compared = []
+    monkeypatch.setattr(conflicts, "plan", lambda *args: compared.append(args) or plan.plan(*args))
+    shared = SharedVolumes(lambda conflict, on: None)
+    for number in range(pods):
+        shared.add("v", "", f"d/{number}", MOUNTS)
+    assert len(compared) <= pods
+
+
+def test_conflicts_are_limited(monkeypatch):
+    """1,000 pods of each use would have 1,000,000."""
+    monkeypatch.setattr(conflicts, "MOST", 50)
+    active = set()
+    shared = SharedVolumes(lambda conflict, on: active.add(conflict) if on else active.remove(conflict))
+    found = [shared.add("v", "", f"d/{number}", USES[number % 2]) for number in range(100)]
+    assert (len(active), sum(map(len, found))) == (50, 50)
+    for number in range(100):
+        shared.remove(f"d/{number}")
+    assert active == set()
+    shared.add("v", "", "d/a", USES[0])
+    assert shared.add("v", "", "d/b", USES[1])
 
 
 def test_a_policy_and_a_label_are_two_conflicts():

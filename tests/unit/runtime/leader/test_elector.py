@@ -120,6 +120,20 @@ def test_a_leader_is_reported_once_it_is_known(caplog: pytest.LogCaptureFixture)
     assert [record.fields["holder"] for record in caplog.records if "New leader" in record.message] == ["one"]
 
 
+def test_a_request_that_is_not_answered_is_logged_in_the_words_of_go(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        server.delay_s = 60
+        await one.hold()
+
+    with caplog.at_level(logging.INFO):
+        virtual.run(main())
+    errors = {record.fields["err"] for record in caplog.records if "err" in record.fields}
+    assert errors == {"context deadline exceeded"}
+
+
 def test_the_leader_renews_without_reading_and_emits_an_event() -> None:
     async def main() -> None:
         server, registry = LeaseServer(), Registry()
@@ -201,7 +215,7 @@ def test_a_disconnected_leader_stops_before_another_can_lead() -> None:
         assert one.safe()
         server.down.add("one")
         why = await hold
-        assert why == "timed out waiting for the condition"
+        assert why == "context deadline exceeded"
         assert not (one.safe() or wait.done())
         await wait
         assert two.safe()
@@ -311,7 +325,7 @@ def test_answers_slower_than_the_request_timeout_lose_the_lease() -> None:
         await one.acquire()
         server.delay_s = 6.0
         started = now()
-        assert await one.hold() == "timed out waiting for the condition"
+        assert await one.hold() == "context deadline exceeded"
         assert now() - started <= 1.0 + 2.0 + 10.0 + 0.1
 
     virtual.run(main())
@@ -436,7 +450,7 @@ def test_a_coordinated_leader_renews_until_another_is_preferred() -> None:
         lease["spec"]["preferredHolder"] = "two"
         server.store(lease)
         writes = len(server.writes)
-        assert await hold == "timed out waiting for the condition"
+        assert await hold == "context deadline exceeded"
         assert len(server.writes) == writes
         assert not one.safe()
 
