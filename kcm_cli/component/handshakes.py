@@ -4,8 +4,8 @@ A handshake costs CPU before the client is known: 0.3 ms with an EC P-256 key, 1
 at most TURN_S of a turn of the loop; established connections are served in between.
 
 Order: first handshakes that the client has continued, since they are nearly done. Among them, and then among the
-others, the client addresses in turn. Of one address the newest and the oldest come alternately: under overload the newest's
-client is still waiting, and none of many clients behind one address may wait for ever.
+others, the client addresses in turn. Of one address the newest and the oldest come alternately: under overload the
+newest's client is still waiting, and none of many clients behind one address may wait for ever.
 """
 
 import asyncio

@@ -151,7 +151,7 @@ C = TypeVar("C", bound=Instrument)
 UNEXPECTED = "unexpected"
 """The value that stands for every label value outside the allowed set (--allow-metric-labels)."""
 MOST = 1000
-"""Series of a counter or histogram. They are never removed, and label values may come from objects that anyone makes."""
+"""Series of a counter or histogram: they are never removed, and label values may come from objects of tenants."""
 
 
 class Family(Generic[C]):
