@@ -21,10 +21,11 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.logs import V4
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents, selector_of
+from kcm_cli.engine.dependents import Dependents, selector_of, tell_queued
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen, stale_sync_skips
-from kcm_cli.engine.passes import Loop
+from kcm_cli.engine.passes import PASS_FAILED, Loop
 from kcm_cli.engine.worker import SYNC_FAILED, Failures, Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
@@ -33,6 +34,9 @@ from kcm_cli.runtime.turns import Longest
 from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
 
 log = logging.getLogger(__name__)
+
+
+_CHANGES = ("added", "updated", "deleted", "deleted")
 
 
 class After(NamedTuple):
@@ -187,13 +191,15 @@ class Queue:
 class Periodic:
     """A step that is repeated: first when the caches have synced, then ``pause_s`` seconds after each pass has ended.
 
-    delayed: the first pass waits for ``pause_s``, too. Where ``pause_s`` is 0 at the start there are no passes.
+    delayed: the first pass waits for ``pause_s``, too. Where ``pause_s`` is 0 at the start there are no passes. failed:
+    the message of a pass that failed.
     """
 
     step: Callable[[Any], Awaitable[None]]
     _: KW_ONLY
     pause_s: Callable[[Any], float]
     delayed: bool = False
+    failed: str = PASS_FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +275,10 @@ class _Binding(msgspec.Struct, frozen=True):
         changed = watch.changed or watch.keys
         updated = watch.updated or (None if changed is None else _of_new(changed))
         mappers = (watch.added or changed, updated, watch.deleted or watch.keys, watch.unknown_deleted)
-        on_add, on_update, on_delete, on_unknown_delete = (_listener(mapper, part, put) for mapper in mappers)
+        about = self.context.name, watch.resource.kind
+        on_add, on_update, on_delete, on_unknown_delete = (
+            _listener(mapper, part, put, (*about, change)) for mapper, change in zip(mappers, _CHANGES, strict=True)
+        )
         if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
             self.context.cache(watch.resource).listen(
                 on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
@@ -281,6 +290,7 @@ class _Binding(msgspec.Struct, frozen=True):
             owner.kind,
             self.context.cache(owner).store,
             self.queue.add,
+            about=(self.context.name, owned.resource.kind),
             selector=owned.selector,
             expectations=self.context.expectations if owned.expected else None,
             changed=None if updated is None else lambda obj, old, new: put(updated(part, obj, old, new)),
@@ -309,14 +319,19 @@ def _of_new(mapper: Mapper) -> UpdateMapper:
 
 
 def _listener(
-    mapper: Callable[..., Keys] | None, part: object, put: Callable[[Keys], None]
+    mapper: Callable[..., Keys] | None, part: object, put: Callable[[Keys], None], about: tuple[str, str, str]
 ) -> Callable[..., None] | None:
-    """Queues the keys that the mapper returns for a change; None for no mapper."""
+    """Queues the keys that the mapper returns for a change; None for no mapper. about: controller, kind and change, for
+    logs."""
     if mapper is None:
         return None
 
-    def listener(*objects: object) -> None:
+    def listener(*objects: Any) -> None:
         if keys := mapper(part, *objects):
+            if log.isEnabledFor(V4):
+                keys = tuple(keys)
+                for key in keys:
+                    tell_queued(*about, objects[-1].key, key.key if isinstance(key, After) else key)
             put(keys)
 
     return listener
@@ -345,9 +360,10 @@ class _Running(msgspec.Struct, frozen=True):
         """Run workers and passes once the controller is prepared and its caches have synced."""
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
-        log.info("Waiting for caches to sync")
+        fields = {"controller": self.context.name}
+        log.info("Waiting for caches to sync", extra={"fields": fields})
         await until_synced(self.caches)
-        log.info("Caches are synced")
+        log.info("Caches are synced", extra={"fields": fields})
         parts: list[Runnable] = []
         own: dict[tuple[object, ...], OwnWrites | None] = {}
         for declared, queue in zip(self.declared.all_queues, self.context.queues, strict=True):
@@ -406,4 +422,5 @@ class _Running(msgspec.Struct, frozen=True):
             step=partial(declared.step, self.made),
             pause_s=pause_s,
             delay_s=pause_s() if declared.delayed else 0.0,
+            failed=declared.failed,
         )

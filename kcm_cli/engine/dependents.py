@@ -7,9 +7,12 @@ upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod,
 pkg/controller/daemon/daemon_controller.go#addHistory
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from kcm_cli.component.logs import V4
+from kcm_cli.machinery.kref import kref
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.runtime.expectations import Expectations
@@ -17,8 +20,16 @@ from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.label_indexes import SelectorIndex
 from kcm_cli.runtime.store import Store
 
+log = logging.getLogger(__name__)
+
 Owner = TypeVar("Owner", bound=Object)
 Child = TypeVar("Child", bound=Object)
+
+
+def tell_queued(controller: str, kind: str, change: str, obj: str, key: str) -> None:
+    """Log, at verbosity 4, that a change of an object (its key) has queued a key."""
+    fields = {"logger": controller, "change": change, "kind": kind, "object": kref(obj), "key": key}
+    log.log(V4, "Change queues key", extra={"fields": fields})
 
 
 def selector_of(owner: Any) -> Selector:
@@ -43,14 +54,16 @@ class Dependents(Generic[Owner, Child]):
 
     ``selector``: the selector of an owner. ``changed(owner, old, new)`` is called for each update of an owned child, to
     requeue the owner later (minReadySeconds). Without ``expectations`` a new child that has an owner queues nothing.
+    ``about``: the controller and the children's kind, for logs.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # two kinds, a queue, and what is told about them
         self,
         kind: str,
         owners: Store[Owner],
         enqueue: Callable[[str], None],
         *,
+        about: tuple[str, str] = ("", ""),
         selector: Callable[[Owner], Selector],
         expectations: Expectations | None = None,
         changed: Callable[[Owner, Child, Child], None] | None = None,
@@ -58,6 +71,7 @@ class Dependents(Generic[Owner, Child]):
         self._kind = kind
         self._owners = owners
         self._enqueue = enqueue
+        self._about = about
         self._selector = selector
         self._selecting = SelectorIndex.of(owners, selector)
         self._expectations = expectations
@@ -79,7 +93,7 @@ class Dependents(Generic[Owner, Child]):
         owner = _resolve(self._kind, self._owners, child, ref)
         if owner is not None and self._expectations is not None:
             self._expectations.creation_observed(owner.key)
-            self._enqueue(owner.key)
+            self._queue(owner, child, "added")
 
     def _updated(self, old: Child, new: Child) -> None:
         relabelled = old.metadata.labels != new.metadata.labels
@@ -93,11 +107,11 @@ class Dependents(Generic[Owner, Child]):
         if moved and before is not None:
             previous = _resolve(self._kind, self._owners, old, before)
             if previous is not None:
-                self._enqueue(previous.key)
+                self._queue(previous, new, "updated")
         if after is not None:
             owner = _resolve(self._kind, self._owners, new, after)
             if owner is not None:
-                self._enqueue(owner.key)
+                self._queue(owner, new, "updated")
                 if self._changed is not None:
                     self._changed(owner, old, new)
         elif relabelled or moved:
@@ -108,7 +122,12 @@ class Dependents(Generic[Owner, Child]):
         if owner is not None:
             if self._expectations is not None:
                 self._expectations.deletion_observed(owner.key, child.key)
-            self._enqueue(owner.key)
+            self._queue(owner, child, "deleted")
+
+    def _queue(self, owner: Owner, child: Child, change: str) -> None:
+        if log.isEnabledFor(V4):
+            tell_queued(*self._about, change, child.key, owner.key)
+        self._enqueue(owner.key)
 
     def _orphan(self, child: Child) -> None:
         """Queue the owners that may adopt a child. An empty selector adopts nothing."""

@@ -133,6 +133,8 @@ class Executor:
             case Patch():
                 return await writes.patch(self.client, action)
             case Delete():
+                if action.remark is not None:
+                    tell(action.remark)
                 await writes.delete(self.client, action)
                 return None
             case Emit():

@@ -30,10 +30,14 @@ log = logging.getLogger(__name__)
 OBJECTS = 50
 
 
+PASS_FAILED = "Pass failed, will retry with the next one"
+
+
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """Repeats ``step``, ``pause_s()`` seconds after it has ended; the first time after ``delay_s`` seconds.
 
-    ``name``: the controller's name, for the log. ``pause``: waits for so many seconds at most.
+    ``name``: the controller's name, for the log. ``failed``: the message where ``step`` raises. ``pause``: waits for so
+    many seconds at most.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     pause_s: Callable[[], float]
     delay_s: float = 0.0
     pause: Callable[[float], Awaitable[None]] | None = None
+    failed: str = PASS_FAILED
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -56,14 +61,31 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
             await self.step()
         except Exception as error:  # where the errors of a pass end, as those of a sync in the worker
             fields = {"controller": self.name, "err": str(error)}
-            log.error("Pass failed, will retry with the next one", extra={"fields": fields}, exc_info=error)
+            log.error(self.failed, extra={"fields": fields}, exc_info=error)
 
 
-async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitable[None]], *, workers: int = 1) -> None:
+class ObjectFailed(msgspec.Struct, frozen=True):
+    """How a failure with one object of a pass is logged: the message, and the field that names the object."""
+
+    message: str
+    key: str
+
+
+OBJECT_FAILED = ObjectFailed("Object failed, will retry with the next pass", "key")
+
+
+async def for_each(
+    name: str,
+    objects: Iterable[T],
+    step: Callable[[T], Awaitable[None]],
+    *,
+    workers: int = 1,
+    failed: ObjectFailed = OBJECT_FAILED,
+) -> None:
     """Call ``step`` with each object, ``workers`` of them at once. Yields to the loop every OBJECTS objects, and when a
     turn is over.
 
-    An error of one object is logged under ``name``, and the pass continues.
+    An error of one object is logged under ``name`` as ``failed``, and the pass continues.
     """
     found, turns = list(objects), Turns.of_loop()
     left = iter(found)
@@ -73,10 +95,9 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
             try:
                 await step(obj)
             except Exception as error:  # where the errors of one object of a pass end, as those of a sync in the worker
-                fields = {"controller": name, "key": obj.key, "err": str(error)}
+                fields = {"controller": name, failed.key: obj.key, "err": str(error)}
                 expected = isinstance(error, RequestError)
-                text = "Object failed, will retry with the next pass"
-                log.error(text, extra={"fields": fields}, exc_info=None if expected else error)
+                log.error(failed.message, extra={"fields": fields}, exc_info=None if expected else error)
             if number % OBJECTS == 0 or turns.is_over():
                 await asyncio.sleep(0)
 
@@ -108,11 +129,12 @@ class Cleaner(Generic[T]):
         resource: Resource[T],
         is_over: Callable[[T, datetime], bool],
         remark: Callable[[T, datetime], Remark | None] = lambda found, now: None,
+        failed: ObjectFailed = OBJECT_FAILED,
     ) -> None:
         self._name, self._client, self._clock = context.name, context.client, context.clock
         self._resource = resource
         self._is_over = is_over
-        self._remark = remark
+        self._remark, self._failed = remark, failed
         self._objects = context.cache(resource)
 
     async def clean(self) -> None:
@@ -128,4 +150,4 @@ class Cleaner(Generic[T]):
                     if (said := self._remark(found, now)) is not None:
                         tell(said)
 
-        await for_each(self._name, self._objects.store.list(), judge)
+        await for_each(self._name, self._objects.store.list(), judge, failed=self._failed)

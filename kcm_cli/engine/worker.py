@@ -38,7 +38,8 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
 
     retried, dropped: the messages of a key that is retried, and of one that is given up. level, dropped_level: their
     levels. key: the field with the key; "" for none. ref: whether it names an object. err: the text of the error, with
-    {key} and {error}. With the message UNHANDLED a key that is given up has that line, too.
+    {key} and {error}. end: of the error that follows
+    where ``dropped`` is none.
     """
 
     retried: str
@@ -48,6 +49,7 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     ref: bool = False
     err: str = "{error}"
+    end: str = "Unhandled Error"
 
 
 UNHANDLED_LOGGER = "UnhandledError"
@@ -188,7 +190,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         log.log(level, text, extra={"fields": fields}, exc_info=trace)
         if dropped and lines.dropped and lines.dropped_level < logging.ERROR and level < logging.ERROR:
             fields = {"logger": UNHANDLED_LOGGER, "err": fields["err"]}
-            log.error(UNHANDLED, extra={"fields": fields})
+            log.error(lines.end, extra={"fields": fields})
 
     def _crashed(self, name: str, error: BaseException) -> None:
         log.error("Worker ended", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)

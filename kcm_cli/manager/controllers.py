@@ -78,6 +78,7 @@ async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
             await unless(stop, crash.wait())
     finally:
         await tasks.stop()
+        log.info("All controllers terminated")
     if crashed:
         raise crashed[0]
 

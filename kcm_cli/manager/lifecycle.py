@@ -244,9 +244,12 @@ class Manager:
             both."""
             with contextlib.suppress(Stopped):
                 await unless(self._stop, self._show.running.first_started.wait())
+                log.info("leader migration: starting migrated controllers.")
                 await self._work(migration, (Lock.MIGRATION,))
 
+        log.info("starting leader migration")
         tasks = Tasks(self._failed)
+        log.info("leader migration: starting main controllers.")
         locked = tasks.start("main lock", self._work(main, (Lock.MAIN,)))
         migrated = tasks.start("migration lock", later())
         try:

@@ -59,6 +59,14 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """A line of the log about a decision. ``fields``: its keys, objects are ``KRef``s."""
+
+    message: str
+    fields: Mapping[str, object]
+    verbosity: int = 2
+
+
 class Create(msgspec.Struct, frozen=True, gc=False):
     """Create an object. The body has its name or its generateName.
 
@@ -105,7 +113,8 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Delete an object. ``uid`` and ``resource_version`` are preconditions where not empty."""
+    """Delete an object. ``uid`` and ``resource_version`` are preconditions where not empty. ``remark`` is logged
+    before."""
 
     resource: Resource[Any]
     namespace: str
@@ -117,6 +126,7 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
     done: Notice | None = None
     failed: Notice | None = None
     reason: str = ""
+    remark: Remark | None = None
 
 
 class Emit(msgspec.Struct, frozen=True, gc=False):
@@ -146,14 +156,6 @@ class Expect(msgspec.Struct, frozen=True):
     creations: int = 0
     deletions: tuple[str, ...] = ()
     more: bool = False
-
-
-class Remark(msgspec.Struct, frozen=True):
-    """A line of the log about a decision. ``fields``: its keys, objects are ``KRef``s."""
-
-    message: str
-    fields: Mapping[str, object]
-    verbosity: int = 2
 
 
 class Stage(msgspec.Struct, frozen=True):

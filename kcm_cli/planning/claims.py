@@ -81,12 +81,17 @@ def release_action(owner: Object, child: Resource[Any], obj: Object, finalizers:
     return Patch(child, obj.namespace, obj.name, {"metadata": metadata}, reason=reason)
 
 
-_KEYS = {"Pod": "pod", "ReplicaSet": "replicaSet", "ControllerRevision": "controllerRevision"}
+_RELEASES = {
+    "Pod": ("Patching pod to remove its controllerRef", "pod"),
+    "ReplicaSet": ("Patching ReplicaSet to remove its controllerRef", "replicaSet"),
+    "ControllerRevision": ("Patching ControllerRevision to remove its controllerRef", "controllerRevision"),
+}
+_RELEASE = ("Patching object to remove its controllerRef", "object")
 
 
 def release_remark(resource: Resource[Any], owner: Object, child: Resource[Any], obj: Object) -> Remark:
     """What upstream logs about a release."""
-    fields: dict[str, object] = {_KEYS.get(child.kind, "object"): kobj(obj)}
+    message, key = _RELEASES.get(child.kind, _RELEASE)
+    fields: dict[str, object] = {key: kobj(obj)}
     fields |= {"gvk": f"{resource.api_version}, Kind={resource.kind}", "controller": owner.name}
-    what = "pod" if child.kind == "Pod" else child.kind
-    return Remark(f"Patching {what} to remove its controllerRef", fields)
+    return Remark(message, fields)

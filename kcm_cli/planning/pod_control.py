@@ -5,7 +5,8 @@ upstream: pkg/controller/controller_utils.go#RealPodControl
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Create, Delete, EventRef, Notice
+from kcm_cli.machinery.kref import kobj
+from kcm_cli.planning.actions import Create, Delete, EventRef, Notice, Remark
 
 
 def create_pod(ref: EventRef, namespace: str, body: Doc | bytes, reason: str) -> Create:
@@ -30,4 +31,5 @@ def delete_pod(ref: EventRef, pod: Pod, reason: str) -> Delete:
         done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
         failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
         reason=reason,
+        remark=Remark("Deleting pod", {"controller": ref.name, "pod": kobj(pod)}),
     )

@@ -342,8 +342,9 @@ def main(names: Sequence[str]) -> None:
 
 
 @contextmanager
-def real_cluster(assets: Path) -> Iterator[tuple[str, Path, Path]]:
-    """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log."""
+def real_cluster(assets: Path, *flags: str) -> Iterator[tuple[str, Path, Path]]:
+    """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log. The
+    manager's log is ``manager.log`` in the folder; ``flags``: more of its flags."""
     with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
         folder = Path(name)
         (folder / "policy.yaml").write_text(_POLICY)
@@ -361,7 +362,7 @@ def real_cluster(assets: Path) -> Iterator[tuple[str, Path, Path]]:
             words += [f"--service-account-private-key-file={folder}/sa.key", f"--root-ca-file={folder}/ca.crt"]
             words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--cert-dir={folder}/manager"]
             words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
-            processes.start(*words, log=folder / "manager.log")
+            processes.start(*words, *flags, log=folder / "manager.log")
             yield url, folder, audit
 
 

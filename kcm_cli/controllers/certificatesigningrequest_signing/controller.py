@@ -3,6 +3,7 @@
 upstream: pkg/controller/certificates/signer
 """
 
+import logging
 from collections.abc import Mapping
 
 from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
@@ -18,6 +19,8 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.loads import Loads
 from kcm_cli.runtime.workqueue import RetryLimiter
+
+log = logging.getLogger(__name__)
 
 WORKERS = 5
 RETRY_S = 0.2
@@ -49,6 +52,8 @@ class SigningController:
 
     def __init__(self, context: ControllerContext) -> None:
         config = context.config(CSRSigningConfig)
+        if not files_of(config):
+            log.info("Skipping CSR signer controller because no csr cert/key was specified")
         self._client, self._clock = context.client, context.clock
         loads = Loads(context.clock, context.common.queue_metrics)
         self._authorities = {signer: _authority(signer, *pair, loads) for signer, pair in files_of(config).items()}

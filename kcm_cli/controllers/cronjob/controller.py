@@ -85,8 +85,16 @@ class CronJobController:
             new, error = await self._start(cron_job, new, planned.start)
         if new != cron_job.status:
             changes = status_changes(new)
-            await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status"))
+            try:
+                await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status"))
+            except RequestError as refused:
+                version = cron_job.metadata.resource_version
+                fields = {"cronjob": kobj(cron_job), "resourceVersion": version, "err": str(refused)}
+                log.log(V2, "Unable to update status for cronjob", extra={"fields": fields})
+                raise
         if error is not None:
+            more = {"cronjob": kobj(cron_job), "err": str(error)}
+            log.log(V2, "Error reconciling cronjob", extra={"fields": more})
             raise error
         return planned.again_s
 
@@ -170,7 +178,13 @@ class CronJobController:
             )
             for name, uid in jobs
         )
-        return await self._executor.stage(Stage(deletions, Mode.SEQUENTIAL, stop_on_error=False))
+        outcome = await self._executor.stage(Stage(deletions, Mode.SEQUENTIAL, stop_on_error=False))
+        for failed in outcome.failed:
+            if isinstance(failed.action, Delete):
+                job = KRef(failed.action.name, failed.action.namespace)
+                fields = {"job": job, "cronjob": kobj(cron_job), "err": str(failed.error)}
+                log.error("Error deleting job from cronjob", extra={"fields": fields})
+        return outcome
 
     # -- events
 

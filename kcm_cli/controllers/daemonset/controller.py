@@ -3,6 +3,7 @@
 upstream: pkg/controller/daemon
 """
 
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DaemonSet, DaemonSetStatus
 from kcm_cli.api.core import NODES, PODS, Node, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.daemonset.backoff import FailedPods
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.history import History, RevisionHistory
@@ -28,15 +30,18 @@ from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, W
 from kcm_cli.engine.execute import tell
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning import pods as pod_rules
-from kcm_cli.planning.actions import Notice, Outcome, ref_to
+from kcm_cli.planning.actions import Create, Notice, Outcome, ref_to
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable
+
+log = logging.getLogger(__name__)
 
 COLLECT_PERIOD_S = 60.0
 REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
@@ -44,6 +49,11 @@ REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
 SKEW_S = 1.0
 """Added to minReadySeconds when a pod is checked again, since timestamps have whole seconds."""
 ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+
+
+_NOT_CREATED = "Failed creation, decrementing expectations for daemon set"
+_NOT_DELETED = "Failed deletion, decremented expectations for daemon set"
+_SKIPPED = "Slow-start failure. Skipping creation pods, decrementing expectations for daemon set"
 
 
 class DaemonSetController:
@@ -171,6 +181,7 @@ class DaemonSetController:
         outcome = Outcome()
         for stage in planned.stages:
             outcome = outcome.merge(await self._executor.stage(stage))
+        _log_failures(daemon_set, outcome)
         for failure in outcome.failed:
             if not namespace_terminating(failure.error):
                 return failure.error
@@ -187,7 +198,12 @@ class DaemonSetController:
         new = status(latest, now, observed=observed)
         if new != daemon_set.status and not self._reported_just_now(daemon_set, new):
             changes = status_changes(new, always=ALWAYS)
-            await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
+            try:
+                await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
+            except RequestError as error:
+                fields = {"daemonSet": kobj(daemon_set), "err": str(error)}
+                log.error("Failed to update status", extra={"fields": fields})
+                raise
         if new.number_ready == new.number_available:
             return None
         on_nodes = (pod for on_node in latest.pods.values() for pod in on_node)
@@ -247,6 +263,15 @@ def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
 
 def _backoff_key(daemon_set: DaemonSet, node: str) -> str:
     return f"{daemon_set.uid}/{daemon_set.status.observed_generation}/{node}"
+
+
+def _log_failures(daemon_set: DaemonSet, outcome: Outcome) -> None:
+    fields: dict[str, object] = {"daemonset": kobj(daemon_set)}
+    for failure in outcome.failed:
+        made = isinstance(failure.action, Create)
+        log.log(V2, _NOT_CREATED if made else _NOT_DELETED, extra={"fields": fields})
+    if outcome.skipped:
+        log.log(V2, _SKIPPED, extra={"fields": {"skippedPods": len(outcome.skipped), **fields}})
 
 
 CONTROLLER = Controller(

@@ -6,12 +6,14 @@ hash of the current revision.
 upstream: pkg/controller/daemon/update.go#constructHistory
 """
 
+import logging
 from collections.abc import Sequence
 
 import msgspec
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.daemonset.plan import history as rules
 from kcm_cli.controllers.daemonset.plan.history import Histories
 from kcm_cli.controllers.shared.revisions import Revisions, numbered
@@ -21,9 +23,12 @@ from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import SyncError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning.actions import MERGE, Patch, Path, Update, Value
 from kcm_cli.planning.revisions import POD_HASH_LABEL
+
+log = logging.getLogger(__name__)
 
 
 class HashCollision(SyncError):
@@ -84,7 +89,11 @@ class RevisionHistory:
         fresh = await self._client.get(DAEMON_SETS, daemon_set.namespace, daemon_set.name)
         if fresh.status.collision_count != daemon_set.status.collision_count:
             raise HashCollision(f"DaemonSet {daemon_set.key} in the cache has an old collision count")
-        changes: dict[Path, Value] = {("status", "collisionCount"): (fresh.status.collision_count or 0) + 1}
+        count = (fresh.status.collision_count or 0) + 1
+        fields = {"daemonset": kobj(daemon_set), "collisionCount": count}
+        text = "Found a hash collision for DaemonSet - bumping collisionCount to resolve it"
+        log.log(V2, text, extra={"fields": fields})
+        changes: dict[Path, Value] = {("status", "collisionCount"): count}
         await writes.update(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
 
     async def _single(self, daemon_set: DaemonSet, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:

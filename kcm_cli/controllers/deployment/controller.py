@@ -19,7 +19,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.worker import Failures
-from kcm_cli.machinery.kref import kref
+from kcm_cli.machinery.kref import kobj, kref
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
 from kcm_cli.planning.pod_template import UnselectedTemplate
@@ -108,6 +108,14 @@ class DeploymentController:
             existing = self._replica_sets.store.get(f"{rollout.snapshot.deployment.namespace}/{name}")
             if existing is None or self._is_new(rollout.snapshot.deployment, existing):
                 raise failure.error  # the cache is stale: retry, without counting a collision
+            before = rollout.status.collision_count or 0
+            fields = {
+                "deployment": kobj(rollout.snapshot.deployment),
+                "oldCollisionCount": before,
+                "newCollisionCount": before + 1,
+            }
+            text = "Found a hash collision for deployment - bumping collisionCount to resolve it"
+            log.log(V2, text, extra={"fields": fields})
         elif not namespace_terminating(failure.error):
             message = f'Failed to create new replica set "{name}": {failure.error}'
             ref = ref_to(DEPLOYMENTS, rollout.snapshot.deployment)

@@ -19,7 +19,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.worker import Failures, unhandled
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.kref import kobj
+from kcm_cli.machinery.kref import kobj, kref
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.pod_status import status_patch
@@ -66,6 +66,8 @@ class DisruptionController:
         except Conflict:
             raise
         except _FAILURES as error:  # no eviction while it is not known how many would be too many
+            fields = {"podDisruptionBudget": kref(key), "err": str(error)}
+            log.error("Failed to sync PDB", extra={"fields": fields})
             await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
             if isinstance(error, _PASSING):
                 raise

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
-from kcm_cli.controllers.endpointslice.plan import MANAGER, SlicePlan, plan, stages
+from kcm_cli.controllers.endpointslice.plan import MANAGER, SlicePlan, plan, stages, topology
 from kcm_cli.controllers.endpointslice.plan.desired import Member, Snapshot, address_types
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
@@ -30,6 +31,8 @@ from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, deletio
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.workqueue import RetryLimiter
+
+log = logging.getLogger(__name__)
 
 MAX_RETRIES = 15
 MIN_CHANGE_DELAY_S = 1.0
@@ -113,6 +116,7 @@ class EndpointSliceController:
         self._note(key, address_type, planned)
         failure = await self._writes.run(key, Plan(stages(shot, planned.changes)))
         for notice in planned.notices:
+            _log_hints(key, address_type, notice)
             self._recorder.emit(notice)
         problems = list(planned.problems)
         if failure is None:
@@ -154,6 +158,20 @@ class EndpointSliceController:
 
 def _batch_s(context: ControllerContext) -> float:
     return context.config(EndpointSliceConfig).updates_batch_period_s
+
+
+def _log_hints(key: str, address_type: str, notice: Notice) -> None:
+    """What upstream's topology cache logs about hints that are added or cannot be."""
+    fields = {"key": key, "addressType": address_type}
+    if notice.message.startswith(topology.ENABLED):
+        log.info("Topology Aware Hints has been enabled, adding hints.", extra={"fields": fields})
+    elif notice.message.startswith(topology.DISABLED):
+        more = {"serviceKey": key, "addressType": address_type}
+        log.info("TopologyAwareHints annotation has changed, removing hints", extra={"fields": more})
+    elif topology.NO_HINTS in notice.message:
+        log.log(V2, "No hints allocated for zones, removing them", extra={"fields": fields})
+    elif topology.NO_ZONE in notice.message:
+        log.info("Endpoint found without zone specified, removing hints", extra={"fields": fields})
 
 
 CONTROLLER = Controller(

@@ -5,13 +5,18 @@ The zones' shares affect all Services, and change with nodes.
 upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
 
+import logging
+
 from kcm_cli.api.core import Node
 from kcm_cli.api.well_known import ZONE
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpointslice.plan.topology import Counts, Ratios, overloaded, zone_ratios
 from kcm_cli.engine.controller import Keys
 from kcm_cli.planning.nodes import is_ready
 from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
 
 _KEY = "nodes"
 
@@ -61,6 +66,8 @@ class Zones:
         self._looked = False
         for service, by_type in tuple(self._counts.items()):
             if any(overloaded(counts, self.ratios) for counts in by_type.values()):
+                text = "Queuing Service after Node change due to overloading"
+                log.log(V2, text, extra={"fields": {"key": service}})
                 self._services.add(service)
 
     def all_nodes(self, node: Node) -> Keys:

@@ -18,6 +18,7 @@ from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, Snapshot, 
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
+from kcm_cli.engine.execute import tell
 from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Plan
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under, writes_of
@@ -69,6 +70,8 @@ class MirroringController:
     async def _mirror(self, key: str, snapshot: Snapshot) -> None:
         """Write the slices. Raises SliceSyncError."""
         planned = plan(snapshot)
+        for remark in planned.remarks:
+            tell(remark)
         for notice in planned.notices:
             self._recorder.emit(notice)
         self._metrics.planned(key, planned)

@@ -3,7 +3,7 @@
 upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go#desiredCalc, utils.go
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -20,7 +20,8 @@ from kcm_cli.api.discovery import (
 )
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, Endpoints, EndpointSubset
 from kcm_cli.api.well_known import LAST_APPLIED, LEADER
-from kcm_cli.planning.actions import Notice, Stage, ref_to, stages
+from kcm_cli.machinery.kref import kobj
+from kcm_cli.planning.actions import Notice, Remark, Stage, ref_to, stages
 from kcm_cli.planning.endpoints.addresses import parse
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
 from kcm_cli.planning.endpoints.slices import (
@@ -36,6 +37,8 @@ from kcm_cli.planning.endpoints.slices import (
 from kcm_cli.planning.endpoints.subsets import repack
 from kcm_cli.planning.endpoints.trigger_time import ANNOTATION as TRIGGER_TIME
 
+_NOT_MIRRORED = "Address in Endpoints is not a valid IP, it will not be mirrored to an EndpointSlice"
+_SKIPPED = "Addresses in Endpoints were skipped due to exceeding MaxEndpointsPerSubset"
 MANAGER = "endpointslicemirroring-controller.k8s.io"
 
 
@@ -62,6 +65,7 @@ def slice_annotations(endpoints: Endpoints) -> dict[str, str]:
     return without(endpoints.annotations, TRIGGER_TIME, LAST_APPLIED)
 
 
+_NAMED = 5
 _READY, _UNREADY = EndpointConditions(True), EndpointConditions(False)
 
 GroupKey = tuple[str, Ports]
@@ -75,6 +79,8 @@ class Desired(msgspec.Struct):
     groups: dict[GroupKey, Group] = msgspec.field(default_factory=dict)
     invalid: int = 0
     skipped: int = 0
+    unusable: list[str] = msgspec.field(default_factory=list)
+    """Some of the invalid addresses, for logs."""
 
 
 def desired(endpoints: Endpoints, limit: int) -> Desired:
@@ -97,6 +103,8 @@ def _add(result: Desired, subset: EndpointSubset, limit: int) -> None:
         parsed = parse(address.ip)
         if parsed is None:
             result.invalid += 1
+            if len(result.unusable) < _NAMED:
+                result.unusable.append(address.ip)
             continue
         endpoint = _endpoint(address, parsed.text, conditions)
         groups[parsed.type][identity(endpoint)] = endpoint
@@ -122,6 +130,7 @@ class MirrorPlan(msgspec.Struct):
     added: int = 0
     updated: int = 0
     removed: int = 0
+    remarks: tuple[Remark, ...] = ()
     skipped: int = 0
     efficiency: list[Efficiency] = msgspec.field(default_factory=list)
 
@@ -129,7 +138,9 @@ class MirrorPlan(msgspec.Struct):
 def plan(snapshot: Snapshot) -> MirrorPlan:
     """Decide about all slices of one Endpoints object."""
     wanted = desired(snapshot.endpoints, snapshot.max_per_subset)
-    planned = MirrorPlan(notices=_notices(snapshot, wanted), skipped=wanted.skipped)
+    planned = MirrorPlan(
+        notices=_notices(snapshot, wanted), remarks=tuple(_remarks(snapshot, wanted)), skipped=wanted.skipped
+    )
     existing: dict[GroupKey, list[EndpointSlice]] = {}
     for slice_ in sorted(snapshot.slices, key=lambda slice_: slice_.name):
         key = slice_.address_type, ordered_slice_ports(slice_.ports)
@@ -193,6 +204,14 @@ def _has_right_metadata(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
             return False
     bare = without(slice_.labels, MANAGED_BY, SERVICE_NAME)
     return bare == endpoints.labels and slice_.annotations == slice_annotations(endpoints)
+
+
+def _remarks(snapshot: Snapshot, wanted: Desired) -> Iterator[Remark]:
+    endpoints = kobj(snapshot.endpoints)
+    for text in wanted.unusable:
+        yield Remark(_NOT_MIRRORED, {"endpoints": endpoints, "IP": text}, 0)
+    if wanted.skipped:
+        yield Remark(_SKIPPED, {"skippedAddresses": wanted.skipped, "endpoints": endpoints}, 0)
 
 
 def _notices(snapshot: Snapshot, wanted: Desired) -> tuple[Notice, ...]:

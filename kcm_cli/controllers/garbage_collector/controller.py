@@ -232,11 +232,19 @@ class GarbageCollector:
             self.to_delete.add_after(node.identity.uid, delay_s)
         for node, ref in effects.wrong_namespace:
             self._emit(node, ref)
+        if log.isEnabledFor(V2):
+            self._log_waiting(effects.delete)
         if len(effects.delete) > QUEUED_AT_ONCE:
             return self._queue(effects.delete)
         for uid in effects.delete:
             self.to_delete.add(uid)
         return None
+
+    def _log_waiting(self, uids: Iterable[str]) -> None:
+        for node in map(self.graph.get, uids):
+            if node is not None and node.deleting_dependents:
+                text = "add item to attemptToDelete, because it's waiting for its dependents to be deleted"
+                log.log(V2, text, extra={"fields": {"item": node.identity}})
 
     async def _queue(self, uids: Iterable[str]) -> None:
         """Queue these uids for deletion, yielding to the loop in between."""
@@ -265,7 +273,9 @@ class GarbageCollector:
             raise NotObserved(f"{me.kind} {me.name} is of a kind that is not watched yet")
         try:
             await self._attempt(node, me)
-        except OwnerOfAnotherScope:
+        except OwnerOfAnotherScope as error:
+            fields = {"item": me, "owner": str(error)}
+            log.log(V2, "item is cluster-scoped, but refers to a namespaced owner", extra={"fields": fields})
             return None
         except NoMatch as error:  # of a custom resource that was removed, or that discovery does not know yet
             self._unmapped.add(key)

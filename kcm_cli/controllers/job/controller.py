@@ -46,9 +46,10 @@ from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gat
 from kcm_cli.engine.own_writes import CREATE
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.durations import format_duration
+from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.machinery.meta import controller_of
-from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
+from kcm_cli.planning.actions import Create, Delete, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
 from kcm_cli.planning.jobs import COMPLETE, is_finished
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of
 from kcm_cli.planning.status import status_changes
@@ -67,6 +68,9 @@ def _limiter(context: ControllerContext) -> RetryLimiter:
     return RetryLimiter(
         base_s=names.API_BACKOFF_S, maximum_s=names.MAX_API_BACKOFF_S, rate=float(_UNLIMITED), burst=_UNLIMITED
     )
+
+
+_SKIPPED = "Slow-start failure. Skipping creating pods, decrementing expectations"
 
 
 class JobController:
@@ -177,7 +181,13 @@ class JobController:
             except UnselectedTemplate as error:
                 return Outcome(failed=(Failed(planned.creations[0], error),), skipped=planned.creations[1:])
             expect = Expect(key, creations=len(planned.creations))
-            return await self._executor.stage(Stage(planned.creations, Mode.SLOW_START, expect))
+            outcome = await self._executor.stage(Stage(planned.creations, Mode.SLOW_START, expect))
+            for _ in outcome.failed:
+                log.log(V2, "Failed creation, decrementing expectations", extra={"fields": {"job": kobj(job)}})
+            if outcome.skipped:
+                fields = {"skippedCount": len(outcome.skipped), "job": kobj(job)}
+                log.log(V2, _SKIPPED, extra={"fields": fields})
+            return outcome
         if not planned.deletions:
             return Outcome()
         failures: tuple[Failed, ...] = ()
@@ -188,6 +198,11 @@ class JobController:
         expected = tuple(f"{deletion.namespace}/{deletion.name}" for deletion in deletions)
         stage = Stage(deletions, Mode.PARALLEL, Expect(key, deletions=expected) if planned.managed else None)
         outcome = await self._executor.stage(stage)
+        for failure in outcome.failed:
+            if isinstance(failure.action, Delete):
+                pod = KRef(failure.action.name, failure.action.namespace)
+                more = {"job": kobj(job), "pod": pod, "err": str(failure.error)}
+                log.log(V2, "Failed to delete Pod", extra={"fields": more})
         return outcome.merge(Outcome(failed=failures))
 
     async def _record(self, planned: JobPlan, tracking: Tracking, now: datetime) -> None:

@@ -10,7 +10,7 @@ import logging
 from datetime import datetime
 
 from kcm_cli.api.core import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Secret
-from kcm_cli.api.well_known import ACCOUNT_TOKEN
+from kcm_cli.api.well_known import ACCOUNT_TOKEN, INVALID_SINCE, LAST_USED
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
@@ -85,10 +85,17 @@ class TokenCleaner:
         try:
             match plan.plan(secret, limit, now):
                 case Patch() as patch:
-                    log.info("Mark the auto-generated service account token as invalid", extra={"fields": fields})
+                    more = {"invalidSince": plan.format_day(now), **fields}
+                    log.info("Mark the auto-generated service account token as invalid", extra={"fields": more})
                     await writes.patch(self._client, patch)
                 case Delete() as delete:
-                    log.info("Delete auto-generated service account token", extra={"fields": fields})
+                    more = {
+                        **fields,
+                        "creationTime": secret.metadata.creation_timestamp,
+                        "lastUsed": secret.labels.get(LAST_USED, ""),
+                        "invalidSince": secret.labels.get(INVALID_SINCE, ""),
+                    }
+                    log.info("Delete auto-generated service account token", extra={"fields": more})
                     await writes.delete(self._client, delete)
         except (NotFound, Conflict):
             return  # gone, another one of this name, or used since

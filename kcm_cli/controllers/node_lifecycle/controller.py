@@ -37,7 +37,8 @@ from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key
-from kcm_cli.engine.passes import for_each
+from kcm_cli.engine.passes import ObjectFailed, for_each
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.quoting import quote
@@ -57,6 +58,7 @@ NODE_WORKERS, POD_WORKERS = 8, 4
 TAINT_PERIOD_S = 0.1
 ATTEMPTS = 5
 RETRY_S = 0.02
+_NOT_CHECKED = ObjectFailed("Update health of Node from Controller error, Skipping - no pods will be evicted", "node")
 _QUEUED = {
     NOT_READY: "Node is NotReady. Adding it to the Taint queue",
     UNREACHABLE: "Node is unresponsive. Adding it to the Taint queue",
@@ -95,6 +97,7 @@ class NodeLifecycleController:
             log.info("Running TaintEvictionController as part of NodeLifecyleController")
             own = replace(context, recorder=context.recorder_for(TAINT_EVICTION))
             self.taint_eviction = taint_eviction.CONTROLLER.build(own)
+        log.info("Controller will reconcile labels")
         self._nodes = context.cache(NODES)
         self._pods = context.cache(PODS)
         self._leases = context.cache(LEASES)
@@ -129,7 +132,12 @@ class NodeLifecycleController:
         labels = plan.plan_labels(node)
         if labels:
             reason = "beta labels follow the stable ones"
-            await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}}, reason=reason)
+            try:
+                await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}}, reason=reason)
+            except RequestError as error:
+                fields = {"node": kobj(node), "err": str(error)}
+                log.error("Failed to reconcile labels for node, requeue it", extra={"fields": fields})
+                raise
 
     # -- health
 
@@ -157,7 +165,7 @@ class NodeLifecycleController:
         async def look_at(node: Node) -> None:
             await self._check_node(node, zones)
 
-        await for_each(self._name, others, look_at, workers=NODE_WORKERS)
+        await for_each(self._name, others, look_at, workers=NODE_WORKERS, failed=_NOT_CHECKED)
         await self._disruption(zones, nodes)
 
     def _is_unchanged(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
@@ -224,7 +232,14 @@ class NodeLifecycleController:
     async def _try_update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
         now = Moment(self._clock.now(), self._clock.monotonic())
         renewed = _renewed(self._lease(node))
-        health = self._health[node.name] = update_health(self._health.get(node.name), node, renewed, now)
+        known = self._health.get(node.name)
+        if known is None:
+            fields: dict[str, object] = {"node": kobj(node)}
+            log.info("Missing timestamp for Node. Assuming now as a timestamp", extra={"fields": fields})
+        health = self._health[node.name] = update_health(known, node, renewed, now)
+        if health.ready is not None and (known is None or known.ready is None):
+            more = {"node": kobj(node)}
+            log.log(V1, "Creating timestamp entry for newly observed Node", extra={"fields": more})
         before = find(node.status.conditions, READY)
         if not past_grace_period(health, self._periods, now.monotonic):
             return node, before, before
@@ -332,7 +347,13 @@ class NodeLifecycleController:
         if lost or not self._marked.setdefault(node.name, ready.status != "Unknown"):
             self._marked[node.name] = False
             log.log(V2, "Update ready status of pods on node", extra={"fields": {"node": kobj(node)}})
-            await self._mark(self._pods.store.by_index(NODE, node.name))
+            try:
+                await self._mark(self._pods.store.by_index(NODE, node.name))
+            except RequestError as error:
+                more = {"node": node.name, "err": str(error)}
+                text = "Unable to mark all pods NotReady on node; queuing for retry"
+                log.error(text, extra={"fields": more})
+                raise
             self._marked[node.name] = True
 
     async def sync_pod(self, key: str) -> None:
@@ -340,7 +361,12 @@ class NodeLifecycleController:
         pod = self._pods.store.get(key)
         health = self._health.get(pod.spec.node_name) if pod is not None else None
         if pod is not None and health is not None and health.ready is not None and health.ready.status != "True":
-            await self._mark([pod])
+            try:
+                await self._mark([pod])
+            except RequestError as error:
+                fields = {"pod": kobj(pod), "node": KRef(pod.spec.node_name), "err": str(error)}
+                log.info("Unable to mark pod NotReady on node", extra={"fields": fields})
+                raise
 
     async def _mark(self, pods: list[Pod]) -> None:
         now = self._clock.now()
@@ -405,6 +431,8 @@ class NodeLifecycleController:
             ready = find(node.status.conditions, READY) if node is not None else None
             keys = plan.plan_eviction(ready) if ready is not None else None
             if node is None or keys is None:
+                if node is None:
+                    log.info("Node no longer present in nodeLister", extra={"fields": {"node": KRef(name)}})
                 queue.done(name)
                 continue
             key, other = keys
@@ -436,6 +464,7 @@ CONTROLLER = Controller(
             "node_lifecycle_controller",
             Watch(NODES, changed=own_key, deleted=NodeLifecycleController.deleted),
             sync=NodeLifecycleController.sync_node,
+            failures=Failures(retried="Failed to taint NoSchedule on node, requeue it", key="node", ref=True),
             workers=NODE_WORKERS,
         ),
         Queue(
@@ -447,7 +476,11 @@ CONTROLLER = Controller(
     ),
     reads=(Watch(LEASES, scope=Scope(namespace=LEASE_NAMESPACE)),),
     passes=(
-        Periodic(NodeLifecycleController.monitor, pause_s=lambda controller: controller.period_s),
+        Periodic(
+            NodeLifecycleController.monitor,
+            pause_s=lambda controller: controller.period_s,
+            failed="Error monitoring node health",
+        ),
         Periodic(NodeLifecycleController.evict, pause_s=NodeLifecycleController.eviction_pause_s),
     ),
     beside=lambda controller: () if controller.taint_eviction is None else (controller.taint_eviction,),

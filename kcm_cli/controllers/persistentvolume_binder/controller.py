@@ -34,6 +34,7 @@ from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
 from kcm_cli.engine.passes import in_turns
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.transport import RequestError
@@ -200,12 +201,14 @@ CONTROLLER = Controller(
             Watch(PERSISTENT_VOLUME_CLAIMS, changed=VolumeBinder.unsettled_claim),
             watches=(Watch(PERSISTENT_VOLUMES, deleted=VolumeBinder.claim_of),),
             sync=VolumeBinder.sync_claim,
+            failures=Failures(retried="Could not sync claim", key="PVC", ref=True),
         ),
         Queue(
             "volumes",
             Watch(PERSISTENT_VOLUMES, changed=VolumeBinder.unsettled_volume),
             watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=VolumeBinder.volumes_of),),
             sync=VolumeBinder.sync_volume,
+            failures=Failures(retried="Could not sync volume", key="volumeName"),
         ),
     ),
     reads=(STORAGE_CLASSES, PODS, NODES),

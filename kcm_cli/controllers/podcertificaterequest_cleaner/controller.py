@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS, PodCertificateRequest
 from kcm_cli.engine.controller import Controller, Periodic
-from kcm_cli.engine.passes import Cleaner
+from kcm_cli.engine.passes import Cleaner, ObjectFailed
 from kcm_cli.machinery.times import parse_time
 
 KEPT = timedelta(minutes=15)
@@ -21,8 +21,9 @@ def is_over(request: PodCertificateRequest, now: datetime) -> bool:
     return created is not None and now - parse_time(created) >= KEPT
 
 
+FAILED = ObjectFailed("Error while attempting to clean PodCertificateRequest", "pcr")
 CONTROLLER = Controller(
-    lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, is_over),
+    lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, is_over, failed=FAILED),
     passes=(Periodic(Cleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(POD_CERTIFICATE_REQUESTS,),
 )

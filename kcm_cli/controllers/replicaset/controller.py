@@ -3,8 +3,11 @@
 upstream: pkg/controller/replicaset
 """
 
+import logging
+
 from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component.logs import V2
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
@@ -12,8 +15,11 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
 from kcm_cli.engine.dependents import selector_of
 from kcm_cli.engine.worker import unhandled
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
+
+log = logging.getLogger(__name__)
 
 
 class ReplicaSetController(ReplicaController[ReplicaSet]):
@@ -30,6 +36,8 @@ class ReplicaSetController(ReplicaController[ReplicaSet]):
         if ref is None:
             return []
         siblings = self._owners.by_index(CONTROLLER_UID, ref.uid)
+        fields = {"replicaSet": kobj(obj), "relatedReplicaSets": [kobj(sibling) for sibling in siblings]}
+        log.log(V2, "Found related ReplicaSets", extra={"fields": fields})
         return [pod for sibling in siblings for pod in self._pods.by_index(CONTROLLER_UID, sibling.uid)]
 
 

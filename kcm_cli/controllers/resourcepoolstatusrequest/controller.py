@@ -21,7 +21,7 @@ from kcm_cli.controllers.resourcepoolstatusrequest import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
-from kcm_cli.engine.passes import Cleaner
+from kcm_cli.engine.passes import Cleaner, ObjectFailed
 from kcm_cli.engine.worker import Failures
 
 log = logging.getLogger(__name__)
@@ -56,6 +56,9 @@ class RequestMetrics:
         self._duration.labels(driver).observe(took_s)
 
 
+_FAILED = ObjectFailed("Failed to delete expired ResourcePoolStatusRequest", "request")
+
+
 class PoolStatusController:
     """Keys are requests."""
 
@@ -65,7 +68,7 @@ class PoolStatusController:
         self._requests = context.cache(RESOURCE_POOL_STATUS_REQUESTS)
         self._slices = context.cache(RESOURCE_SLICES)
         self._claims = context.cache(RESOURCE_CLAIMS)
-        self.answered = Cleaner(context, RESOURCE_POOL_STATUS_REQUESTS, plan.is_over, plan.deleted)
+        self.answered = Cleaner(context, RESOURCE_POOL_STATUS_REQUESTS, plan.is_over, plan.deleted, _FAILED)
 
     async def sync(self, key: str) -> None:
         request = self._requests.store.get(key)

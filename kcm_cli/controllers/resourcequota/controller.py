@@ -85,7 +85,6 @@ class ResourceQuotaController:
         """Recount a quota."""
         before = self._quotas.store.get(key)
         if before is None:
-            log.info("Resource quota has been deleted", extra={"fields": {"key": key}})
             return None
         kinds = await self._ready(before)
         if kinds is None:
@@ -220,6 +219,7 @@ class ResourceQuotaController:
 
     def deleted(self, quota: ResourceQuota) -> Keys:
         """Forget the quota; the totals of a namespace are dropped with its last quota. No key is queued."""
+        log.info("Resource quota has been deleted", extra={"fields": {"key": quota.key}})
         self._recounted.pop(quota.key, None)
         self._charged.pop(quota.key, None)
         if not self._quotas.store.count(NAMESPACE, quota.namespace):

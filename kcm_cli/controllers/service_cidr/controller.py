@@ -120,6 +120,7 @@ CONTROLLER = Controller(
             level=V2,
             dropped="Dropping ServiceCIDR out of the queue",
             dropped_level=logging.INFO,
+            end="ServiceCIDR sync failed after max retries",
             key="ServiceCIDR",
         ),
         workers=WORKERS,

@@ -7,13 +7,15 @@ upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
 
 import logging
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import MappingProxyType
 
 import msgspec
 
 from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
 from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID
-from kcm_cli.component.logs import V2
+from kcm_cli.component.logs import V2, V4
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import LegacyTokenSigner
@@ -21,9 +23,10 @@ from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.formats import base64_text
-from kcm_cli.machinery.kref import kobj
+from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
 from kcm_cli.planning.actions import Update, Value
@@ -62,6 +65,8 @@ class TokenController:
                 try:
                     await self._delete(secret)
                 except RequestError as error:
+                    fields = {"namespace": namespace, "serviceaccount": name, "err": str(error)}
+                    log.error("Error deleting serviceaccount tokens", extra={"fields": fields})
                     failed = error
         if failed is not None:
             raise failed
@@ -75,13 +80,18 @@ class TokenController:
         secret = self._secrets.store.get(f"{namespace}/{name}")
         if secret is None or secret.uid != uid:
             if self._known(namespace, account_name, account_uid) is not None:
-                await self._forget(namespace, account_name, account_uid, name)
+                with _told("Removing secret reference"):
+                    await self._forget(namespace, account_name, account_uid, name)
             return
-        account = await self._account_of(namespace, account_name, account_uid)
+        with _told("Getting service account"):
+            account = await self._account_of(namespace, account_name, account_uid)
+        about = {"secret": kobj(secret), "serviceAccount": KRef(account_name, namespace)}
         if account is None:
-            await self._delete(secret)
+            with _told("Deleting serviceaccount token", about):
+                await self._delete(secret)
         else:
-            await self._fill(account, secret)
+            with _told("Populating serviceaccount token", about):
+                await self._fill(account, secret)
 
     def _known(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
         account = self._accounts.store.get(f"{namespace}/{name}")
@@ -167,6 +177,20 @@ class TokenController:
         return (_key(secret.namespace, secret.name, secret.uid, *account),)
 
 
+@contextmanager
+def _told(message: str, fields: Mapping[str, object] = MappingProxyType({})) -> Iterator[None]:
+    """Log what could not be done."""
+    try:
+        yield
+    except RequestError as error:
+        log.error(message, extra={"fields": {**fields, "err": str(error)}})
+        raise
+
+
+FAILURES = Failures(retried="Token work item failed, will retry", level=V4, key="key")
+"""What failed is logged where it fails."""
+
+
 def _key(*parts: str) -> str:
     """A key in JSON, since annotations may contain any separator."""
     return codec.encode(parts).decode()
@@ -179,6 +203,7 @@ CONTROLLER = Controller(
             QUEUE,
             Watch(SERVICE_ACCOUNTS, TokenController.account_key),
             sync=TokenController.sync_account,
+            failures=FAILURES,
             workers=ServiceAccountTokenConfig,
             retries=MAX_RETRIES,
         ),
@@ -186,6 +211,7 @@ CONTROLLER = Controller(
             QUEUE,
             Watch(SECRETS, TokenController.secret_key, scope=Scope(field_selector=f"type={ACCOUNT_TOKEN}")),
             sync=TokenController.sync_secret,
+            failures=FAILURES,
             workers=ServiceAccountTokenConfig,
             retries=MAX_RETRIES,
         ),

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from kcm_cli.api.apps import ReplicaSet
 from kcm_cli.api.core import PODS, Pod, ReplicationController
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import exponential_buckets
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
@@ -20,9 +21,11 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning import replicas as rules
+from kcm_cli.planning.actions import Delete, Outcome
 from kcm_cli.planning.pod_template import UnselectedTemplate
 from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
@@ -100,9 +103,22 @@ class ReplicaController(Generic[T]):
             return None
         for ratio in rules.age_ratios(active, stage, now):
             self._deletion_ages.observe(ratio)
-        error = (await self._executor.stage(stage)).error
+        outcome = await self._executor.stage(stage)
+        self._log_failures(obj, outcome)
+        error = outcome.error
         # In a terminating namespace nothing can be created: this is no error.
         return None if error is None or namespace_terminating(error) else error
+
+    def _log_failures(self, obj: T, outcome: Outcome) -> None:
+        fields: dict[str, object] = {"kind": self._resource.kind, "replicaSet": kobj(obj)}
+        if outcome.skipped:
+            text = "Slow-start failure. Skipping creation of pods, decrementing expectations"
+            log.log(V2, text, extra={"fields": {"podsSkipped": len(outcome.skipped), **fields}})
+        for failure in outcome.failed:
+            if isinstance(failure.action, Delete):
+                pod = f"{failure.action.namespace}/{failure.action.name}"
+                text = "Failed to delete pod, decremented expectations"
+                log.log(V2, text, extra={"fields": {"pod": pod, **fields}})
 
     async def _write_status(self, obj: T, old: Status, new: Status) -> None:
         """Write the status if it differs."""

@@ -100,7 +100,9 @@ class StatefulSetController:
             return None
         try:
             selector = from_label_selector(set_.spec.selector)
-        except FormatError:
+        except FormatError as invalid:
+            fields = {"key": key, "err": str(invalid)}
+            log.error("Error converting StatefulSet selector", extra={"fields": fields})
             return None  # retrying would not help
         try:
             revisions = await self._history.of(set_, selector)
@@ -175,7 +177,12 @@ class StatefulSetController:
         if not differs(set_.status, new):
             return
         changes = status_changes(new, always=ALWAYS)
-        await writes.put_status(self._client, STATEFUL_SETS, set_, changes, writes.ON_CONFLICT)
+        try:
+            await writes.put_status(self._client, STATEFUL_SETS, set_, changes, writes.ON_CONFLICT)
+        except RequestError as error:
+            fields = {"statefulSet": kobj(set_), "err": str(error)}
+            log.error("Could not update status", extra={"fields": fields})
+            raise
 
     async def _prune(self, snapshot: Snapshot, revisions: Sequence[ControllerRevision]) -> None:
         live = (snapshot.current.name, snapshot.update.name)

@@ -28,6 +28,7 @@ from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
 from kcm_cli.rest.listing import list_all, read_page
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,9 @@ QPS_TIMES, BURST_TIMES = 20, 100
 
 class NotYet(SyncError):
     """The resource of a migration is not served yet, or cannot be read."""
+
+
+_NOT_MIGRATED = "resource is not able to be migrated, not retrying"
 
 
 class Migrator:
@@ -61,6 +65,7 @@ class Migrator:
             await self._write(self._failed(migration, "resource does not exist in discovery"))
         elif not served.supports(*plan.VERBS):
             verbs = " ".join(plan.VERBS)
+            log.error(_NOT_MIGRATED, extra={"fields": {"gvr": plan.shown(served.gvr)}})
             text = f'resource "{plan.shown(served.gvr)}" does not support discovery operations: [{verbs}]'
             await self._write(self._failed(migration, text))
         else:
@@ -102,7 +107,17 @@ class Migrator:
                     query=(("fieldManager", NAME),),
                     reason="storage version migration",
                 )
-            except Conflict:
+            except RequestError as error:
+                if not isinstance(error, Conflict):
+                    fields = {
+                        "namespace": obj.namespace,
+                        "name": obj.name,
+                        "gvr": plan.shown(resource.gvr),
+                        "reason": getattr(error, "reason", ""),
+                        "err": str(error),
+                    }
+                    log.error("Failed to migrate the resource", extra={"fields": fields})
+                    raise
                 log.log(V4, "Object migrated by a change of another client", extra={"fields": {"key": obj.key}})
 
     async def _starting(self, migration: StorageVersionMigration, served: ServedResource) -> Update | None:

@@ -6,6 +6,8 @@ foreground.
 upstream: pkg/controller/ttlafterfinished
 """
 
+import logging
+
 from kcm_cli.api.batch import JOBS
 from kcm_cli.component.metrics import exponential_buckets
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
@@ -13,6 +15,15 @@ from kcm_cli.controllers.ttl_after_finished.plan import expires, plan
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.engine.worker import unhandled
+from kcm_cli.machinery.kref import kobj
+
+log = logging.getLogger(__name__)
+
+
+_IN_THE_FUTURE = (
+    "Warning: Found Job finished in the future. This is likely due to time skew in the cluster. Job cleanup will be"
+    " deferred."
+)
 
 
 class TTLAfterFinishedController:
@@ -31,6 +42,8 @@ class TTLAfterFinishedController:
     async def sync(self, key: str) -> float | None:
         job = self._jobs.get(key)
         left_s = None if job is None else plan(job, self._clock.now())
+        if job is not None and left_s is not None and left_s > (job.spec.ttl_seconds_after_finished or 0):
+            log.info(_IN_THE_FUTURE, extra={"fields": {"job": kobj(job)}})
         if job is None or left_s is None or left_s > 0:
             return left_s
         job = await self._client.find(JOBS, job.namespace, job.name)

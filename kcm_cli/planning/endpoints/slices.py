@@ -132,7 +132,8 @@ def creation(owner: Doc, namespace: str, name: str, draft: Draft) -> Create:
         "endpoints": draft.endpoints,
         "ports": draft.ports,
     }
-    return Create(ENDPOINT_SLICES, namespace, body, reason=f"{len(draft.endpoints)} endpoints need a slice")
+    reason = f"{len(draft.endpoints)} endpoints need a slice" if draft.endpoints else "each Service has a slice"
+    return Create(ENDPOINT_SLICES, namespace, body, reason=reason)
 
 
 def replacement(owner: Doc, draft: Draft) -> Update:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Coroutine
 import msgspec
 
 from kcm_cli.component.clock import Clock, suspended_s
+from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.errors import TIMED_OUT, text_of
 from kcm_cli.machinery.times import format_micro_time
@@ -228,7 +229,8 @@ class Elector:
         try:
             await self._write(claim.record)
         except _FAILURES as error:
-            log.info(
+            log.log(
+                V2,
                 "Failed to update lease optimistically, falling back to slow path",
                 extra=self._fields(err=text_of(error)),
             )
