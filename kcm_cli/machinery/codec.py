@@ -76,14 +76,20 @@ def decode(data: Data, type_: type[T]) -> T:
 
 
 def decode_doc(data: Data) -> Doc:
-    """Decode a JSON object without dropping anything. Raises DecodeError."""
+    """Decode a JSON object without dropping anything. Raises DecodeError.
+
+    If it nests too deeply for the decoder, what is below its first LEVELS levels is ``msgspec.Raw``, which is encoded as
+    the same bytes.
+    """
     try:
         return _doc_decoder.decode(data)
     except msgspec.ValidationError as error:
         raise ShapeError(str(error)) from None
     except UnicodeError as error:
         raise TextError(str(error)) from None
-    except (msgspec.DecodeError, RecursionError):
+    except RecursionError:
+        return _deep_doc(_bytes(data))
+    except msgspec.DecodeError:
         return _decode_odd(_bytes(data), Doc, cast(Decoder, _doc_decoder))
 
 
@@ -201,6 +207,27 @@ def _decode_odd(data: bytes, type_: type[T], decoder: Decoder) -> T:
         raise TextError(str(error)) from None
     except msgspec.DecodeError as error:
         raise DecodeError(str(error)) from None
+
+
+def _deep_doc(data: bytes) -> Doc:
+    try:
+        extents = nesting.Extents(data)
+        found = _deep_value(data, extents, extents.root, len(data), 1)
+    except nesting.Malformed as error:
+        raise DecodeError(f"JSON is malformed: {error}") from None
+    if not isinstance(found, dict):
+        raise ShapeError("Expected `object`")
+    return found
+
+
+def _deep_value(data: bytes, extents: nesting.Extents, first: int, last: int, level: int) -> object:
+    if not extents.is_deep(first):
+        return decode(data[first:last], object)
+    if level == nesting.LEVELS:
+        return msgspec.Raw(data[first:last])
+    if data[first : first + 1] == b"{":
+        return {name: _deep_value(data, extents, start, end, level + 1) for name, start, end in extents.members(first)}
+    return [_deep_value(data, extents, start, end, level + 1) for start, end in extents.elements(first)]
 
 
 def _whole(escape: re.Match[bytes]) -> bytes:

@@ -16,7 +16,7 @@ from kcm_cli.machinery.errors import MachineryError
 
 DEEP = 200
 """Values that nest deeper are cut out of fields that a view does not have. Python 3.11 decodes some 900 levels."""
-_LEVELS = 32
+LEVELS = 32
 """Deep values are looked for down to this level. Views have fewer."""
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BRACKET = re.compile(rb'[^{}\[\]"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}\[\]"]*+)*+(?:([{\[])|([}\]])|\Z|")', re.DOTALL)
@@ -116,17 +116,17 @@ class Extents:
         return match.end()
 
     def _scan(self, start: int, deep: dict[int, int]) -> int:
-        """The end of an object or a list. deep: gets the ends of the deep values down to _LEVELS."""
+        """The end of an object or a list. deep: gets the ends of the deep values down to LEVELS."""
         if self._data[start : start + 1] not in (b"{", b"["):
             return self._end(start)
         open_: list[tuple[int, bytes, int]] = []
-        """The open brackets up to _LEVELS: position, bracket, and the deepest level before it in the one around it."""
+        """The open brackets up to LEVELS: position, bracket, and the deepest level before it in the one around it."""
         level = bottom = 0
         for match in _BRACKET.finditer(self._data, start):
             kind = match.lastindex
             if kind == _OPENS:
                 level += 1
-                if level <= _LEVELS:
+                if level <= LEVELS:
                     open_.append((match.end() - 1, match[_OPENS], bottom))
                     bottom = level
                 elif level > bottom:
@@ -135,7 +135,7 @@ class Extents:
                 break
             else:
                 level -= 1
-                if level < _LEVELS:
+                if level < LEVELS:
                     first, bracket, before = open_.pop()
                     if bracket + match[_CLOSES] not in _PAIRS:
                         raise Malformed(f"brackets do not match (byte {match.end() - 1})")

@@ -142,3 +142,17 @@ def test_values_at_paths_and_of_a_name_are_cut() -> None:
         "c": {"x": None, "d": [{"x": None}]},
         "e": '"x":5',
     }
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_deep_documents_are_encoded_as_they_were(depth: int) -> None:
+    text = b'{"a":[1,{"b":%s,"c":[%s,"x"]}],"d":null}' % (nested(depth), nested(depth, b"[", b"1e3", b"]"))
+    doc = codec.decode_doc(text)
+    assert codec.encode(doc) == text.replace(b"1e3", b"1000.0" if depth < 900 else b"1e3")
+    doc["d"] = 1
+    assert codec.encode(doc).endswith(b',"d":1}')
+
+
+def test_a_deep_list_is_no_document() -> None:
+    with pytest.raises(codec.ShapeError):
+        codec.decode_doc(nested(2_000, b"[", b"", b"]"))
