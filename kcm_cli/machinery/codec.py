@@ -35,7 +35,6 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 """An escape in a string. Group 1: half of a surrogate pair alone."""
-_NULL = msgspec.Raw(b"null")
 
 
 class DecodeError(MachineryError):
@@ -78,8 +77,8 @@ def decode(data: Data, type_: type[T]) -> T:
 def decode_doc(data: Data) -> Doc:
     """Decode a JSON object without dropping anything. Raises DecodeError.
 
-    If it nests too deeply for the decoder, what is below its first LEVELS levels is ``msgspec.Raw``, which is encoded as
-    the same bytes.
+    If it nests too deeply for the decoder, what is below its first ``nesting.LEVELS`` levels is ``msgspec.Raw``, which
+    is encoded as the same bytes.
     """
     try:
         return _doc_decoder.decode(data)
@@ -256,22 +255,23 @@ def _from_parts(data: bytes, type_: type[T]) -> T:
     extents = nesting.Extents(data)
     if data[extents.root : extents.root + 1] != b"{":
         raise nesting.Malformed("it is no object")
-    parts = {name: msgspec.Raw(data[first:last]) for name, first, last in extents.members(extents.root)}
+    parts = {name: (first, last) for name, first, last in extents.members(extents.root)}
     if type_ == dict[str, msgspec.Raw]:
-        return parts  # type: ignore[return-value]
+        return {name: msgspec.Raw(data[first:last]) for name, (first, last) in parts.items()}  # type: ignore[return-value]
     values: dict[str, object] = {}
     for field in _fields(cast(type, type_)):
-        part = parts.get(field.encode_name, _NULL)
-        if part == _NULL:
+        first, last = parts.get(field.encode_name, (0, 0))
+        text = data[first:last]
+        if text in (b"", b"null"):
             continue
         if field.type is msgspec.Raw:
-            values[field.name] = part
+            values[field.name] = msgspec.Raw(text)
         elif not _is_raw_list(field.type):
-            values[field.name] = decode(part, field.type)
-        elif bytes(memoryview(part)[:1]) != b"[":
+            values[field.name] = decode(text, field.type)
+        elif text[:1] != b"[":
             raise ShapeError(f"Expected `array` - at `$.{field.encode_name}`")
         else:
-            values[field.name] = tuple(elements(part))
+            values[field.name] = tuple(msgspec.Raw(data[start:end]) for start, end in extents.elements(first))
     return type_(**values)
 
 

@@ -18,6 +18,8 @@ from kcm_cli.rest.transport import Unreadable
 
 T = TypeVar("T", bound=Object)
 PAGE = 500
+LARGE = 32 * 1024
+"""Bytes of an object after which other tasks run."""
 
 
 class _Meta(msgspec.Struct, frozen=True, gc=False):
@@ -129,6 +131,8 @@ async def list_readable(
                 raise _unreadable(resource, obj)
             else:
                 unknown.append(obj)
+            if len(memoryview(item)) > LARGE:
+                await asyncio.sleep(0)
         token = pages.next(page)
         if not token:
             return Listed(items, page.resource_version, unknown)

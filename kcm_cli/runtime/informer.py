@@ -45,6 +45,7 @@ from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, EventDecoder, WatchEvent
 
 T = TypeVar("T", bound=Object)
@@ -364,7 +365,7 @@ class Informer(Generic[T]):
 
     async def _fill_by_list(self) -> None:
         found: _Found[T] = {}
-        token, version, pages = "", "", Pages()
+        token, version, pages, turns = "", "", Pages(), Turns.of_loop()
         while True:
             page = await self._page(token)
             for index, item in enumerate(page.items):
@@ -372,7 +373,7 @@ class Informer(Generic[T]):
                 if isinstance(obj, Undecodable) and obj.spoilt and self._spoilt < PATIENCE:
                     raise Unreadable(f"the list cannot be read: {obj.why}")
                 found[_key(obj)] = obj
-                if index % PAGE == PAGE - 1:
+                if index % PAGE == PAGE - 1 or turns.is_over():
                     await asyncio.sleep(0)
             version, token = page.resource_version, pages.next(page)
             if not token:
@@ -471,7 +472,8 @@ class Informer(Generic[T]):
     async def _events(
         self, query: tuple[tuple[str, str], ...], timeout_s: int, opened: Callable[[], None] = lambda: None
     ) -> AsyncGenerator[_Event[T], None]:
-        """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE.
+        """The events of one watch, until the server ends it. Yields to the loop after PAGE events, and when a turn
+        is over.
 
         opened: called when the server has accepted the watch.
         """
@@ -482,7 +484,7 @@ class Informer(Generic[T]):
             lenient=self._spoilt >= PATIENCE,
             odd=partial(self._object_errors.odd, self.resource),
         )
-        count = 0
+        count, turns = 0, Turns.of_loop()
         async with self._client.watch(
             self.resource,
             scope.namespace,
@@ -498,7 +500,7 @@ class Informer(Generic[T]):
                     for event in decoder.feed(chunk):
                         yield event
                         count += 1
-                        if count % PAGE == 0:
+                        if count % PAGE == 0 or turns.is_over():
                             await asyncio.sleep(0)
             finally:
                 self._opened_at = float("inf")
