@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -55,7 +56,8 @@ class Server:
             async with self._session.request(method, target, data=data, headers=headers) as answer:
                 doc: Any = await (answer.read() if answer.content_type == PROTOBUF else answer.text())
                 if answer.content_type == JSON:
-                    doc = json.loads(doc)
+                    with suppress(RecursionError):  # the answer is as deep as its object
+                        doc = json.loads(doc)
                 return Answer(answer.status, tuple(answer.headers.getall("warning", ())), doc)
         except aiohttp.ClientError as error:
             return Answer(0, (), f"no answer: {type(error).__name__}")

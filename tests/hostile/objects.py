@@ -4,7 +4,7 @@ that the server itself states. Which of them are accepted, the server decides.""
 import copy
 import json
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +43,52 @@ KNOWN_ODD: tuple[tuple[str, Tree], ...] = (
     ("api/v1/namespaces/{namespace}/events", {"involvedObject": {"namespace": "{namespace}"}, "eventTime": None}),
 )
 """Objects that stopped a controller once, or that look as if they could."""
+DEPTHS = (300, 990, 1_200, 9_900)
+"""kube-apiserver accepts 10,000 levels, and its documents have a few around this."""
+TEXTS = {"bytes": b'{"f:\xff":{}}', "pair": rb'{"f:\ud800":{}}'}
+"""Managed fields and RawExtensions that kube-apiserver stores as they are written."""
+WIDGETS = "apis/deep.example.com/v1/namespaces/{namespace}/widgets"
+WIDGETS_DEFINITION: Tree = {
+    "metadata": {"name": "widgets.deep.example.com"},
+    "spec": {
+        "group": "deep.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+_CONTAINERS = b'"containers":[{"name":"c","image":"x"}]'
+_REQUEST = b'"requests":[{"name":"r","exactly":{"deviceClassName":"none"}}]'
+_DEEP_KINDS: dict[str, bytes] = {
+    "api/v1/namespaces": b"",
+    "api/v1/namespaces/{namespace}/pods": b'"spec":{%s}' % _CONTAINERS,
+    "api/v1/namespaces/{namespace}/configmaps": b"",
+    "api/v1/namespaces/{namespace}/persistentvolumeclaims": (
+        b'"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}'
+    ),
+    "apis/apps/v1/namespaces/{namespace}/deployments": (
+        b'"spec":{"replicas":1,"selector":{"matchLabels":{"a":"NAME"}},"template":{"metadata":{"labels":{"a":"NAME"}},'
+        b'"spec":{%s}}}' % _CONTAINERS
+    ),
+    "apis/apps/v1/namespaces/{namespace}/controllerrevisions": b'"revision":1,"data":DEEP',
+    "apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims": (
+        b'"spec":{"devices":{%s,"config":[{"opaque":{"driver":"d.example.com","parameters":DEEP}}]}}' % _REQUEST
+    ),
+    "apis/batch/v1/namespaces/{namespace}/jobs": (
+        b'"spec":{"template":{"spec":{"restartPolicy":"Never",%s}}}' % _CONTAINERS
+    ),
+    WIDGETS: b'"apiVersion":"deep.example.com/v1","kind":"Widget","spec":DEEP',
+}
+"""Kinds with managed fields that nest deeply; and DEEP elsewhere, where a user may write anything."""
+_LONGEST_PARAMETERS = 1_600
+"""Levels that fit into the 10 KiB of opaque parameters."""
 Ask = Callable[..., Awaitable[Any]]
 
 
@@ -119,6 +165,26 @@ class OddObjects:
         if not spots:
             return doc
         return Variation(self.rng.choice(spots), None).applied(copy.deepcopy(doc))
+
+
+def deep_objects() -> Iterator[tuple[str, bytes]]:
+    """Objects of several kinds, as (collection, text): Python's json module cannot write them."""
+    texts = {str(depth): nested(depth) for depth in DEPTHS} | TEXTS
+    for collection, more in _DEEP_KINDS.items():
+        for what, text in texts.items():
+            name = f"{PREFIX}deep-{what}"
+            inner = nested(_LONGEST_PARAMETERS) if b"opaque" in more and len(text) > 10_000 else text
+            fields = b'"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1",'
+            fields += b'"time":"2026-01-01T00:00:00Z","fieldsV1":%s}]' % text
+            metadata = b'"metadata":{"name":"%s","labels":{"%s":"yes"},%s}' % (name.encode(), LABEL.encode(), fields)
+            rest = more.replace(b"DEEP", inner).replace(b"NAME", name.encode())
+            body = b"{%s}" % b",".join(filter(None, (metadata, rest)))
+            yield collection.replace("{namespace}", ODD_NAMESPACES[0]), body
+
+
+def nested(depth: int) -> bytes:
+    """Fields that nest to this depth."""
+    return b'{"f:a":' * depth + b"{}" + b"}" * depth
 
 
 def _map_of(value: Any) -> Tree:

@@ -130,7 +130,9 @@ class Proxy:
             return self._discovery(json.loads(data))
         if not rewrite and b'"odd-' not in data:
             return data
-        doc = json.loads(data)
+        doc = _read(data)
+        if doc is None:
+            return data
         if isinstance(doc, dict) and request.method == "GET":
             for item in doc.get("items") or ():
                 if isinstance(item, dict):
@@ -191,10 +193,11 @@ class Proxy:
     def _event(self, line: bytes) -> Iterator[bytes]:
         """What comes in the place of an event's line."""
         if b'"odd-' in line or (self.faults and self._chance(REWRITTEN)):
-            event = json.loads(line)
-            if isinstance(event.get("object"), dict):
-                event["object"] = self._shown(event["object"])
-            line = spoiling.rewritten(self._rng, event) if self.faults else json.dumps(event).encode()
+            event = _read(line)
+            if event is not None:
+                if isinstance(event.get("object"), dict):
+                    event["object"] = self._shown(event["object"])
+                line = spoiling.rewritten(self._rng, event) if self.faults else json.dumps(event).encode()
         if not self.faults:
             yield line + b"\n"
             return
@@ -223,7 +226,16 @@ def _unknown(rng: random.Random, line: bytes) -> tuple[bytes, ...]:
 
 
 def _over_lines(rng: random.Random, line: bytes) -> tuple[bytes, ...]:
-    return (json.dumps(json.loads(line), indent=1).encode(), b"\n")
+    event = _read(line)
+    return (line if event is None else json.dumps(event, indent=1).encode(), b"\n")
+
+
+def _read(data: bytes) -> Any:
+    """The JSON; None for what Python's module cannot read, which passes as it is."""
+    try:
+        return json.loads(data)
+    except (RecursionError, UnicodeDecodeError):
+        return None
 
 
 _EVENTS: dict[str, Callable[[random.Random, bytes], tuple[bytes, ...]]] = {

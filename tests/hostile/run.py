@@ -27,7 +27,16 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.differential.compare import Server
-from tests.hostile.objects import LIMITED_NAMESPACE, ODD_NAMESPACES, Odd, OddObjects, collections, group_version
+from tests.hostile.objects import (
+    LIMITED_NAMESPACE,
+    ODD_NAMESPACES,
+    WIDGETS_DEFINITION,
+    Odd,
+    OddObjects,
+    collections,
+    deep_objects,
+    group_version,
+)
 from tests.hostile.proxy import Proxy
 from tests.hostile.work import WORK, Place, Rounds, Work
 from tests.processes import KCM, Processes, ask, free_port, until
@@ -42,6 +51,7 @@ SETTLE_S = 75.0
 ROUND_S = 15.0
 """The next round begins after that at the latest: one slow piece does not end the others' work."""
 AT_ONCE = 4
+DEFINED_S = 20
 LAST_LINES = 5
 BOUND = {"pods": "100", "persistentvolumeclaims": "150", "count/jobs.batch": "400"}
 """Of each hostile namespace: what absurd numbers of replicas may come to, as a cluster's owner would limit them."""
@@ -82,6 +92,7 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     rss_mib: dict[str, float] = field(default_factory=dict)
     undecodable: float = 0.0
+    deep: "Counter[str]" = field(default_factory=Counter)
 
     def table(self) -> Table:
         """A row for each phase."""
@@ -200,8 +211,22 @@ class Run:
                 await self._create(source.draw(), rng)
 
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._create_deep())
             for _ in range(AT_ONCE):
                 group.create_task(create())
+
+    async def _create_deep(self) -> None:
+        """What nests deeply, or has text that is not UTF-8; the sandbox refuses the deepest of them."""
+        await self.direct.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS_DEFINITION)
+        for collection, body in deep_objects():
+            answer = await self.direct.ask("POST", f"/{collection}", body)
+            for _ in range(DEFINED_S):
+                if answer.status != 404:  # the definition is not served yet
+                    break
+                await asyncio.sleep(1)
+                answer = await self.direct.ask("POST", f"/{collection}", body)
+            if answer.status == 201:
+                self.report.deep[collection.rpartition("/")[2]] += 1
 
     async def _create(self, odd: Odd, rng: random.Random) -> None:
         answer = await self.direct.ask("POST", f"/{odd.collection}", odd.body)
@@ -279,6 +304,7 @@ def show(report: Report) -> None:
     kinds = len(report.accepted)
     print(f"{sum(report.accepted.values())} odd objects of {kinds} kinds accepted ({report.statuses} with a status of")
     print(f"theirs), {report.refused} refused; {report.undecodable:g} times one could not be decoded")
+    print(f"{sum(report.deep.values())} of {len(report.deep)} kinds that nest deeply, or are not UTF-8, accepted")
     print("spoilt:", ", ".join(f"{count} {name}" for name, count in sorted(report.spoilt.items())))
     Console().print(report.table())
     for line in report.failed:
