@@ -12,7 +12,7 @@ a listener raises. Not guaranteed: that every intermediate state is seen.
 A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
 is listed, and the objects with these bytes are treated as objects that cannot be decoded.
 
-A WatchList that ends, or is silent for SILENCE_S, before it has said that the initial set is complete is followed by a
+A WatchList that ends before it has said that the initial set is complete, or is silent for SILENCE_S, is followed by a
 list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
 watches have failed.
 
@@ -61,8 +61,8 @@ WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
 """A watch lasts for one to two times this."""
 LATE_S = 60.0
 """A watch that has not ended this long after its timeout is given up, although its connection is open."""
-SILENCE_S = 30.0
-"""A WatchList without another initial object for this time, and without its end, does not end."""
+SILENCE_S = 10.0
+"""A WatchList with fewer than CHUNK objects in this time does not end: what comes may be changes."""
 MOST_ENDLESS = 2
 """After this number of WatchLists in a row without their end, the server is asked for lists only."""
 STALLED_S = 60.0
@@ -337,7 +337,7 @@ class Informer(Generic[T]):
         silence = _Silence()
         async with (
             _limited(timeout_s + LATE_S),
-            aclosing(self._events(WATCH_LIST, timeout_s, silence.renew)) as events,
+            aclosing(self._events(WATCH_LIST, timeout_s, silence.began)) as events,
         ):
             version = await self._initial(events, silence, found)
             if version:
@@ -360,7 +360,7 @@ class Informer(Generic[T]):
                     found.pop(_key(event.object), None)
                 else:
                     found[_key(event.object)] = event.object
-                silence.renew()
+                silence.add()
         return ""
 
     async def _fill_by_list(self) -> None:
@@ -575,17 +575,21 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
 
 
 class _Silence:
-    """A limit of SILENCE_S between the initial objects of a watch, from its opening on."""
+    """The limit of SILENCE_S for a WatchList, from its opening on."""
 
     def __init__(self) -> None:
         self._timeout = asyncio.timeout(None)
-        self._now = asyncio.get_running_loop().time
+        self._objects = 0
 
-    def renew(self) -> None:
-        """Begin the time anew. It is exact to a second, so that thousands of objects cost little."""
-        when, now = self._timeout.when(), self._now()
-        if when is None or when - now < SILENCE_S - 1:
-            self._timeout.reschedule(now + SILENCE_S)
+    def began(self) -> None:
+        """The time begins."""
+        self._timeout.reschedule(asyncio.get_running_loop().time() + SILENCE_S)
+
+    def add(self) -> None:
+        """An object came. With the last one of CHUNK the time begins anew."""
+        self._objects += 1
+        if self._objects % CHUNK == 0:
+            self.began()
 
     @asynccontextmanager
     async def limit(self) -> AsyncIterator[None]:

@@ -54,7 +54,7 @@ class Server:
         headers = {"content-type": content_type, "accept": accept}
         try:
             async with self._session.request(method, target, data=data, headers=headers) as answer:
-                doc: Any = await (answer.read() if answer.content_type == PROTOBUF else answer.text())
+                doc: Any = await (answer.read() if answer.content_type == PROTOBUF else answer.text(errors="replace"))
                 if answer.content_type == JSON:
                     with suppress(RecursionError):  # the answer is as deep as its object
                         doc = json.loads(doc)

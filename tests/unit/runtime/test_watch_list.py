@@ -12,7 +12,7 @@ import pytest
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import ConnectionLost, Response, TransportError, Unreachable
-from kcm_cli.runtime.informer import MOST_ENDLESS, PATIENCE, SILENCE_S, STALLED_S, Informer
+from kcm_cli.runtime.informer import CHUNK, MOST_ENDLESS, PATIENCE, SILENCE_S, STALLED_S, Informer
 from kcm_cli.runtime.object_errors import ObjectErrors
 from tests.unit.runtime.test_informer import (
     HOLD,
@@ -119,12 +119,20 @@ def test_watch_lists_and_watches_that_always_end_at_once_back_off() -> None:
     assert 3 <= len(server.asked) <= 12
 
 
-def test_a_slow_watch_list_is_not_silent() -> None:
-    """An object every two seconds, and an end after several minutes."""
-    many = [added(f"p{number}", number + 1) for number in range(100)]
-    server = Server([[*many, bookmark(200, last=True), HOLD]])
-    seen = follow(server, 250)
-    assert (len(seen.known), len(server.asked)) == (100, 1)
+def test_a_long_watch_list_is_not_silent() -> None:
+    """A hundred objects every four seconds, and an end after several minutes."""
+    lines = [
+        b"".join(json.dumps(added(f"p{n}-{m}", n + 1)).encode() + b"\n" for m in range(2 * CHUNK)) for n in range(60)
+    ]
+    server = Server([[*lines, bookmark(200, last=True), HOLD]])
+    seen = follow(server, 140)
+    assert (len(seen.known), len(server.asked)) == (60 * 2 * CHUNK, 1)
+
+
+def test_changes_do_not_keep_a_watch_list_open_that_does_not_end() -> None:
+    changes = [modified("a", number) for number in range(10, 100)]
+    server = Server([[added("a", 1), *changes, HOLD], [HOLD]], [page(9, pod_of("a", 7))])
+    assert follow(server, 2 * SILENCE_S).notified == ["+ a@7"]
 
 
 # -- reports
