@@ -80,6 +80,19 @@ def claim_keys(user: Pod | PodGroup) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{user.namespace}/{found.name}" for found in references(user)))
 
 
+def has_claims(pod: Pod) -> bool:
+    """Whether a pod uses claims: of its spec, or one that the scheduler created for its extended resources."""
+    return bool(pod.spec.resource_claims) or pod.status.extended_resource_claim_status is not None
+
+
+def used(pod: Pod) -> Iterator[Reference]:
+    """The claims of a pod whose names are known, including the one for its extended resources."""
+    yield from references(pod)
+    extended = pod.status.extended_resource_claim_status
+    if extended is not None:
+        yield Reference(extended.resource_claim_name, generated=True)
+
+
 def group_key(pod: Pod) -> str:
     """The key of the PodGroup that a pod belongs to; empty for none."""
     group = pod.spec.scheduling_group

@@ -37,7 +37,7 @@ from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
-from kcm_cli.planning.resource_claims import BY_GROUP, is_group, is_pod, member_of
+from kcm_cli.planning.resource_claims import BY_GROUP, has_claims, is_group, is_pod, member_of, used
 from kcm_cli.planning.tolerations import NO_EXECUTE
 from kcm_cli.rest.errors import NotFound
 
@@ -135,7 +135,7 @@ class DeviceTaintEvictionController:
     # -- what a change means for pods
 
     def _schedule(self, pod: Pod) -> Iterator[After]:
-        if not pod.spec.resource_claims or pod.uid in self._evicted:
+        if not has_claims(pod) or pod.uid in self._evicted:
             return
         eviction = plan.plan(pod, self._evictions, groups=self._groups)
         if eviction is None:
@@ -182,8 +182,7 @@ class DeviceTaintEvictionController:
 
     def pod_updated(self, old: Pod, new: Pod) -> Keys:
         """The pod's key, if its node or its claims changed."""
-        moved = old.spec.node_name != new.spec.node_name
-        same = not moved and old.status.resource_claim_statuses == new.status.resource_claim_statuses
+        same = old.spec.node_name == new.spec.node_name and list(used(old)) == list(used(new))
         return () if same else self._schedule(new)
 
     def pod_deleted(self, pod: Pod) -> Keys:

@@ -12,7 +12,7 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time, shifted
-from kcm_cli.planning.resource_claims import is_reserved_for, not_for, references, tolerates
+from kcm_cli.planning.resource_claims import has_claims, is_reserved_for, not_for, tolerates, used
 from kcm_cli.planning.tolerations import NO_EXECUTE
 
 IN_PROGRESS = "EvictionInProgress"
@@ -84,7 +84,7 @@ def plan(pod: Pod, evictions: Evictions, *, groups: bool) -> Eviction | None:
     if not pod.spec.node_name:
         return None
     found: Eviction | None = None
-    for reference in references(pod):
+    for reference in used(pod):
         claim, one = evictions.get(f"{pod.namespace}/{reference.name}", (None, None))
         if claim is None or one is None:
             continue
@@ -114,7 +114,7 @@ def pending(rule: DeviceTaintRule, pods: Iterable[Pod], evictions: Evictions, *,
     """(number of pods to evict for a rule, number of their namespaces)."""
     namespaces: list[str] = []
     for pod in pods:
-        if pod.deleting or not pod.spec.resource_claims:
+        if pod.deleting or not has_claims(pod):
             continue
         found = plan(pod, evictions, groups=groups)
         if found is not None and (rule.name, rule.uid) in found.rules:

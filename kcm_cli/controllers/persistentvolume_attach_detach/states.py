@@ -197,7 +197,6 @@ class ActualState:
             return
         found.nodes[node] = Attachment(confirmed)
         self._on_node.setdefault(node, set()).add(name)
-        self._in_use.setdefault(node, set()).add(name)  # mounted, until the node says what it has mounted
 
     # -- what nodes have mounted
 

@@ -9,12 +9,14 @@ from contextlib import AbstractContextManager
 
 from prometheus_client.metrics_core import Metric
 
+from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Counter, Family, Gauge, Registry, Stability
 from kcm_cli.component.metrics.instruments import Description
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
 from kcm_cli.controllers.shared.storage_operations import OPERATION_BUCKETS, StorageOperations
+from kcm_cli.planning.volumes.attachable import CSI
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.matching import FILESYSTEM, attributes_class
 
@@ -104,7 +106,7 @@ class CountCollector:
         kinds, states = Counts(), Counts()
         for volume in self._caches.volumes.store.list():
             spec, state = volume.spec, "bound" if volume.status.phase == "Bound" else "unbound"
-            kinds[plugin_of(volume) or UNKNOWN, spec.volume_mode or FILESYSTEM] += 1
+            kinds[_plugin(volume), spec.volume_mode or FILESYSTEM] += 1
             states[state, spec.storage_class_name] += 1
         yield from _gauge("total_pv_count", "Persistent volumes.", ("plugin_name", "volume_mode"), kinds)
         yield from _by_state("pv_count", "Persistent volumes that are {}.", ("storage_class",), states)
@@ -131,3 +133,9 @@ def _gauge(name: str, text: str, labels: tuple[str, ...], counts: Counts) -> Ite
     for values, count in sorted(counts.items()):
         family.labels(*values).set(count)
     return family.collect() if counts else iter(())
+
+
+def _plugin(volume: PersistentVolume) -> str:
+    """The plugin of a volume, for CSI with the driver, as it is named elsewhere in metrics."""
+    csi = volume.spec.csi
+    return f"{CSI}:{csi.driver}" if csi is not None and csi.driver else plugin_of(volume) or UNKNOWN

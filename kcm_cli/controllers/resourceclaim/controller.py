@@ -22,7 +22,16 @@ from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.recent import Recent
-from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
+from kcm_cli.planning.resource_claims import (
+    BY_GROUP,
+    Reference,
+    claim_keys,
+    consumer_of,
+    group_key,
+    has_claims,
+    member_of,
+    named,
+)
 from kcm_cli.runtime.store import by_controller
 
 _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
@@ -114,7 +123,7 @@ class ResourceClaimController:
 
     def pod_changed(self, pod: Pod) -> Iterator[str]:
         """The pod's key if it needs work, and the keys of its claims if it has ended."""
-        if not plan.has_claims(pod):
+        if not has_claims(pod):
             return
         if plan.is_done(pod):
             yield from _claims(plan.claims_of(pod))
@@ -123,7 +132,7 @@ class ResourceClaimController:
 
     def pod_deleted(self, pod: Pod) -> Keys:
         """The keys of a deleted pod's claims."""
-        if not plan.has_claims(pod):
+        if not has_claims(pod):
             return ()
         self._deleted.add(pod.uid)
         return _claims(plan.claims_of(pod))

@@ -24,12 +24,12 @@ from kcm_cli.planning.resource_claims import (
     NotNeeded,
     Reference,
     Unsupported,
-    claim_keys,
     group_key,
     is_reserved_for,
     named,
     not_for,
     shares,
+    used,
     users_of,
 )
 from kcm_cli.planning.status import applied_status
@@ -80,16 +80,9 @@ def is_done(pod: Pod) -> bool:
     return is_terminal(pod) or (pod.deleting and not pod.spec.node_name)
 
 
-def has_claims(pod: Pod) -> bool:
-    return bool(pod.spec.resource_claims) or pod.status.extended_resource_claim_status is not None
-
-
 def claims_of(pod: Pod) -> Iterator[str]:
     """The keys of a pod's claims, including the one for extended resources."""
-    yield from claim_keys(pod)
-    extended = pod.status.extended_resource_claim_status
-    if extended is not None:
-        yield f"{pod.namespace}/{extended.resource_claim_name}"
+    return (f"{pod.namespace}/{found.name}" for found in used(pod))
 
 
 def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History, Mark
-from kcm_cli.machinery.integers import int32
 from kcm_cli.machinery.times import shifted
 
 _UP = ScalingRules(0, "Max", (ScalingPolicy("Pods", 4, 15), ScalingPolicy("Percent", 100, 15)))
@@ -209,7 +208,7 @@ def _proposal(current: int, history: History, now: datetime, policy: ScalingPoli
     period = policy.period_seconds
     start = current - sum(_numbers(history.ups, now, period)) + sum(_numbers(history.downs, now, period))
     if policy.type == "Pods":
-        return int32(start + sign * policy.value)  # upstream's sum wraps around, and then nothing is added
+        return start + sign * policy.value
     if sign > 0:
         return math.ceil(start * (1 + policy.value / 100))
     return int(start * (1 - policy.value / 100))

@@ -2,7 +2,8 @@
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
 Unlike upstream, whose integers overflow: an average over no pods is 0, a negative sum of external metric values stays
-negative, and a proposal beyond 32 bits is the largest 32-bit number. docs/upstream-bugs.md has the mended rules.
+negative, and a proposal or percentage beyond 32 bits is the largest 32-bit number. docs/upstream-bugs.md has the rules
+that differ.
 """
 
 import math
@@ -14,8 +15,7 @@ import msgspec
 from kcm_cli.api.core import Container, Pod
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Sample, Samples, Uncomputable
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.integers import int32
-from kcm_cli.machinery.quantity import ZERO, parse
+from kcm_cli.machinery.quantity import parse
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pod_resources import spec_amounts, supported
 from kcm_cli.planning.pods import is_ready, ready_condition
@@ -218,7 +218,7 @@ def _utilization(samples: Samples, requests: Mapping[str, int], target: int) -> 
     if requested == 0:
         raise Uncomputable("no metrics returned matched known pods")
     used = sum(value for value, _ in known)
-    percent = int32(_quotient(used * 100, requested))
+    percent = min(_quotient(used * 100, requested), MAX_INT32)
     return _ratio(percent, target), percent, _quotient(used, len(known))
 
 
@@ -266,11 +266,9 @@ def _has_own(pod: Pod) -> bool:
 def _of_pod(pod: Pod, resource: str) -> int:
     tree = {"spec": msgspec.to_builtins(pod.spec)}
     amounts = spec_amounts(tree, "requests")
-    overhead = pod.spec.overhead or {}
-    if resource not in amounts and resource not in overhead:
+    if resource not in amounts:
         raise Uncomputable(f"missing pod-level request for {resource} in Pod {pod.name}")
-    extra = parse(overhead[resource]) if resource in overhead else ZERO
-    return (amounts.get(resource, ZERO) + extra).milli_value()
+    return amounts[resource].milli_value()
 
 
 def _of_containers(pod: Pod, resource: str, container: str) -> int:

@@ -199,6 +199,37 @@ def test_a_pod_whose_generated_claim_is_recorded_later_is_evicted(play):
     play(life)
 
 
+def test_a_pod_whose_extended_resources_are_on_a_tainted_device_is_evicted(play):
+    """Its claim was created by the scheduler, and is named in its status only."""
+
+    async def life(world: World) -> None:
+        await publish(world, "d0")
+        gpus = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+        container = {"name": "c", "image": "i", "resources": gpus}
+        spec = {"nodeName": "node-1", "terminationGracePeriodSeconds": 1, "containers": [container]}
+        await world.pod("p", spec)
+        await world.pod("other", spec)
+        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+        await world.create(
+            RESOURCE_CLAIMS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": claim_spec()}
+        )
+        await allocate(world, "c", "p")
+        async with running(world):
+            await world.wait(5)
+            assert not await world.is_deleted("p")
+            for name in ("other", "p"):
+                mapping = {"containerName": "c", "requestName": "r", "resourceName": "example.com/gpu"}
+                extended = {"resourceClaimName": "c", "requestMappings": [mapping]}
+                recorded = {"status": {"extendedResourceClaimStatus": extended}}
+                await world.client.patch(PODS, "default", name, recorded, subresource="status", content_type=MERGE)
+            await world.wait(5)
+            assert await world.is_deleted("p")
+            assert not await world.is_deleted("other")
+
+    play(life)
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_pods_of_a_group_that_has_reserved_a_claim_are_evicted_with_the_gate(play, enabled):
     """The sandbox drops the field by which pods join a group, as a default API server does: the test stores it."""

@@ -84,8 +84,15 @@ TWO = (ScalingPolicy("Pods", 2, 60), ScalingPolicy("Percent", 50, 60))
             Behavior(ScalingRules(0, "Max", (ScalingPolicy("Pods", 2**31 - 1, 60),))),
             Bounds(2, 14, 1, 30),
             History(),
-            (2, "ScaleUpLimit"),
+            (14, "DesiredWithinRange"),
             id="so many pods that their number with those there are is none of 32 bits",
+        ),
+        pytest.param(
+            Behavior(ScalingRules(0, "Max", (ScalingPolicy("Percent", 2**31 - 1, 60),))),
+            Bounds(2**30, 2**31 - 1, 1, 2**31 - 1),
+            History(),
+            (2**31 - 1, "DesiredWithinRange"),
+            id="so many percent that their number is none of 32 bits",
         ),
         pytest.param(
             Behavior(ScalingRules(0, "Max", (ScalingPolicy("Pods", 2**31 - 3, 60),))),

@@ -76,20 +76,6 @@ def test_the_status_has_usage_and_percentage() -> None:
     assert (result.usage, result.utilization) == (500, 50)
 
 
-@pytest.mark.parametrize(
-    ("milli", "percent", "replicas"),
-    [
-        pytest.param(90_000_000_000, 410_065_408, 820_130_816, id="more than 32 bits"),
-        pytest.param(90_000_000_000_000, 2_043_514_880, 2**31 - 1, id="as a proposal, too"),
-        pytest.param(30_000_000_000, -1_294_967_296, -2_589_934_592, id="into the sign"),
-    ],
-)
-def test_percentages_beyond_32_bits_wrap_around(milli: int, percent: int, replicas: int) -> None:
-    """As seen beside v1.36; the API server takes no larger number in the status."""
-    result = utilized(scope(*THREE[:2]), samples(milli, milli), 1)
-    assert (result.utilization, result.replicas) == (percent, replicas)
-
-
 def test_proposals_beyond_32_bits_are_the_largest() -> None:
     assert calculator.by_average(scope(*THREE), samples(5 * 10**12, 5 * 10**12, 5 * 10**12), 1000).replicas == 2**31 - 1
 
@@ -188,6 +174,25 @@ def test_never_against_the_direction_of_the_usage(values: list[int], target: int
         assert result.replicas >= len(pods)
     else:
         assert result.replicas <= len(pods)
+
+
+@pytest.mark.parametrize("value", [10**12, 2**40, 2**53, 2**62])
+def test_a_huge_usage_is_a_huge_percentage(value: int) -> None:
+    """And not one that wraps around, which may be small or negative."""
+    found = utilized(scope(*THREE), samples(value, value, value), 50)
+    assert found.utilization == min(value // 10, 2**31 - 1)
+    assert found.replicas > 3
+
+
+def test_the_overhead_of_a_pod_is_no_request() -> None:
+    """With requests of the pod as with those of its containers: what is measured does not include it."""
+    found = replace(pod("p0"), spec=replace(pod("p0").spec, overhead={"cpu": "500m", "memory": "1Gi"}))
+    assert requests([found], "cpu", "", pod_level=True) == {"p0": 1000}
+    own = ResourceRequirements(requests={"cpu": "2"})
+    whole = replace(found, spec=replace(found.spec, resources=own))
+    assert requests([whole], "cpu", "", pod_level=True) == {"p0": 2000}
+    with pytest.raises(Uncomputable, match="missing pod-level request for memory"):
+        requests([whole], "memory", "", pod_level=True)
 
 
 def test_a_negative_sum_proposes_zero() -> None:

@@ -59,15 +59,15 @@ def test_pods_are_found_by_volume_and_node():
 # -- actual
 
 
-def test_a_new_attachment_counts_as_mounted_until_the_node_says_otherwise():
+def test_a_new_attachment_is_mounted_only_if_the_node_says_so():
+    """So that the volume of a pod that is deleted before it has started is detached without waiting for the node."""
     actual = ActualState()
     actual.set_in_use("n1", ["u/b"])
     actual.attached("u/a", A, "n1")
-    assert actual.in_use("u/a", "n1")
-    actual.set_in_use("n1", [])
-    assert not actual.in_use("u/a", "n1")
-    actual.attached("u/a", A, "n1")
-    assert not actual.in_use("u/a", "n1")
+    actual.attached("u/b", A, "n1")
+    assert (actual.in_use("u/a", "n1"), actual.in_use("u/b", "n1")) == (False, True)
+    actual.set_in_use("n1", ["u/a"])
+    assert (actual.in_use("u/a", "n1"), actual.in_use("u/b", "n1")) == (True, False)
 
 
 def test_the_node_status_has_only_certain_volumes():

@@ -209,6 +209,8 @@ def test_volumes_and_claims_are_counted(play):
         registry = Registry()
         await make_volume(world, "v")
         await make_volume(world, "other", "9Gi", storageClassName="silver", volumeMode="Block")
+        csi = {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}
+        await make_volume(world, "csi", "9Gi", storageClassName="bronze", csi=csi)
         await make_claim(world, "c")
         await make_claim(world, "waits", "20Gi")
         async with controllers(world, CONFIG, names=[NAME], metrics=registry):
@@ -220,8 +222,10 @@ def test_volumes_and_claims_are_counted(play):
 
             for mode in ("Filesystem", "Block"):
                 assert count("total_pv_count", plugin_name="kubernetes.io/nfs", volume_mode=mode) == 1
+            assert count("total_pv_count", plugin_name="kubernetes.io/csi:ebs.csi.aws.com") == 1
             assert count("bound_pv_count") == count("bound_pv_count", storage_class="gold") == 1
-            assert count("unbound_pv_count") == count("unbound_pv_count", storage_class="silver") == 1
+            assert count("unbound_pv_count", storage_class="silver") == 1
+            assert count("unbound_pv_count", storage_class="bronze") == 1
             for state in ("bound", "unbound"):
                 assert count(f"{state}_pvc_count", namespace="default", storage_class="gold") == 1
 
