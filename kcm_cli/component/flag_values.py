@@ -6,7 +6,6 @@ caller adds the flag or the field's path.
 upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/cli/flag
 """
 
-import ipaddress
 import math
 import re
 from collections.abc import Callable
@@ -14,7 +13,8 @@ from collections.abc import Callable
 import msgspec
 
 from kcm_cli.component.version import GIT_VERSION
-from kcm_cli.machinery import quantity
+from kcm_cli.machinery import addresses, quantity
+from kcm_cli.machinery.formats import SPACES
 from kcm_cli.machinery.quoting import quote
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -111,10 +111,10 @@ def parse_multimap(text: str) -> tuple[tuple[str, str], ...]:
 
 def parse_ip(text: str) -> str:
     """An IPv4 or IPv6 address."""
-    try:
-        return str(ipaddress.ip_address(text.strip()))
-    except ValueError:
-        raise ValueError("must be an IP address") from None
+    address = addresses.parse_ip(text.strip(SPACES))
+    if address is None:
+        raise ValueError("must be an IP address")
+    return str(address)
 
 
 def parse_bytes(text: str) -> int:

@@ -12,7 +12,7 @@ from kcm_cli.machinery.remembered import remembered
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
+_LEADING_ZEROS = re.compile("(^|[.:])0+(?=[0-9A-Fa-f])")
 
 
 @remembered(1024)
@@ -21,7 +21,7 @@ def parse_ip(value: str) -> Address | None:
     if "%" in value or "/" in value:
         return None
     try:
-        return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value) if ":" not in value else value)
+        return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value))
     except ValueError:
         return None
 

@@ -15,6 +15,7 @@ import msgspec
 
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import SPACES
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.remembered import remembered
@@ -29,7 +30,7 @@ _FIRST_YEAR, _LAST_YEAR = 2, 9990
 _FIRST = datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
 _NS = 10**9
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
-_spaces = re.compile(r"\s+")
+_spaces = re.compile(f"[{SPACES}]+")
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -205,7 +206,7 @@ def _zone(text: str) -> tuple[tzinfo | None, str]:
         raise FormatError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
     name = head.partition("=")[2]
     try:
-        return None if name == "Local" else load_zone(name), rest.strip()
+        return None if name == "Local" else load_zone(name), rest.strip(SPACES)
     except FormatError as error:
         raise FormatError(f"provided bad location {name}: {error}") from None
 

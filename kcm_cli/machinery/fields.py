@@ -13,7 +13,7 @@ import msgspec
 
 from kcm_cli.machinery.errors import FormatError
 
-_term = re.compile(r"((?:[^\\,]|\\.)*\\?)(,|$)", re.DOTALL)
+_term = re.compile(r"(?:[^\\,]|\\.)*\\?", re.DOTALL).match
 _operator = re.compile("!=|==|=")
 _escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
 
@@ -70,7 +70,11 @@ def escape(value: str) -> str:
 
 
 def _terms(text: str) -> list[str]:
-    return [match[1] for match in _term.finditer(text)]
+    terms, at = [], 0
+    while at <= len(text) and (term := _term(text, at)) is not None:
+        terms.append(term[0])
+        at = term.end() + 1
+    return terms
 
 
 def _requirement(term: str, text: str) -> FieldRequirement:

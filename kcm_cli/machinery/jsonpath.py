@@ -15,8 +15,13 @@ Step = Callable[[object], Iterator[object]]
 _FIELD = re.compile(r"(?:[^\s.\[\]{}(),'\"\\]|\\.)+")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 _FILTER = re.compile(r"\?\((.*)\)$", re.DOTALL)
-_COMPARISON = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
-_SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d*))?$")
+_COMPARISON = re.compile(r"(==|!=|<=|>=|<|>)")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?")
+_SLICE = re.compile(r"(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]*))?")
+
+
+_MOST_FILTERS = 20
+"""Filters may be in filters, each of which is parsed by itself."""
 
 
 class Path:
@@ -36,6 +41,8 @@ class Path:
 @remembered(512)
 def parse(text: str) -> Path:
     """Parse a path. Raises FormatError."""
+    if text.count("?(") > _MOST_FILTERS:
+        raise FormatError(f"more than {_MOST_FILTERS} filters")
     steps: list[Step] = []
     at = 1 if text.startswith("$") else 0
     while at < len(text):
@@ -89,18 +96,31 @@ def _bracket(inner: str) -> Step:
         return _everything
     if found := _FILTER.match(inner):
         return _filter(found[1])
-    if found := _SLICE.match(inner):
+    if found := _SLICE.fullmatch(inner):
         start, stop, step = (int(part) if part else None for part in found.groups())
         return _sliced(slice(start, stop, step))
-    parts = [part.strip() for part in re.split(r",(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)", inner)]
-    steps = [_part(part) for part in parts]
+    steps = [_part(part.strip()) for part in _union_parts(inner)]
     return steps[0] if len(steps) == 1 else _union(steps)
+
+
+def _union_parts(inner: str) -> Iterator[str]:
+    """The parts between the commas that are not in quotation marks."""
+    quote, start = "", 0
+    for at, char in enumerate(inner):
+        if quote:
+            quote = "" if char == quote and inner[at - 1] != "\\" else quote
+        elif char in "'\"":
+            quote = char
+        elif char == ",":
+            yield inner[start:at]
+            start = at + 1
+    yield inner[start:]
 
 
 def _part(text: str) -> Step:
     if found := _QUOTED.fullmatch(text):
         return _named(re.sub(r"\\(.)", r"\1", found[1] if found[1] is not None else found[2]))
-    if re.fullmatch(r"-?\d+", text):
+    if re.fullmatch(r"-?[0-9]+", text):
         return _indexed(int(text))
     raise FormatError(f"invalid array index {text}")
 
@@ -168,6 +188,8 @@ def _operand(text: str) -> Callable[[object], list[object]]:
         literal = text == "true"
     else:
         try:
+            if not _NUMBER.fullmatch(text):
+                raise ValueError
             literal = float(text) if "." in text else int(text)
         except ValueError:
             raise FormatError(f"cannot parse filter operand {text}") from None

@@ -123,7 +123,7 @@ _MAX_DIGITS = 100
 
 def number_of(version: str) -> int:
     """A resourceVersion as a number; 0 if it is not a number, which aggregated API servers may use."""
-    return int(version) if version.isdecimal() and len(version) <= _MAX_DIGITS else 0
+    return int(version) if version.isascii() and version.isdecimal() and len(version) <= _MAX_DIGITS else 0
 
 
 def split_key(key: str) -> tuple[str, str]:

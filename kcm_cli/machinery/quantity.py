@@ -17,7 +17,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.remembered import remembered
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-_quantity = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)").fullmatch
+_quantity = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?((?:(?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?)").fullmatch
 _exponent = re.compile(r"[eE]([+-]?[0-9]+)").fullmatch
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -165,7 +165,7 @@ def parse_held(text: str) -> Held:
         raise FormatError(f"quantities must match the regular expression '{_PATTERN}'")
     sign, whole, fraction, suffix = match.groups("")
     format_, exponent = _interpret(suffix)
-    return _held(text, "-" if sign == "-" else "", (whole or "0", fraction), format_, exponent)
+    return _held(text, "-" if sign == "-" else "", (whole.lstrip("0") or "0", fraction), format_, exponent)
 
 
 def _held(text: str, sign: str, number: tuple[str, str], format_: Format, exponent: int) -> Held:

@@ -29,7 +29,7 @@ _TOO_LARGE = b"pattern too large"
 _LARGE = 1 << 29
 _DEPTH_LIMIT = 1000
 _SIGNS = re.compile(r"[\\^$.|?*+()\[\]{}]")
-_ESCAPES = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?|[\]()]", re.DOTALL)
+_ESCAPES = re.compile(r"\\Q(?:[^\\]|\\(?!E))*(?:\\E)?|\\.|\[\^?\]?|[\]()]", re.DOTALL)
 
 
 class _Compiled(Protocol):

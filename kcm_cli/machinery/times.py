@@ -8,7 +8,8 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_RFC3339 = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})")
+_RFC3339 = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{1,2})(:\d{2}:\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))", re.ASCII)
+"""As Go reads it: an hour of one digit, a comma, and offsets of up to 24:60 are allowed."""
 _ELEMENTS = (
     (r"\d{4}", "2006"),
     ("-", "-"),
@@ -16,7 +17,7 @@ _ELEMENTS = (
     ("-", "-"),
     (r"(?:0[1-9]|[12]\d|3[01])", "02"),
     ("T", "T"),
-    (r"(?:[01]\d|2[0-3])", "15"),
+    (r"(?:[01]\d|2[0-3]|\d(?!\d))", "15"),
     (":", ":"),
     (r"[0-5]\d", "04"),
     (":", ":"),
@@ -26,6 +27,9 @@ _ELEMENTS = (
 _MICRO_ELEMENTS = (*_ELEMENTS[:-2], (r"[0-5]\d", "05"), (r"[.,]\d{6}", ".000000"), _ELEMENTS[-1])
 _has_micros = re.compile(r"[^.,]*[.,]\d{6}(?:Z|[+-].*)").fullmatch
 
+_MIDNIGHT = "24"
+"""An hour that newer Pythons take for the next day's 0."""
+_MOST_HOURS, _MOST_MINUTES = 24, 60
 _DURATION_S = 2**63 / 1e9
 
 
@@ -47,25 +51,29 @@ def parse_time(text: str) -> datetime:
     servers accept the year 0). Raises FormatError with Go's text."""
     if text.startswith("0000-"):
         return _in_year_zero(text)
-    if _looks_plain(text):
+    if _looks_plain(text) and text[11:13] != _MIDNIGHT:
         try:
             return datetime.fromisoformat(text)
         except ValueError:
             raise FormatError(_why(text)) from None
     match = _RFC3339.fullmatch(text)
-    if match is None:
+    if match is None or match[2] == _MIDNIGHT:
         raise FormatError(_why(text))
+    day, hour, minute, fraction, sign, hours, minutes = match.groups("")
+    if sign and (int(hours) > _MOST_HOURS or int(minutes) > _MOST_MINUTES):
+        part = "hour" if int(hours) > _MOST_HOURS else "minute"
+        raise FormatError(f"parsing time {quote(text)}: time zone offset {part} out of range")
     try:
-        micros = (match[2] or "")[:6].ljust(6, "0")
-        moment = datetime.fromisoformat(f"{match[1]}.{micros}{match[3]}")
+        moment = datetime.fromisoformat(f"{day}T{hour:0>2}{minute}.{fraction[:6]:0<6}+00:00")
     except ValueError:
         raise FormatError(_why(text)) from None
-    if match[3] == "Z":
+    if not sign:
         return moment
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
     try:
-        return moment.astimezone(UTC)
+        return moment + offset if sign == "-" else moment - offset
     except OverflowError:
-        return FIRST if moment.year == 1 else LAST
+        return FIRST if sign == "+" else LAST
 
 
 def seconds_of(text: str | None) -> float | None:

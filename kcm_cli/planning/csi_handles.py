@@ -15,7 +15,8 @@ RESOURCE_GROUP = "kubernetes.io/azure-file-resource-group"
 _SEVERAL = "__"
 _UNKNOWN = "UNSPECIFIED"
 _AWS_VOLUME = re.compile(r"aws://[^/]*/+(vol-[^/]*)/*")
-_AZURE_SECRET = re.compile(r"azure-storage-account-(.+)-secret")
+_AZURE_SECRET = "azure-storage-account-", "-secret"
+"""What is before and after the account in the name of a secret."""
 
 
 def migrated_handle(plugin: str, volume: PersistentVolume) -> str:
@@ -54,8 +55,12 @@ def is_managed(source: Doc | None) -> bool:
 
 def azure_account(secret: str) -> str:
     """The storage account that a secret is for: its name says so, or is it."""
-    account = _AZURE_SECRET.search(secret)
-    return account.group(1) if account is not None else secret
+    before, after = _AZURE_SECRET
+    for line in secret.split("\n"):
+        account = line.partition(before)[2].rpartition(after)[0]
+        if account:
+            return account
+    return secret
 
 
 def gce_disk(disk: str, zone: str = "") -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.formats import SPACES
 from kcm_cli.rest.errors import CredentialsError
 
 log = logging.getLogger(__name__)
@@ -140,7 +141,7 @@ def from_file(path: Path, clock: Clock) -> Renewing:
 def read_token(path: Path) -> str:
     """Raises CredentialsError where the file cannot be read or is empty."""
     try:
-        token = path.read_text(encoding="utf-8").strip()
+        token = path.read_text(encoding="utf-8").strip(SPACES)
     except OSError as error:
         raise CredentialsError(f"cannot read token file {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from kcm_cli.machinery import nulls
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.yaml_errors import described
@@ -134,9 +135,10 @@ def read(path: Path, *, server: str = "") -> Chosen:
     """The current context, with another server where one is given. Raises KubeconfigError."""
     doc = _parse(path)
     try:
-        config = msgspec.convert(doc, Kubeconfig)
+        config = msgspec.convert(nulls.without(doc, Kubeconfig), Kubeconfig)
     except msgspec.ValidationError as error:
         raise KubeconfigError(f"kubeconfig {path} is malformed: {error}") from error
+    _unique(path, config)
     return _choose(path, config, config.current_context or "", server)
 
 
@@ -156,6 +158,16 @@ def _parse(path: Path) -> Doc:
     if (doc.get("kind") or "Config", doc.get("apiVersion") or "v1") != ("Config", "v1"):
         raise KubeconfigError(f"kubeconfig {path} is no Config of v1")
     return doc
+
+
+def _unique(path: Path, config: Kubeconfig) -> None:
+    """Raises KubeconfigError for two clusters, users or contexts of the same name: which one is meant is not known."""
+    for kind, named in (("clusters", config.clusters), ("users", config.users), ("contexts", config.contexts)):
+        seen: set[str] = set()
+        for item in named or ():
+            if item.name in seen:
+                raise KubeconfigError(f"kubeconfig {path}: {kind}: duplicate name {quote(item.name)}")
+            seen.add(item.name)
 
 
 def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:

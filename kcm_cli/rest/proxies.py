@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from kcm_cli.rest.errors import AccessError
 
 SCHEMES = ("http", "https", "socks5")
+_PASSWORD = re.compile("(//[^/:@]*:).*", re.DOTALL)
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str:
@@ -42,7 +43,8 @@ def checked(field: str, proxy: str, schemes: tuple[str, ...] = SCHEMES) -> str:
 
 def shown(proxy: str) -> str:
     """A proxy's URL without its password, fit for a log."""
-    return re.sub(r"(//[^/:@]*:).*@", r"\1***@", proxy, flags=re.DOTALL)  # in one that is no URL, too
+    user, at, host = proxy.rpartition("@")
+    return _PASSWORD.sub(r"\1***", user) + at + host if at else proxy  # in one that is no URL, too
 
 
 def _excluded(url: SplitResult, no_proxy: str) -> bool:

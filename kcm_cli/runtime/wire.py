@@ -31,7 +31,8 @@ KNOWN = CHANGES | {BOOKMARK, ERROR}
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 LONGEST_EVENT = 64 * 1024 * 1024
 """Bytes; an object of etcd's 1.5 MiB is far below that in any notation."""
-_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.DOTALL)
+"""A string, also one that does not end, or a bracket."""
 _STEPS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
 

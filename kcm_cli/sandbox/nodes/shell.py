@@ -104,7 +104,7 @@ def _tokens(script: str) -> list[str]:
 def _without_documents(script: str) -> tuple[str, list[str]]:
     """The script with a word instead of each here-document, and the documents. Raises Unknown."""
     documents: list[str] = []
-    while (match := _HERE.search(script)) is not None:
+    while (match := _HERE.search(script, 0, script.rfind("\n") + 1)) is not None:
         tabs, word, rest = match.groups()
         lines: list[str] = []
         end = match.end()

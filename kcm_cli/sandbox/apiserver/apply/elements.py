@@ -7,6 +7,7 @@ import json
 
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.go_floats import go_float
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.remembered import remembered, remembered_all
 from kcm_cli.machinery.whole_floats import settle_numbers
@@ -100,7 +101,7 @@ def order(element: str) -> tuple[int, object]:
     if kind == "f":
         return 0, content
     if kind == "i":
-        return 3, int(content) if content.isdigit() else 0
+        return 3, parse_int64(content) or 0
     value = json.loads(content)
     if kind == "k":
         return 1, [(name, _rank(item)) for name, item in sorted(value.items())]

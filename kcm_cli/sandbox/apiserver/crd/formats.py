@@ -26,8 +26,8 @@ _bare = rf"(?:{_sign})-?(?:{_sign}){{0,62}}"
 _hostname = re.compile(rf"(?:{_bare}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
 _duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0", re.ASCII).fullmatch
 _worded_duration = re.compile(
-    r"[0-9]+[\t\n\f\r ]*(?:ns|nano[a-z]*|us|µs|micro[a-zµ]*|ms|milli[a-zµ]*|s|sec[a-zµ]*|m|min[a-zµ]*|h|hr|hour[a-zµ]*"
-    r"|d|day[a-zµ]*|w|wk|week[a-zµ]*)(?![a-zµ])"
+    r"(?<![0-9])[0-9]+[\t\n\f\r ]*"
+    r"(?:ns|nano[a-z]*|us|µs|micro[a-zµ]*|ms|milli[a-zµ]*|s|sec[a-zµ]*|m|min[a-zµ]*|h|hr|hour[a-zµ]*|d|day[a-zµ]*|w|wk|week[a-zµ]*)(?![a-zµ])"
 ).search
 _card = re.compile(
     r"(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})",
@@ -45,7 +45,10 @@ def _is_uri(text: str) -> bool:
 
 
 def _is_email(text: str) -> bool:
-    address = parseaddr(text)[1]
+    try:
+        address = parseaddr(text)[1]
+    except RecursionError:  # of comments in comments
+        return False
     local, at, domain = address.rpartition("@")
     return bool(at and local and domain) and " " not in address
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
@@ -260,7 +261,7 @@ def _refusal(fault: Fault, asked: Asked) -> Exception:
 def _is_older(request: Request, revision: int) -> bool:
     """Whether a watch starts at a resourceVersion, before ``revision`` if that is not 0."""
     version = _version(request)
-    return version not in _OLD and (not revision or (version.isdecimal() and int(version) < revision))
+    return version not in _OLD and (not revision or (parse_int64(version) or revision) < revision)
 
 
 def _version(request: Request) -> str:

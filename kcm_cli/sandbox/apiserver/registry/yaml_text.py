@@ -62,8 +62,8 @@ def _compare(first: str, second: str) -> int:
 def _compare_numbers(first: str, second: str, place: int) -> int:
     lead = ""
     if "0" in (first[place], second[place]):
-        digits = re.search(r"[0-9]*$", first[:place])
-        lead = "1" if digits is not None and digits[0].strip("0") else ""
+        head = first[:place]
+        lead = "1" if head[len(head.rstrip("0123456789")) :].strip("0") else ""
     runs = [_DIGITS.match(text, place) for text in (first, second)]
     one, other = (run[0] if run is not None else "" for run in runs)
     values = int(lead + one or "0"), int(lead + other or "0")

@@ -3,8 +3,6 @@
 upstream: pkg/apis/core/validation/validation.go#ValidateEnv, #ValidateEnvFrom, #validateObjectFieldSelector
 """
 
-import re
-
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.remembered import remembered
@@ -39,8 +37,15 @@ _HUGE = ("limits.hugepages-", "requests.hugepages-")
 _SIZES = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 _BYTE_DIVISORS = frozenset(_SIZES.split(", "))
 _SOURCES = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-_subscript = re.compile(r"(.+?)\['(.*)'\]", re.DOTALL).fullmatch
 _VARIABLE = rules.form(remembered(4096)(names.relaxed_env_var_name))
+
+
+def _split_subscript(field: str) -> tuple[str, str | None]:
+    """A path and the key in its subscript; None without one."""
+    start = field.find("['", 1)
+    if start < 0 or not field.endswith("']") or len(field) < start + 4:
+        return field, None
+    return field[:start], field[start + 2 : -2]
 
 
 def _source(variable: Tree, path: str) -> Errors:
@@ -67,8 +72,7 @@ def field_selector(*allowed: str) -> rules.Rule:
             return [errors.required(f"{path}.apiVersion")]
         if not field:
             return [errors.required(f"{path}.fieldPath")]
-        subscripted = _subscript(field) if field.endswith("]") else None
-        base, key = (subscripted[1], subscripted[2]) if subscripted else (field, None)
+        base, key = _split_subscript(field)
         if problem := _unconvertible(version, field, base, subscripted=key is not None):
             return [errors.invalid(f"{path}.fieldPath", field, f"error converting fieldPath: {problem}")]
         if key is not None:

@@ -4,16 +4,17 @@ upstream: pkg/apis/core/validation/validation.go#validateVolumeSource, #Validate
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.regexps import compile_go
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, file_paths, rules
 
 _MANAGED = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 _BLOB = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
-_IQN = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([0-9A-Za-z.-]+)(:[^,;*&$|\s]+)").search,
+_IQN: Mapping[str, Callable[[str], object]] = {
+    "iqn": lambda name: compile_go(r"iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$").matches(name),
     "eui": re.compile(r"eui.[0-9A-Za-z]{16}").fullmatch,
     "naa": re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch,
 }

@@ -8,13 +8,14 @@ upstream: staging/src/k8s.io/apiserver/pkg/util/{webhook/client,proxy/proxy}.go
 import posixpath
 import re
 from collections.abc import Iterator
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
 from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import urls
 from kcm_cli.machinery.formats import decoded_base64
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -23,6 +24,7 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION, Key, Routes, W
 _SERVICES = GVR("", "v1", "services")
 SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 _HTTPS_PORT = 443
+_LAST_PORT = 65535
 _IN_CLUSTER = re.compile(r"(?:.*\.)?(?:svc|cluster\.local)\.?", re.IGNORECASE)
 _OF_SERVICE = re.compile(r"([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?\.?", re.IGNORECASE)
 
@@ -55,16 +57,14 @@ def target_of(config: Tree) -> Target:
     if not text:
         raise TargetError("webhook configuration must have either service or URL")
     try:
-        url = urlsplit(text)
-        port = url.port or _HTTPS_PORT
-    except ValueError as error:
+        url = urls.parse(text)
+    except urls.UrlError as error:
         raise TargetError(f"Unparsable URL: {error}") from None
-    return _by_url(url, port, ca)
-
-
-def _by_url(url: SplitResult, port: int, ca: str) -> Target:
+    port = parse_int64(url.port or str(_HTTPS_PORT)) or 0
+    if not 0 < port <= _LAST_PORT:
+        raise TargetError(f"dial tcp: address {url.port}: invalid port")
     path = _cleaned(url.path)
-    return Target(f"{url.scheme}://{url.netloc}{path}", path, url.hostname or "", port, ca)
+    return Target(f"{url.scheme}://{url.host}{path}", path, url.hostname.lower(), port, ca)
 
 
 def _cleaned(path: str) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.intstr import IntOrString
 from kcm_cli.sandbox.apiserver.tables.column import Column
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
@@ -15,7 +16,7 @@ def amount(value: IntOrString) -> int:
     if isinstance(value, int):
         return value
     text = value[:-1] if not names.percent(value) else value
-    return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
+    return parse_int64(text) or 0
 
 
 def collisions_not_decremented(new: Tree, old: Tree) -> Errors:

@@ -5,6 +5,7 @@ pkg/registry/apps/daemonset/strategy.go, pkg/printers/internalversion/printers.g
 """
 
 from kcm_cli.api.well_known import TEMPLATE_GENERATION
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
@@ -96,7 +97,7 @@ def _set_template_generation(doc: Tree, value: str) -> None:
 
 def _template_generation(doc: Tree) -> int:
     text = (doc["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "")
-    return int(text) if text.isdecimal() else 0
+    return parse_int64(text) or 0
 
 
 def _new_daemon_set(doc: Tree) -> None:
