@@ -268,20 +268,20 @@ class Informer(Generic[T]):
         delay = max(self._backoff.next_s(now), getattr(error, "retry_after_s", None) or 0.0)
         if not isinstance(error, errors.NotFound):
             self._trouble = Trouble(self._trouble.since if self._trouble else now, errors.one_line(error))
-        self._log(error, now, delay, watching=watching)
+        self._log(error, now, watching=watching)
         await self._clock.sleep(delay)
 
-    def _log(self, error: RequestError, now: float, delay: float, *, watching: bool) -> None:
+    def _log(self, error: RequestError, now: float, *, watching: bool) -> None:
         """Log as client-go does. Report once that there is no progress for STALLED_S."""
         level, text = self._heard(error, watching=watching)
-        verb = "watch" if watching else "list"
-        fields = {**self._named(), "delay_s": round(delay, 3), "err": f"failed to {verb} {self.resource}: {error}"}
-        log.log(level, text, extra={"fields": fields})
+        named = self._named()
+        why = str(error) if watching else f"failed to list {named['type']}: {error}"
+        log.log(level, text, extra={"fields": {**named, "err": why}})
         if self._trouble is not None and now - self._trouble.since >= STALLED_S and not self._told:
             self._told = True
             self._object_errors.stalled(self.resource, 1)
             level = V2 if isinstance(error, Unreachable) else logging.ERROR  # else each informer would say it
-            fields = {**self._named(), "since_s": round(now - self._trouble.since), "err": errors.one_line(error)}
+            fields = {**named, "since_s": round(now - self._trouble.since), "err": errors.one_line(error)}
             log.log(level, "Informer makes no progress, its controllers see an old state", extra={"fields": fields})
 
     def _heard(self, error: RequestError, *, watching: bool) -> tuple[int, str]:

@@ -9,6 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.machinery import codec
@@ -63,6 +66,54 @@ def test_errors_of_invalid_objects_are_explained(resource: Resource[Any], odd: o
     found = resource.decode_or_explain(json.dumps(odd).encode())
     assert isinstance(found, Undecodable)
     assert found.why
+
+
+@WITH_SCHEMA
+@pytest.mark.parametrize("resource_text", [b"[" * 2_000 + b"]" * 2_000, b'{"a":' * 2_000 + b"{}" + b"}" * 2_000])
+def test_deep_fields_that_a_view_does_not_have_change_nothing_else(
+    resource: Resource[Any], resource_text: bytes
+) -> None:
+    """What is decoded without recursion equals what the decoder makes of the same object without these fields."""
+    for seed in range(5):
+        doc = document(random.Random(seed), definition_of(resource))
+        doc["metadata"] = {**(doc.get("metadata") or {}), "name": "a", "managedFields": "DEEP"}
+        odd = {**doc, "zzz": "DEEP"}
+        for part in ("spec", "status"):
+            if isinstance(odd.get(part), dict):
+                odd[part] = {"zzz": "DEEP", **odd[part]}
+        expected = resource.decode(json.dumps(doc).encode())
+        found = resource.decode(json.dumps(odd).encode().replace(b'"DEEP"', resource_text))
+        assert replace(found, raw=None) == replace(expected, raw=None), seed
+
+
+@given(st.data())
+@settings(max_examples=400)
+def test_any_bytes_are_an_object_or_explained(data: st.DataObject) -> None:
+    resource = SCHEMED[data.draw(st.sampled_from(sorted(SCHEMED)))]
+    doc = document(random.Random(data.draw(st.integers(0, 50))), definition_of(resource))
+    text = bytearray(json.dumps({**doc, "metadata": {"name": "a", "uid": "u"}}).encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        piece = data.draw(st.sampled_from(PIECES))
+        text[at : at + data.draw(st.integers(0, 3))] = piece
+    found = resource.decode_or_explain(bytes(text))
+    assert found.why if isinstance(found, Undecodable) else found.name
+
+
+PIECES = [
+    b"[" * 3_000,
+    b"]" * 3_000,
+    b'{"a":' * 3_000,
+    b"}" * 3_000,
+    b"{",
+    b"]",
+    b'"',
+    b"\\",
+    b"\\ud800",
+    b"\xff",
+    b"\x00",
+]
+PIECES += [b"9" * 5_000, b"1e999", b"null", b",", b":", b"", b'"metadata":{"name":"b"},', b"[" * 2_000 + b"]" * 2_000]
 
 
 def _with_one_null(info: Any, depth: int = 0) -> list[tuple[Any, Any]]:

@@ -1,13 +1,21 @@
 """The informers of a manager against an API server: shared by kind and scope, resynced, released."""
 
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from kcm_cli.api.core import NAMESPACES
-from kcm_cli.runtime.informer import Scope
-from kcm_cli.runtime.informers import Informers
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.runtime.informer import STALLED_S, Scope
+from kcm_cli.runtime.informers import SHOWN, Informers
 from kcm_cli.runtime.tasks import Tasks
 from tests.unit.sandbox.nodes.world import World
 
@@ -144,3 +152,62 @@ def test_listeners_added_or_removed_during_delivery(play):
         await tasks.stop()
 
     play(life, alone=True)
+
+
+def test_informers_without_progress_are_listed(play):
+    """Until they have some, or are released."""
+
+    async def life(world: World) -> None:
+        transport = Refusing(world.client._transport)
+        client = Client(transport, limiter=Unlimited(), user_agent="test", clock=world.clock)
+        shared, tasks = Informers(client, world.clock, random.Random(1)), running()
+        kinds = [Resource(GVR("example.com", "v1", f"kind{number}"), "Kind", PartialObject) for number in range(12)]
+        held = [shared.metadata(kind) for kind in kinds]
+        listeners = [informer.listen() for informer in held]
+        shared.get(NAMESPACES)
+        shared.start(tasks)
+        await world.wait(STALLED_S / 2)
+        assert shared.warnings() == []
+        await world.wait(STALLED_S)
+        first, *_, last = shared.warnings()
+        assert first.startswith("informer of core/v1/namespaces has made no progress for ")
+        assert first.endswith("s: not for you")
+        assert (len(shared.warnings()), last) == (SHOWN + 1, "and 3 more informers")
+        transport.refuses = False
+        for informer, listener in zip(held, listeners, strict=True):
+            shared.release(informer, listener)
+        await world.wait(2 * STALLED_S)
+        assert shared.warnings() == []
+        await tasks.stop()
+
+    play(life, alone=True)
+
+
+class Refusing:
+    """A transport whose server refuses all."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.refuses = True
+
+    async def send(self, request: Request) -> Response:
+        return self._refusal() if self.refuses else await self._inner.send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        if self.refuses:
+            answer = self._refusal()
+            yield Stream(answer.status, answer.headers, _once(answer.body))
+            return
+        async with self._inner.stream(request) as stream:
+            yield stream
+
+    def _refusal(self) -> Response:
+        doc = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "not for you", "code": 403}
+        return Response(403, {"content-type": "application/json"}, codec.encode(doc))
+
+    async def close(self) -> None: ...
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
