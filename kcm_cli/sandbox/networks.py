@@ -10,6 +10,8 @@ _SPARE_BLOCKS = ((IPv4Address("100.64.0.0"), 4096), (IPv4Address("10.160.0.0"), 
 FIRST_HOST = IPv4Address("172.18.0.2")
 SERVICES = IPv4Network("10.0.0.0/16")
 """The default ServiceCIDR."""
+DNS = SERVICES[10]
+"""The address that kubeadm gives the cluster's DNS server."""
 ADVERTISED = IPv4Address("192.0.2.1")
 """What the endpoints of the service ``kubernetes`` name: they may not be loopback addresses."""
 

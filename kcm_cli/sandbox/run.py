@@ -177,6 +177,7 @@ class Sandbox:
         annotations = cluster.nodes.rules.annotations
         self.api.inside.annotations = annotations
         self.api.inside.commands.changed = cluster.nodes.set_probe_results
+        self.api.inside.commands.signalled = cluster.nodes.signal
         self.api.aggregate(MetricsApi(self.store, self.clock, annotations))
         return cluster
 

@@ -309,6 +309,17 @@ class HostAlias(View, frozen=True, gc=False):
     hostnames: tuple[str, ...] = ()
 
 
+class DNSOption(View, frozen=True, gc=False):
+    name: str = ""
+    value: str | None = None
+
+
+class DNSConfig(View, frozen=True, gc=False):
+    nameservers: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
+    options: tuple[DNSOption, ...] = ()
+
+
 class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     containers: tuple[SimulatedContainer, ...] = ()
     init_containers: tuple[SimulatedContainer, ...] = ()
@@ -323,6 +334,8 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     host_aliases: tuple[HostAlias, ...] = ()
     host_ipc: bool = msgspec.field(default=False, name="hostIPC")
     os: PodOs | None = None
+    dns_policy: str = msgspec.field(default="", name="dnsPolicy")
+    dns_config: DNSConfig | None = msgspec.field(default=None, name="dnsConfig")
     set_hostname_as_fqdn: bool | None = msgspec.field(default=None, name="setHostnameAsFQDN")
     enable_service_links: bool | None = None
     node_selector: dict[str, str] | None = None

@@ -6,8 +6,8 @@ upstream: pkg/volume/emptydir/empty_dir.go
 from collections.abc import Iterable, Iterator, Mapping
 from posixpath import normpath
 
-from kcm_cli.sandbox.nodes.filesystem import Files
-from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.programs.errors import Unknown
+from kcm_cli.sandbox.programs.filesystem import Files
 
 Mounted = Mapping[str, tuple[str, str]]
 """Folders of a container, each with its emptyDir (or a name that no volume has, for folders of this run only) and the

@@ -9,7 +9,7 @@ from functools import lru_cache
 from posixpath import normpath
 
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs
-from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.programs.errors import Unknown
 from kcm_cli.sandbox.views import FileKeyRef, SimulatedContainer, SimulatedPod
 
 _LONGEST_LINE = (64 << 10) - 1

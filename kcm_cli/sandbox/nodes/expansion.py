@@ -11,17 +11,18 @@ MOST_EXPANDED = 1 << 17
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 
 
-def expand(text: str, env: Mapping[str, str]) -> str | None:
+def expand(text: str, env: Mapping[str, str | None]) -> str | None:
     """Expand ``$(NAME)`` as in a container's command and args. Unknown names stay, and ``$$`` is a dollar sign.
 
     Returns None if the values make the text longer than MOST_EXPANDED.
     """
 
     def value(match: re.Match[str]) -> str:
-        return "$" if match[0] == "$$" else env.get(match[1], match[0])
+        known = "$" if match[0] == "$$" else env.get(match[1])
+        return match[0] if known is None else known
 
     end = _last_reference(text)
-    values = (env.get(match[1], "") for match in _REFERENCE.finditer(text, 0, end) if match[0] != "$$")
+    values = (env.get(match[1]) or "" for match in _REFERENCE.finditer(text, 0, end) if match[0] != "$$")
     added = sum(map(len, values))
     if added and added + len(text) > MOST_EXPANDED:
         return None

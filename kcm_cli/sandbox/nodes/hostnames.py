@@ -1,11 +1,14 @@
-"""A pod's host names, and the files with them that a kubelet writes into containers.
+"""A pod's host names, and the files with names that a kubelet writes into containers.
 
-upstream: pkg/kubelet/kubelet_pods.go#GeneratePodHostNameAndDomain, managedHostsFileContent
+upstream: pkg/kubelet/kubelet_pods.go#GeneratePodHostNameAndDomain, managedHostsFileContent,
+pkg/kubelet/network/dns/dns.go
 """
 
+from kcm_cli.sandbox import networks
 from kcm_cli.sandbox.views import SimulatedPod
 
-_LONGEST, _DOMAIN = 63, "svc.cluster.local"
+_LONGEST, _CLUSTER = 63, "cluster.local"
+_DOMAIN = f"svc.{_CLUSTER}"
 _HOSTS = """\
 # Kubernetes-managed hosts file.
 127.0.0.1\tlocalhost
@@ -31,7 +34,10 @@ def fqdn_of(pod: SimulatedPod) -> str:
 
 
 def file_of(pod: SimulatedPod, path: str) -> bytes | None:
-    """Return the content of ``/etc/hostname`` or ``/etc/hosts``, or None for other files and for the node's own."""
+    """Return the content of ``/etc/hostname``, ``/etc/hosts`` or ``/etc/resolv.conf``, or None for other files and for
+    the node's own."""
+    if path == "/etc/resolv.conf":
+        return _resolver(pod).encode()
     if path == "/etc/hostname":
         return f"{hostname_of(pod)}\n".encode()
     if path != "/etc/hosts" or pod.spec.host_network:
@@ -42,6 +48,29 @@ def file_of(pod: SimulatedPod, path: str) -> bytes | None:
         aliases = ("\t".join((each.ip, *each.hostnames)) for each in pod.spec.host_aliases)
         text += "\n# Entries added by HostAliases.\n" + "".join(f"{line}\n" for line in aliases)
     return text.encode()
+
+
+def _resolver(pod: SimulatedPod) -> str:
+    """The resolver's configuration of a pod. That of a node is empty, as of a kubelet with ``--resolv-conf=``."""
+    spec = pod.spec
+    policy = spec.dns_policy or "ClusterFirst"
+    servers: list[str] = []
+    searches: list[str] = []
+    options: dict[str, str] = {}
+    if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.host_network):
+        servers = [str(networks.DNS)]
+        searches = [f"{pod.namespace}.svc.{_CLUSTER}", f"svc.{_CLUSTER}", _CLUSTER]
+        options = {"ndots": "5"}
+    elif policy != "None":
+        servers, searches = ["127.0.0.1"], ["."]
+    if (more := spec.dns_config) is not None:
+        servers = list(dict.fromkeys([*servers, *more.nameservers]))
+        searches = list(dict.fromkeys([*searches, *more.searches]))
+        options |= {each.name: each.value or "" for each in more.options}
+    text = f"search {' '.join(searches)}\n" if searches else ""
+    text += "".join(f"nameserver {server}\n" for server in servers)
+    shown = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
+    return text + (f"options {shown}\n" if shown else "")
 
 
 def _short(pod: SimulatedPod) -> str:

@@ -51,6 +51,8 @@ from kcm_cli.sandbox.views import (
 from kcm_cli.sandbox.work import work_on
 
 WORKERS = 16
+_ENDING = frozenset(("TERM", "INT", "QUIT"))
+"""The signals that end programs which handle them, as those of most images do."""
 UNMOUNT_S = 0.3
 """How long a pod exists after its last status, while its volumes are unmounted."""
 
@@ -178,6 +180,28 @@ class Kubelets:
                 self._queue.add(key)
                 return
         raise LookupError(f"pod {key} has no container {container}")
+
+    def signal(self, key: str, container: str, name: str) -> None:
+        """Send a signal to the first process of a running container. Those that end programs end it as a stop does; it
+        ignores the others, and SIGKILL, as the first process."""
+        life = self._lives.get(key)
+        if life is None or name not in _ENDING:
+            return
+        index = next((at for at, each in enumerate(life.script.containers) if each.name == container), -1)
+        if not 0 <= index < len(life.state.containers):
+            return
+        now, current = self._clock.now().timestamp(), life.state.containers[index]
+        found = machine.ends_after_signal(life.script, life.state, index, now)
+        if found is None:
+            return
+        at, code = found
+
+        def end() -> None:
+            if self._lives.get(key) is life and life.state.containers[index].starts == current.starts:
+                life.kills.append((index, code, ""))
+                self._queue.add(key)
+
+        self._clock.call_later(max(0.0, at - now), end)
 
     def running_on(self, node: str) -> Sequence[SimulatedPod]:
         """The pods of a node that are not being stopped."""

@@ -168,6 +168,17 @@ def kill(script: PodScript, state: PodState, index: int, now: float, code: int, 
     return killed or state
 
 
+def ends_after_signal(script: PodScript, state: PodState, index: int, now: float) -> tuple[float, int] | None:
+    """When a running container ends after a signal at ``now``, and its exit code; None if it does not."""
+    container, current = script.containers[index], state.containers[index]
+    if current.started_at is None:
+        return None
+    signals = container.nth_run(current.starts).signals
+    answer = signals.answer(now - current.started_at) if signals is not None else None
+    at, code = (now + container.stop_s, 0) if answer is None else (current.started_at + answer[0], answer[1])
+    return None if at == math.inf else (at, code)
+
+
 def tell(state: PodState, index: int, now: float, verdicts: Verdicts) -> PodState:
     """Apply new probe results to a running container."""
     current = state.containers[index]

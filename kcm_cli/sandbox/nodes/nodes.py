@@ -65,6 +65,10 @@ class Nodes:
         """Kill a container of the pod ``namespace/name``, by default the first regular one. Raises LookupError."""
         self._kubelets.kill(key, container, code, reason)
 
+    def signal(self, key: str, container: str, name: str) -> None:
+        """Send a signal (``TERM``) to the first process of a container of the pod ``namespace/name``."""
+        self._kubelets.signal(key, container, name)
+
     def set_probe_results(self, key: str, container: str, verdicts: Verdicts) -> None:
         """Apply new probe results to a container of the pod ``namespace/name`` in which a command has changed files."""
         self._kubelets.set_probe_results(key, container, verdicts)

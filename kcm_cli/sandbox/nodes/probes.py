@@ -4,15 +4,15 @@ upstream: pkg/kubelet/prober/worker.go
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.expansion import expand
-from kcm_cli.sandbox.nodes.filesystem import Files, There
-from kcm_cli.sandbox.nodes.outcomes import Outcome
+from kcm_cli.sandbox.programs.filesystem import Files, There
+from kcm_cli.sandbox.programs.outcomes import Outcome
+from kcm_cli.sandbox.programs.simulate import MOST_WORK, Environment, simulate
 from kcm_cli.sandbox.views import ExecAction, Probe, SimulatedContainer
 
 Stages = Sequence[tuple[float, Files, frozenset[str]]]
@@ -52,13 +52,13 @@ class Verdicts(msgspec.Struct, frozen=True):
     alive: tuple[bool, float] | None = None
 
 
-def after(container: SimulatedContainer, env: Mapping[str, str], before: There, now: There) -> Verdicts:
+def after(container: SimulatedContainer, env: Environment, before: There, now: There) -> Verdicts:
     """Return the probe results that change when the files change from ``before`` to ``now``."""
     probes = container.readiness_probe, container.liveness_probe
     return Verdicts(*(_verdict(probe, env, before, now) for probe in probes))
 
 
-def _verdict(probe: Probe | None, env: Mapping[str, str], before: There, now: There) -> tuple[bool, float] | None:
+def _verdict(probe: Probe | None, env: Environment, before: There, now: There) -> tuple[bool, float] | None:
     if probe is None:
         return None
     was, good = (succeeds(probe, env, each) for each in (before, now))
@@ -68,9 +68,7 @@ def _verdict(probe: Probe | None, env: Mapping[str, str], before: There, now: Th
     return good is not False, float(max(times, 1) * max(probe.period_seconds, 1))
 
 
-def probed(
-    container: SimulatedContainer, env: Mapping[str, str], stages: Stages, scratch: tuple[str, ...] = ()
-) -> Probed:
+def probed(container: SimulatedContainer, env: Environment, stages: Stages, scratch: tuple[str, ...] = ()) -> Probed:
     """Return the results of the probes whose commands are known.
 
     stages: the files over time; empty if they are unknown. scratch: folders that contain nothing else.
@@ -99,7 +97,7 @@ def probed(
     return Probed(started_s, turns, min(fails, default=None), tuple(failures))
 
 
-def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: float = programs.MOST_WORK) -> bool | None:
+def succeeds(probe: Probe, env: Environment, there: There, most_work: float = MOST_WORK) -> bool | None:
     """Whether a probe succeeds with these files, or None if that is unknown.
 
     A deleted file is not served over HTTP, either.
@@ -112,13 +110,13 @@ def succeeds(probe: Probe, env: Mapping[str, str], there: There, most_work: floa
     return None if known is None else known.code == 0 and known.lasts_s <= max(probe.timeout_seconds, 1)
 
 
-def _outcome(action: ExecAction, env: Mapping[str, str], there: There, most_work: float) -> Outcome | None:
+def _outcome(action: ExecAction, env: Environment, there: There, most_work: float) -> Outcome | None:
     words = [expand(word, env) or "" for word in action.command]
-    return programs.outcome_among(there, words, env, most_work=most_work)
+    return simulate(words, env, there, most_work=most_work)
 
 
 class _Looks(msgspec.Struct, frozen=True):
-    env: Mapping[str, str]
+    env: Environment
     stages: Stages
     scratch: tuple[str, ...]
 
@@ -133,7 +131,7 @@ class _Looks(msgspec.Struct, frozen=True):
         found: list[tuple[float, bool]] = []
         for at_s, files, gone in stages:
             there = There(files, self.scratch, gone)
-            good = succeeds(probe, self.env, there, programs.MOST_WORK / len(stages))
+            good = succeeds(probe, self.env, there, MOST_WORK / len(stages))
             if good is None:
                 return None
             if not found or found[-1][1] != good:
@@ -152,7 +150,7 @@ class _Looks(msgspec.Struct, frozen=True):
         stages = self.stages or _NOTHING
         _, files, gone = next(stage for stage in reversed(stages) if stage[0] <= at_s)
         action = probe.exec or ExecAction()
-        known = _outcome(action, self.env, There(files, self.scratch, gone), programs.MOST_WORK / len(stages))
+        known = _outcome(action, self.env, There(files, self.scratch, gone), MOST_WORK / len(stages))
         if known is None:
             return ""
         limit_s = max(probe.timeout_seconds, 1)

@@ -19,17 +19,18 @@ from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Mounted
 from kcm_cli.sandbox.nodes.env_files import env_file_problems
 from kcm_cli.sandbox.nodes.environment import known_env
 from kcm_cli.sandbox.nodes.expansion import expand
-from kcm_cli.sandbox.nodes.filesystem import Files, There
 from kcm_cli.sandbox.nodes.hostnames import hostname_of
-from kcm_cli.sandbox.nodes.outcomes import Outcome
 from kcm_cli.sandbox.nodes.probes import Failure, Probed, Stages, probed
-from kcm_cli.sandbox.nodes.signals import Signals
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
+from kcm_cli.sandbox.programs import simulate as simulation
+from kcm_cli.sandbox.programs.filesystem import Files, There
+from kcm_cli.sandbox.programs.outcomes import Outcome
+from kcm_cli.sandbox.programs.signals import Signals
+from kcm_cli.sandbox.programs.simulate import Environment
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 T = TypeVar("T")
@@ -459,7 +460,7 @@ class Program(msgspec.Struct, frozen=True):
     the volumes."""
 
     words: tuple[str, ...]
-    env: Mapping[str, str]
+    env: Environment
     own: Mounted
     volumes: Volumes | None
 
@@ -469,20 +470,28 @@ class Program(msgspec.Struct, frozen=True):
         return tuple(self.own)
 
     def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Outcome | None:
-        """As ``programs.outcome``."""
+        """The outcome with these files; None if it is unknown. scratch: the folders that have no others."""
         return self.among(There(files, scratch), until_s)
 
     def signals(self, there: There) -> Signals | None:
-        """As ``programs.signals_among``."""
-        return programs.signals_among(there, self.words, self.env, self.volumes)
+        """As ``simulate.reactions``."""
+        return simulation.reactions(self.words, self.env, there, self.volumes)
 
     def among(self, there: There, until_s: float = math.inf) -> Outcome | None:
-        """As ``programs.outcome_among``."""
-        return programs.outcome_among(there, self.words, self.env, self.volumes, until_s)
+        """As ``simulate.simulate``."""
+        return simulation.simulate(self.words, self.env, there, until_s, self.volumes)
 
     def log(self, there: There, until_s: float) -> Outcome | None:
-        """As ``programs.log_among``."""
-        return programs.log_among(there, self.words, self.env, self.volumes, until_s)
+        """As ``simulate.log``."""
+        return simulation.log(self.words, self.env, there, until_s, self.volumes)
+
+    def answer(self, command: Sequence[str], there: There) -> Outcome:
+        """As ``simulate.answer``."""
+        return simulation.answer(command, self.env, there, self.volumes)
+
+    def session(self, command: Sequence[str], there: There, *, interactive: bool = False) -> simulation.Session:
+        """As ``simulate.Session``."""
+        return simulation.Session(command, self.env, there, self.volumes, interactive=interactive)
 
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -541,7 +550,7 @@ def made_at_start(container: SimulatedContainer, pod: SimulatedPod, objects: Obj
     return known.files if known is not None and known.lasts_s == 0.0 else {}
 
 
-def _expanded(words: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...]:
+def _expanded(words: Sequence[str], env: Environment) -> tuple[str, ...]:
     """The words with variables expanded; empty, so that the program is unknown, if Linux does not allow the length."""
     found: list[str] = []
     length = 0

@@ -25,6 +25,7 @@ PRESSURE = "sandbox.kcm.dev/pressure"
 LEASE_DURATION_S = 40
 ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "sandbox"
+KERNEL = "6.12.0-simulated"
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -207,7 +208,7 @@ def _info(name: str) -> Doc:
         "architecture": "amd64",
         "bootID": str(uuid5(NAMESPACE_URL, f"boot/{name}")),
         "containerRuntimeVersion": "containerd://2.2.1",
-        "kernelVersion": "6.12.0-simulated",
+        "kernelVersion": KERNEL,
         "kubeProxyVersion": "",
         "kubeletVersion": GIT_VERSION,
         "machineID": machine,

@@ -12,6 +12,7 @@ from typing import Protocol
 from kcm_cli.sandbox.nodes.downward import field_of, resource_of
 from kcm_cli.sandbox.nodes.expansion import expand
 from kcm_cli.sandbox.nodes.hostnames import file_of, fqdn_of
+from kcm_cli.sandbox.nodes.shape import KERNEL
 from kcm_cli.sandbox.views import (
     ConfigMapSource,
     DownwardFile,
@@ -82,7 +83,7 @@ class Volumes:
     """The files below the mounts of a container. Paths are absolute."""
 
     def __init__(
-        self, pod: SimulatedPod, container: SimulatedContainer, env: Mapping[str, str], objects: Objects
+        self, pod: SimulatedPod, container: SimulatedContainer, env: Mapping[str, str | None], objects: Objects
     ) -> None:
         """``env``: the container's variables, as far as they are known."""
         self._pod = pod
@@ -164,6 +165,11 @@ class Volumes:
     def fqdn(self) -> str:
         """The fully qualified host name of the pod."""
         return fqdn_of(self._pod)
+
+    @property
+    def kernel(self) -> str:
+        """The release of the node's kernel."""
+        return KERNEL
 
     def read_only(self, path: str) -> bool:
         """Whether a path is read-only."""
@@ -260,7 +266,7 @@ class Volumes:
         return value.encode()
 
 
-def sub_path_of(mount: VolumeMount, env: Mapping[str, str]) -> str | None:
+def sub_path_of(mount: VolumeMount, env: Mapping[str, str | None]) -> str | None:
     """The part of a volume that is mounted, empty for all of it; None if a variable in it is unknown."""
     path = expand(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
     return None if path is None or "$(" in path else path

@@ -14,10 +14,10 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
-from kcm_cli.sandbox.nodes.filesystem import Files, There
-from kcm_cli.sandbox.nodes.outcomes import Outcome
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.script import Program, made_at_start, own_folders, program_of
+from kcm_cli.sandbox.programs.filesystem import Files, There
+from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
 from kcm_cli.sandbox.streams.pods import PODS, Pod, Run
 from kcm_cli.sandbox.views import SimulatedContainer, containers_of
@@ -39,14 +39,14 @@ class Started(msgspec.Struct, frozen=True):
     folders: Mounted
     there: There
 
-    def outcome(self, command: tuple[str, ...]) -> Outcome | None:
-        """The outcome of a command; None if it is unknown."""
-        return replace(self.program, words=command).among(self.there)
+    def outcome(self, command: tuple[str, ...]) -> Outcome:
+        """The outcome of a command, with its problem if it cannot be simulated."""
+        return self.program.answer(command, self.there)
 
     def reads(self, command: tuple[str, ...]) -> bool:
-        """Whether a command needs its standard input: its outcome is known with input only."""
+        """Whether a command needs its standard input: it can be simulated with input only."""
         unread = replace(self.there, input=None)
-        return self.outcome(command) is not None and replace(self, there=unread).outcome(command) is None
+        return not self.outcome(command).problem and bool(replace(self, there=unread).outcome(command).problem)
 
 
 class Commands:
@@ -56,6 +56,8 @@ class Commands:
         """``issue``: issues the tokens in volumes."""
         self.changed: Callable[[str, str, Verdicts], None] = _ignore
         """Called after a command that changes files, with pod, container and the new results of its probes."""
+        self.signalled: Callable[[str, str, str], None] = _ignore
+        """Called when a command signals the first process of its container, with pod, container and signal."""
         self.objects = StoredObjects(store, clock, issue)
         self._store = store
         self._clock = clock
@@ -124,13 +126,23 @@ class Commands:
         return found, known_all
 
     def run(
-        self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], sent: str | None = None
-    ) -> Outcome | None:
-        """Run a command in a container; None if its result is unknown. The files that it writes and removes are
-        kept. ``sent``: its standard input."""
+        self,
+        pod: Pod,
+        container: SimulatedContainer,
+        command: tuple[str, ...],
+        sent: str | None = "",
+        *,
+        is_long: bool = False,
+    ) -> Outcome:
+        """Run a command in a container. The files that it writes and removes are kept. ``sent``: its standard input;
+        is_long: it is too long to be known."""
         started = self.started(pod, container, sent)
+        if is_long:
+            started = replace(started, there=replace(started.there, has_long_input=True))
         known = started.outcome(command)
-        return known if known is not None and self.keep(started, known) else None
+        if self.keep(started, known):
+            return known
+        return replace(known, problem="the names of the files that it writes are too many to be kept")
 
     def started(self, pod: Pod, container: SimulatedContainer, sent: str | None = None) -> Started:
         """What a command finds that starts now in a container."""
@@ -180,7 +192,7 @@ class Commands:
         del self._written[uid], self._sizes[uid]
 
 
-def _ignore(pod: str, container: str, verdicts: Verdicts) -> None:
+def _ignore(pod: str, container: str, what: object) -> None:
     """Used without simulated nodes."""
 
 

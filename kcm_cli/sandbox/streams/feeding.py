@@ -1,13 +1,18 @@
-"""Gives commands in containers what a client sends: a shell its script, line by line, others their whole input."""
+"""Runs commands in containers for clients that send input: a shell gets its script line by line, others all of it."""
 
+import asyncio
 import re
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine
+from hashlib import sha256
 from math import inf
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.nodes.outcomes import Outcome
 from kcm_cli.sandbox.nodes.script import PREFIX
-from kcm_cli.sandbox.nodes.tar_command import is_whole
+from kcm_cli.sandbox.programs.outcomes import Outcome
+from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
+from kcm_cli.sandbox.programs.tar_command import is_whole
 from kcm_cli.sandbox.streams.commands import Commands
 from kcm_cli.sandbox.streams.pods import Pod
 from kcm_cli.sandbox.streams.remote import Console
@@ -16,14 +21,17 @@ from kcm_cli.sandbox.views import SimulatedContainer
 EXEC = "exec"
 WHY = "nothing runs in the containers of a sandbox"
 SHELLS = (("sh",), ("/bin/sh",), ("bash",), ("/bin/bash",))
-_MOST_SCRIPT, _MOST_CHUNKS = 1 << 14, 64
-"""The limits for the script of a shell, in bytes, and for the parts after which it is run."""
+_MOST_LINE, _MOST_PARSED = 1 << 16, 1 << 20
+"""The limits for a line of a script, and for the characters that are parsed until its lines are a whole command."""
 _MOST_INPUT = 8 << 20
-"""The limit for the input of a command, in bytes. The result of a command that gets more is unknown."""
-_MOST_SHOWN = 1000
-"""The characters of a command that a message has."""
-_WHOLE = re.compile(rb"\btrap\b|&\s|\\\n\Z")
-"""What depends on the end of a script, or of a line that goes on."""
+"""The limit for the input of a command, in bytes. What a longer one contains is unknown."""
+_GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
+"""The end of a line that goes on."""
+_TOO_LONG = "a command that is too long cannot be simulated\n"
+_NO_ROOM = "the files that the command writes are too large to be kept\n"
+_INTERRUPT, _END, _ESCAPE = 3, 4, 27
+_ERASE, _ENTER = (8, 127), (10, 13)
+_INTERRUPTED, _CANNOT = 130, 126
 
 
 class Feeding:
@@ -34,57 +42,223 @@ class Feeding:
         self._clock = clock
 
     async def script(self, pod: Pod, container: SimulatedContainer, shell: tuple[str, ...], console: Console) -> Doc:
-        """Run a shell with the script that the client sends, line by line, up to its end or a line with ``exit``.
+        """Run a shell with the script that the client sends. Each line is run as it comes, until the input ends or
+        ``exit`` is called."""
+        typed = _Typed(self._commands, self._clock, pod, container, shell, interactive=False)
+        rest = bytearray()
+        while data := await console.stdin.read():
+            rest += data
+            *lines, last = rest.split(b"\n")
+            rest = last
+            for line in lines:
+                known, ended_ = typed.line(_text(line) + "\n")
+                if known is not None:
+                    await self.play(known, console, typed.where, typed.passed_s)
+                if ended_:
+                    return ended(typed.code)
+            if len(rest) > _MOST_LINE:
+                await console.write(f"{shell[0]}: {_TOO_LONG}".encode(), error=True)
+                return ended(_CANNOT)
+        known, _ = typed.line(_text(rest), last=True)
+        if known is not None:
+            await self.play(known, console, typed.where, typed.passed_s)
+        return ended(typed.code)
 
-        What has been sent is run again from the start, and only the new part of its output is written.
-        """
-        sent, ends, started, played, chunks = b"", False, self._commands.started(pod, container), 0, 0
-        known: Outcome | None = None
-        passed_s = 0.0
-        while not ends:
-            data, chunks = await console.stdin.read(), chunks + 1
-            sent += data
-            last = sent.rstrip().rpartition(b"\n")[2].split(b" ")[0]
-            ends = not data or len(sent) >= _MOST_SCRIPT or (sent.endswith(b"\n") and last == b"exit")
-            if not ends and (not sent.endswith(b"\n") or chunks > _MOST_CHUNKS or _WHOLE.search(sent)):
-                continue
-            command = (*shell, "-c", sent.decode("utf-8", "surrogateescape"))
-            known = started.outcome(command)
-            if known is not None and (ends or known.lasts_s == inf):
-                known = known if self._commands.keep(started, known) else None
-            if known is not None:
-                await self.play(known, console, played, passed_s)
-                played, passed_s = len(known.output), known.lasts_s
-        if known is None:
-            await console.write(f"{no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
-            return ended(127)
-        return ended(known.code)
+    # -- terminals
+
+    async def terminal(self, pod: Pod, container: SimulatedContainer, shell: tuple[str, ...], console: Console) -> Doc:
+        """Run a shell on a terminal: with a prompt, an echo, erasure and interrupts."""
+        typed = _Typed(self._commands, self._clock, pod, container, shell, interactive=True)
+        keys, line = _Keys(console), bytearray()
+        await console.write(typed.prompt)
+        async for key in keys:
+            if key in _ENTER:
+                await console.write(b"\r\n")
+                known, ended_ = typed.line(_text(line) + "\n")
+                line.clear()
+                if known is not None and await keys.interrupts(self.play(known, console, typed.where, typed.passed_s)):
+                    typed.interrupt()
+                    ended_ = False
+                if ended_:
+                    break
+                await console.write(typed.prompt)
+            elif key in _ERASE:
+                if line:
+                    line[:] = _text(line)[:-1].encode("utf-8", "surrogateescape")
+                    await console.write(b"\b \b")
+            elif key == _INTERRUPT:
+                typed.interrupt()
+                line.clear()
+                await console.write(b"^C\r\n" + typed.prompt)
+            elif key == _END:
+                if not line:
+                    await console.write(b"\r\n")
+                    break
+            elif key >= 32 or key == 9:
+                line.append(key)
+                await console.write(bytes([key]))
+                if len(line) > _MOST_LINE:
+                    line.clear()
+        return ended(typed.code)
 
     async def input(self, pod: Pod, container: SimulatedContainer, command: tuple[str, ...], console: Console) -> Doc:
         """Run a command with all that the client sends as its standard input, ``tar`` with the archive."""
-        sent, unpacks = b"", bare(command)[0].endswith("tar")
-        while len(sent) < _MOST_INPUT and (data := await console.stdin.read()):
-            sent += data
-            if unpacks and is_whole(sent):
-                break
-        text = sent.decode("utf-8", "surrogateescape")
-        known = self._commands.run(pod, container, command, text) if len(sent) < _MOST_INPUT else None
-        if known is None:
-            await console.write(f"{no_response(command, container.name)}\n".encode("utf-8", "replace"), error=True)
-            return ended(127)
-        return ended(await self.play(known, console))
+        sent, unpacks, is_long = bytearray(), bare(command)[:1] in (("tar",), ("/bin/tar",)), False
+        while data := await console.stdin.read():
+            if len(sent) + len(data) > _MOST_INPUT:
+                is_long = True  # the rest is read, and not kept
+                sent.clear()
+            if not is_long:
+                sent += data
+                if unpacks and is_whole(bytes(sent)):
+                    break
+        known = self._commands.run(pod, container, command, None if is_long else _text(sent), is_long=is_long)
+        return await self.carried_out(known, console, (pod.key, container.name))
 
-    async def play(self, known: Outcome, console: Console, played: int = 0, passed_s: float = 0.0) -> int:
-        """Write the output of a simple command at its times; returns the exit code. ``played``: the number of outputs
-        that have been written, in ``passed_s``."""
-        for at_s, text, error in known.output[played:]:
-            await self._clock.sleep(at_s - passed_s)
-            passed_s = at_s
-            await console.write(text.encode("utf-8", "surrogateescape"), error=error)
-        while known.lasts_s == inf:
-            await self._clock.sleep(3600.0)
-        await self._clock.sleep(known.lasts_s - passed_s)
+    async def carried_out(self, known: Outcome, console: Console, where: tuple[str, str]) -> Doc:
+        """Write the output of a command; returns its end, or the error if it cannot be simulated."""
+        code = await self.play(known, console, where)
+        return failed(known.problem, where[1]) if known.problem else ended(code)
+
+    async def play(self, known: Outcome, console: Console, where: tuple[str, str], passed_s: float = 0.0) -> int:
+        """Write the output of a command at its times, and send its signals; returns the exit code. where: pod and
+        container. ``passed_s``: the time since it started."""
+        signals = deque(known.signals)
+        for at_s, text, error in known.output:
+            passed_s = await self._signal(signals, where, passed_s, at_s)
+            data = text.encode("utf-8", "surrogateescape")
+            await console.write(data.replace(b"\n", b"\r\n") if console.wanted.tty else data, error=error)
+        passed_s = await self._signal(signals, where, passed_s, known.lasts_s)
         return known.code
+
+    async def _signal(
+        self, signals: deque[tuple[float, str]], where: tuple[str, str], passed_s: float, until_s: float
+    ) -> float:
+        """Wait until a time, and send the signals until then; returns the time."""
+        while signals and signals[0][0] <= until_s:
+            at_s, name = signals.popleft()
+            await self._clock.sleep(max(0.0, at_s - passed_s))
+            passed_s = max(passed_s, at_s)
+            self._commands.signalled(*where, name)
+        while until_s == inf:
+            await self._clock.sleep(3600.0)
+        await self._clock.sleep(max(0.0, until_s - passed_s))
+        return max(passed_s, until_s)
+
+
+class _Typed:
+    """A shell with the lines that a client sends."""
+
+    def __init__(
+        self,
+        commands: Commands,
+        clock: Clock,
+        pod: Pod,
+        container: SimulatedContainer,
+        shell: tuple[str, ...],
+        *,
+        interactive: bool,
+    ) -> None:
+        self._commands = commands
+        self._clock = clock
+        self._began_s = clock.monotonic()
+        self._pod, self._container = pod, container
+        self._started = commands.started(pod, container, "")
+        program = self._started.program
+        self._session: Session = program.session(shell, self._started.there, interactive=interactive)
+        self._pending, self._parsed = "", 0
+        self.passed_s = 0.0
+        """The time from the start of the shell to that of the last line."""
+        self.where = pod.key, container.name
+
+    @property
+    def code(self) -> int:
+        return self._session.code
+
+    @property
+    def prompt(self) -> bytes:
+        """The prompt of a small shell."""
+        if self._pending:
+            return b"> "
+        host = self._started.program.volumes
+        sign = "$" if host is not None and host.user else "#"
+        folder, home = self._session.folder, self._started.program.env.get("HOME")
+        return f"{'~' if folder == home else folder} {sign} ".encode()
+
+    def line(self, text: str, *, last: bool = False) -> tuple[Outcome | None, bool]:
+        """Run a line, when the command that it belongs to is complete; returns the outcome, and whether the shell has
+        ended. last: it is the last one."""
+        self._pending += text
+        if self._parsed + len(self._pending) > _MOST_PARSED:
+            self._pending, self._parsed = "", 0
+            return self._session.refused(_TOO_LONG), last
+        if not last and _GOES_ON.search(self._pending):
+            return None, False
+        self._parsed += len(self._pending)
+        self._started = self._commands.started(self._pod, self._container, "")
+        self.passed_s = self._clock.monotonic() - self._began_s
+        found = self._session.feed(self._pending, self._started.there, self.passed_s, last=last)
+        if found is None:
+            return None, False
+        self._pending, self._parsed = "", 0
+        known, is_over = found
+        if not self._commands.keep(self._started, known):
+            return self._session.refused(_NO_ROOM), is_over
+        return known, is_over
+
+    def interrupt(self) -> None:
+        """Drop the current line, and end the command that runs."""
+        self._pending, self._parsed = "", 0
+        self._session.interrupt(self._clock.monotonic() - self._began_s, _INTERRUPTED)
+
+
+class _Keys:
+    """The bytes that a terminal sends, without the escape sequences of other keys."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._waiting: list[int] = []
+        self._ended = False
+
+    async def __aiter__(self) -> AsyncIterator[int]:
+        escaped = False
+        while True:
+            while not self._waiting:
+                if self._ended or not (data := await self._console.stdin.read()):
+                    return
+                self._waiting += data
+            key = self._waiting.pop(0)
+            if key == _ESCAPE:
+                escaped = True
+            elif not escaped:
+                yield key
+            elif key not in b"[O0123456789;":
+                escaped = False
+
+    async def interrupts(self, work: Coroutine[object, object, object]) -> bool:
+        """Wait for work, or until the interrupt key or the end of the input ends it; returns whether that happened.
+        Other keys are kept for later."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done() and not self._ended:
+                reading = asyncio.ensure_future(self._console.stdin.read())
+                await asyncio.wait((task, reading), return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done():
+                    reading.cancel()
+                    await asyncio.wait((reading,))
+                data = b"" if reading.cancelled() else reading.result()
+                self._ended = not data and not reading.cancelled()
+                if _INTERRUPT in data:
+                    self._waiting += data.rpartition(bytes([_INTERRUPT]))[2]
+                    await self._console.write(b"^C\r\n")
+                    return True
+                self._waiting += data
+            if task.done():
+                task.result()
+            return not task.done()
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
 
 
 def bare(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -93,10 +267,9 @@ def bare(command: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(command[2].split()) if is_script else command
 
 
-def no_response(command: tuple[str, ...], container: str) -> str:
-    """The error of a command whose result is unknown."""
-    what = " ".join(command)[:_MOST_SHOWN] or "attach"
-    return f"{what}: {WHY}; set a response with the annotation {PREFIX}{EXEC}.{container}"
+def hint(container: str) -> str:
+    """How to get a response to a command that cannot be simulated."""
+    return f"set a response with the annotation {PREFIX}{EXEC}.{container}"
 
 
 def ended(code: int) -> Doc:
@@ -110,3 +283,20 @@ def ended(code: int) -> Doc:
         "reason": "NonZeroExitCode",
         "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
     }
+
+
+def failed(problem: str, container: str) -> Doc:
+    """The Status of a command that was not started, or cannot be simulated. A container runtime's error has its form.
+
+    upstream: staging/src/k8s.io/cri-streaming/pkg/streaming/remotecommand/{exec,status}.go
+    """
+    why = problem
+    if problem.startswith(RUNTIME):
+        number = sha256(problem.encode("utf-8", "replace")).hexdigest()
+        why = f'failed to exec in container: failed to start exec "{number}": {problem}: unknown'
+    message = f"Internal error occurred: error executing command in container: {why} ({WHY}; {hint(container)})"
+    return {"metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500}
+
+
+def _text(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -29,12 +29,12 @@ from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_resp
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
-from kcm_cli.sandbox.nodes.filesystem import There
-from kcm_cli.sandbox.nodes.outcomes import Outcome, Written
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
+from kcm_cli.sandbox.programs.filesystem import There
+from kcm_cli.sandbox.programs.outcomes import Outcome, Written
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.commands import Commands
-from kcm_cli.sandbox.streams.feeding import EXEC, SHELLS, WHY, Feeding, bare, ended, no_response
+from kcm_cli.sandbox.streams.feeding import EXEC, SHELLS, WHY, Feeding, bare, ended, failed
 from kcm_cli.sandbox.streams.log_lines import LogOptions, is_true, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue
 from kcm_cli.sandbox.streams.pods import PODS, Pod, Run, end_of
@@ -218,7 +218,7 @@ class Inside:
         command = tuple(value for key, value in call.request.query if key == "command")
         if call.subresource == "attach":
             command = ()
-        program = self._program(pod, run, name, command, scripted=wanted.stdin and not wanted.tty)
+        program = self._program(pod, run, name, command, wanted)
         headers = call.request.headers
         if websocket.asked(headers):
             protocol = websocket.chosen(headers, remote.WEBSOCKETS)
@@ -231,43 +231,46 @@ class Inside:
             raise bad_request("Upgrade request required")
         return remote.over_spdy(wanted, spoken, program)
 
-    def _program(
-        self, pod: Pod, current: Run, name: str, command: tuple[str, ...], *, scripted: bool
-    ) -> remote.Program:
-        """The response to a command. ``scripted``: a shell reads its script from the client. Raises ApiError if there
-        is no response."""
+    def _program(self, pod: Pod, current: Run, name: str, command: tuple[str, ...], wanted: Wanted) -> remote.Program:
+        """The response to a command."""
         function = _last(self.overrides.commands, pod.key, name)
         text, code_text = pod.annotation(EXEC, name), pod.annotation(EXEC_CODE, name) or ""
-        code, known = _code(code_text), None
         if function is None and text is None and not code_text:
-            if bare(command) in _CAT:
-                return _echoed
-            if not command:
-                log = self._log_of(pod, name, current, self._clock.now())
-                known = None if log is None else Outcome(0.0, 0, output=_spans(log.lines))
-            else:
-                container = next(each for each in containers_of(pod.view) if each.name == name)
-                if command in SHELLS and scripted:
-                    return partial(self._feeding.script, pod, container, command)
-                if scripted and self.commands.started(pod, container, "").reads(command):
-                    return partial(self._feeding.input, pod, container, command)
-                known = self.commands.run(pod, container, command)
-            if known is None:
-                raise bad_request(no_response(command, name))
+            return self._command(pod, current, name, command, wanted)
 
         async def run(console: Console) -> Doc:
             if function is not None:
                 stdin = await console.stdin.all() if console.wanted.stdin and not console.wanted.tty else b""
                 asked = Asked(pod.namespace, pod.name, name, command, stdin, console.wanted.tty, console)
                 answer = await _called(function, asked)
-            elif known is not None:
-                return ended(await self._feeding.play(known, console))
             else:
-                answer = Output(text or "", "", code)
+                answer = Output(text or "", "", _code(code_text))
             found = answer if isinstance(answer, Output) else Output(answer or "")
             await console.write(_bytes(found.stdout))
             await console.write(_bytes(found.stderr), error=True)
             return ended(found.exit_code)
+
+        return run
+
+    def _command(self, pod: Pod, current: Run, name: str, command: tuple[str, ...], wanted: Wanted) -> remote.Program:
+        """The response to a command that is simulated. It is run when the client has its streams."""
+        feeding, container = self._feeding, next(each for each in containers_of(pod.view) if each.name == name)
+        scripted = wanted.stdin and not wanted.tty
+        if bare(command) in _CAT and scripted:
+            return _echoed
+        if command in SHELLS and wanted.stdin:
+            return partial(feeding.script if scripted else feeding.terminal, pod, container, command)
+
+        async def run(console: Console) -> Doc:
+            where = pod.key, name
+            if not command:
+                log = self._log_of(pod, name, current, self._clock.now())
+                if log is None:
+                    return failed("attach: the output of the container is not known", name)
+                return await feeding.carried_out(Outcome(0.0, 0, output=_spans(log.lines)), console, where)
+            if scripted and self.commands.started(pod, container, "").reads(command):
+                return await feeding.input(pod, container, command, console)
+            return await feeding.carried_out(self.commands.run(pod, container, command), console, where)
 
         return run
 

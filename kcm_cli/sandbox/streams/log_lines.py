@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
-from kcm_cli.sandbox.nodes.outcomes import Written
+from kcm_cli.sandbox.programs.outcomes import Written
 
 
 def is_true(query: Mapping[str, str], name: str) -> bool:

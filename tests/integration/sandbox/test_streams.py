@@ -71,6 +71,17 @@ def executed(core, namespace: str, pod: str, *command: str, container: str = "c"
     return found.read_stdout(), found.read_stderr(), found.returncode
 
 
+def error_of(core, namespace: str, pod: str, *command: str) -> str:
+    """The message of a command that is not run."""
+    found = stream(
+        core.connect_get_namespaced_pod_exec, pod, namespace, command=list(command), stdout=True, stderr=True,
+        stdin=False, tty=False, _preload_content=False,
+    )  # fmt: skip
+    found.run_forever(timeout=60)
+    found.close()
+    return json.loads(found.read_channel(3))["message"]
+
+
 def test_logs_of_an_annotation(kcm_namespace, core, pod):
     name = pod("a", logs="one\ntwo\nthree\n")
 
@@ -189,8 +200,20 @@ def test_simple_commands_run_and_others_are_an_error(kcm_namespace, core, pod):
     run = {"stdout": True, "stderr": True, "stdin": False, "tty": False}
     said = stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["echo", "hi"], **run)
     assert said == "hi\n"
-    with pytest.raises(kubernetes.client.ApiException, match=f"{PREFIX}exec.c"):
-        stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["psql"], **run)
+    for command, why in (
+        (["psql"], "not found in $PATH"),
+        (["cat", "/app"], "cannot simulate"),
+        (["/x"], "no such file"),
+    ):
+        refused = stream(
+            core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=command, _preload_content=False, **run
+        )
+        refused.run_forever(timeout=60)
+        status = json.loads(refused.read_channel(3))
+        assert (status["reason"], status["code"]) == ("InternalError", 500)
+        assert why in status["message"] and f"{PREFIX}exec.c" in status["message"]
+        assert (refused.read_stdout(), refused.read_stderr()) == ("", "")
+        refused.close()
 
 
 def test_logs_can_read_volumes(kcm_namespace, core, pod):
@@ -350,11 +373,9 @@ def test_files_of_deleted_pods_are_dropped_first(kcm_sandbox, kcm_namespace, cor
     assert (ran("a", "[ -f /v/f ]"), ran("c", "[ -f /v/f ]")) == (0, 0)
     assert ran("a", f"echo {'y' * 80} > /v/g; cat /v/f") == 0
     assert ran("a", "[ -f /v/g ]") == 0
-    with pytest.raises(kubernetes.client.ApiException, match="nothing runs in the containers of a sandbox"):
-        ran("a", f"touch /v/{'z' * 100}")
+    assert "too many to be kept" in error_of(core, kcm_namespace, "a", "sh", "-c", f"touch /v/{'z' * 100}")
     assert ran("a", f"[ -f /v/{'z' * 100} ]") == 1
-    with pytest.raises(kubernetes.client.ApiException, match="nothing runs"):
-        ran("a", "cat /v/g")
+    assert "nothing runs in the containers" in error_of(core, kcm_namespace, "a", "cat", "/v/g")
 
 
 def test_content_of_files_is_limited_of_a_pod_and_in_all(kcm_namespace, core, pod, monkeypatch):
@@ -466,6 +487,82 @@ def test_a_shell_ends_with_exit(kcm_sandbox, kcm_namespace, pod):
         assert client.until_ended(1, 5)[5] == b"there\n"
 
 
+def test_a_shell_answers_an_unknown_command_at_once(kcm_sandbox, kcm_namespace, pod):
+    pod("a")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=true&stdout=true&stderr=true"
+    with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
+        for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+            client.open(stream_, streamType=name)
+        for line, heard in ((b"foobar\n", b"sh: foobar: not found\n"), (b"echo $?\n", b"127\n")):
+            client.send(3, line)
+            received = b""
+            while not received.endswith(heard):
+                received += client.socket.recv(4096)
+
+
+def test_a_shell_on_a_terminal(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a")
+    shell = stream(
+        core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["sh"],
+        stdout=True, stderr=True, stdin=True, tty=True, _preload_content=False,
+    )  # fmt: skip
+    talk = [
+        ("", "/ # "),
+        ("echox\x7f hi\r", "echox\b \b hi\r\nhi\r\n/ # "),
+        ("cd /tmp\r", "cd /tmp\r\n/tmp # "),
+        ("if foo\r", "if foo\r\n> "),
+        ("\x03", "^C\r\n/tmp # "),
+        ("sleep 1h\r", "sleep 1h\r\n"),
+        ("\x03", "^C\r\n/tmp # "),
+        ("\x1b[Aecho $?\r", "echo $?\r\n130\r\n/tmp # "),
+        ("exit 3\r", "exit 3\r\n"),
+    ]
+    for typed, seen in talk:
+        shell.write_stdin(typed)
+        heard = ""
+        while len(heard) < len(seen):
+            more = shell.read_stdout(timeout=10)
+            assert more or shell.is_open()
+            heard += more
+        assert heard == seen
+    shell.run_forever(timeout=60)
+    shell.close()
+    assert shell.returncode == 3
+
+
+def test_a_command_ends_the_container(kcm_sandbox, kcm_namespace, core):
+    trap = "trap 'exit 7' TERM; while true; do sleep 1; done"
+    spec = {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i", "command": ["sh", "-c", trap]}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+
+    def statuses():
+        return core.read_namespaced_pod("a", kcm_namespace).status.container_statuses or ()
+
+    kcm_sandbox.wait(lambda: [each.ready for each in statuses()] == [True, True])
+    for command in (("kill", "-0", "1"), ("kill", "-9", "1"), ("sh", "-c", "kill -HUP 1")):
+        assert executed(core, kcm_namespace, "a", *command) == (b"", b"", 0)
+    assert [each.restart_count for each in statuses()] == [0, 0]
+    assert executed(core, kcm_namespace, "a", "kill", "1") == (b"", b"", 0)
+    assert executed(core, kcm_namespace, "a", "sh", "-c", "kill 1", container="d") == (b"", b"", 0)
+    kcm_sandbox.wait(lambda: [each.restart_count for each in statuses()] == [1, 1])
+    assert [each.last_state.terminated.exit_code for each in statuses()] == [0, 7]
+
+
+def test_a_long_input_is_read(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a")
+    for size, code in ((9 << 20, 0), (3 << 20, 0)):
+        client = stream(
+            core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["sh", "-c", "cat > /tmp/x; echo done"],
+            stdin=True, stdout=True, stderr=True, tty=False, _preload_content=False,
+        )  # fmt: skip
+        client.sock.send(b"\0" + b"x" * size, 2)
+        client.sock.send(b"\xff\0", 2)
+        client.run_forever(timeout=60)
+        client.close()
+        assert (client.read_stdout(), client.returncode) == ("done\n", code)
+    assert executed(core, kcm_namespace, name, "wc", "-c", "/tmp/x") == (b"3145728 /tmp/x\n", b"", 0)
+
+
 def test_a_shell_waits_for_the_rest_of_a_line(kcm_sandbox, kcm_namespace, core, pod):
     pod("a")
     path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=sh&stdin=true&stdout=true"
@@ -487,7 +584,11 @@ def test_a_shell_waits_for_the_rest_of_a_line(kcm_sandbox, kcm_namespace, core, 
         ("tee&command=/tmp/f", b"abc", b"abc", b"", 0),
         ("sh&command=-c&command=cat+>+/tmp/f%3B+wc+-l+/tmp/f", b"a\nb\n", b"2 /tmp/f\n", b"", 0),
         ("sh", b"if true; then\necho a\nfi\nX=1\n\necho $X\n", b"a\n1\n", b"", 0),
-        ("sh", b"curl x\n", b"", b"sh -c curl x\n: nothing runs in the containers of a sandbox", 127),
+        ("sh", b"curl x\n", b"", b"sh: curl: not found\n", 127),
+        ("sh", b"curl x\ncat /app/x; echo no\necho $?\n", b"126\n", b"sh: curl: not found\nsh: the sandbox cannot", 0),
+        ("sh", b"echo a\nif then\necho b\n", b"a\n", b"sh: syntax error: unexpected", 2),
+        ("sh", b"cd /tmp\nX=5\nf() {\n echo $X $PWD $1\n}\nf b\ntrap 'echo bye' EXIT\n", b"5 /tmp b\nbye\n", b"", 0),
+        ("sh", b"echo a 'b\nc'\ncat <<E\nd\nE\n", b"a b\nc\nd\n", b"", 0),
     ],
 )
 def test_input_of_a_command(kcm_sandbox, kcm_namespace, pod, command, sent, output, errors, code):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kcm_cli.sandbox.nodes.filesystem import FileSystem, Refused, Work
-from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.programs.errors import Refused, Unknown
+from kcm_cli.sandbox.programs.filesystem import FileSystem, Work
 
 
 def system(most: float = 1000, **texts: str | None) -> FileSystem:

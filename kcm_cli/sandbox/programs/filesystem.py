@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from kcm_cli.sandbox.nodes.shell import Unknown
-from kcm_cli.sandbox.nodes.volumes import Volumes
+from kcm_cli.sandbox.programs.errors import Refused, TooMuch, Unknown
 
 T = TypeVar("T")
 Files = Mapping[str, str | None]
@@ -18,7 +17,7 @@ class There(msgspec.Struct, frozen=True):
     """What a program finds when it starts.
 
     scratch: folders that contain only ``files``. gone: files that were deleted. began: the time; None if it is
-    unknown. input: its standard input; None if that is unknown.
+    unknown. input: its standard input; None if that is unknown. has_long_input: it is unknown since it is too long.
     """
 
     files: Files = msgspec.field(default_factory=dict)
@@ -26,10 +25,51 @@ class There(msgspec.Struct, frozen=True):
     gone: frozenset[str] = frozenset()
     began: datetime | None = None
     input: str | None = None
+    has_long_input: bool = False
 
 
-class Refused(Exception):
-    """A file cannot be written."""
+class Host(Protocol):
+    """What a container has from its pod and its node: mounted files, the user, names."""
+
+    @property
+    def working_dir(self) -> str:
+        """The working directory; empty if it is the image's."""
+
+    @property
+    def created(self) -> str | None:
+        """The creation time of the pod; None if it is unknown."""
+
+    @property
+    def user(self) -> int | None:
+        """The user ID; None: the image's."""
+
+    @property
+    def group(self) -> int | None:
+        """The group ID; None: the image's."""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The supplemental groups."""
+
+    @property
+    def fqdn(self) -> str:
+        """The fully qualified host name."""
+
+    @property
+    def kernel(self) -> str:
+        """The release of the node's kernel."""
+
+    def read(self, path: str) -> bytes:
+        """A mounted file. Raises FileNotFoundError, IsADirectoryError, and LookupError if it is unknown."""
+
+    def names(self, path: str) -> Sequence[str]:
+        """The names in a mounted folder, sorted. Raises FileNotFoundError, NotADirectoryError, LookupError."""
+
+    def read_only(self, path: str) -> bool:
+        """Whether a path is read-only."""
+
+    def mount_point(self, path: str) -> str:
+        """The mount point that contains a path; empty if there is none."""
 
 
 PER_CHARACTER = 1 / 16
@@ -43,10 +83,10 @@ class Work(msgspec.Struct):
     done: float = 0.0
 
     def spend(self, work: float) -> None:
-        """Add to the cost. Raises Unknown if it exceeds the limit."""
+        """Add to the cost. Raises TooMuch if it exceeds the limit."""
         self.done += work
         if self.done > self.most:
-            raise Unknown
+            raise TooMuch
 
 
 class FileSystem(msgspec.Struct):
@@ -58,7 +98,7 @@ class FileSystem(msgspec.Struct):
     texts: dict[str, str | None]
     scratch: tuple[str, ...]
     gone: set[str]
-    volumes: Volumes | None
+    volumes: Host | None
     work: Work
 
     def now(self) -> tuple[Files, frozenset[str]]:
@@ -130,7 +170,28 @@ class FileSystem(msgspec.Struct):
             return False
         return self.volumes is None or self.volumes.mount_point(path) in ("", *self.scratch)
 
-    def of_volumes(self, look: Callable[[Volumes], T]) -> T:
+    def lacks_folder(self, path: str) -> bool:
+        """Whether it is known that this is no folder."""
+        path = path.rstrip("/")
+        return path in self.texts or (self.in_scratch(path) and not self.is_folder(path))
+
+    def may_be_there(self, path: str) -> bool:
+        """Whether there may be a file, where an image has no other than those that are known."""
+        if path in self.texts:
+            return True
+        if path in self.gone or self.in_scratch(path) or self.volumes is None:
+            return False
+        try:
+            self.volumes.read(path)
+        except FileNotFoundError:
+            return False
+        except LookupError:
+            return bool(self.volumes.mount_point(path))
+        except OSError:
+            return True
+        return True
+
+    def of_volumes(self, look: Callable[[Host], T]) -> T:
         """Look at the mounted files. Raises OSError, Unknown."""
         if self.volumes is None:
             raise Unknown

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from kcm_cli.sandbox.nodes.filesystem import FileSystem, Refused
-from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.programs.errors import Refused, Unknown
+from kcm_cli.sandbox.programs.filesystem import FileSystem
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
 
@@ -17,11 +17,13 @@ _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
 class Shell(Protocol):
     """The shell that runs a command.
 
-    input: the rest of the command's standard input; None if it is unknown.
+    input: the rest of the command's standard input; None if it is unknown. has_long_input: whether it is unknown since
+    it is too long.
     """
 
     fs: FileSystem
     input: str | None
+    has_long_input: bool
 
     def now(self) -> datetime | None:
         """Return the time, or None if it is unknown."""
@@ -33,15 +35,13 @@ class Shell(Protocol):
         """Write output. Raises Unknown if there is too much of it."""
 
     def place(self, path: str) -> str:
-        """Return the absolute path, or the path as given if the working directory is unknown. Raises Unknown."""
+        """Return the absolute path. Raises TooMuch."""
 
     def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Yield paths as written, each with its absolute path. Raises Unknown."""
 
 
 def touch(shell: Shell, words: Sequence[str]) -> int:
-    if any("$" in word for word in words):
-        raise Unknown
     for word in words[1:]:
         if not word.startswith("-"):
             path = shell.place(word)
@@ -106,8 +106,6 @@ def dd(shell: Shell, words: Sequence[str]) -> int:
 
 
 def mkdir(shell: Shell, words: Sequence[str]) -> int:
-    if any("$" in word for word in words):
-        raise Unknown
     options = {word for word in words[1:] if word.startswith("-")}
     if options - {"-p", "-v", "-pv", "-vp", "--parents"}:
         raise Unknown
@@ -150,8 +148,13 @@ def rm(shell: Shell, words: Sequence[str]) -> int:
 
 def cat(shell: Shell, words: Sequence[str]) -> int:
     code = 0
-    if words[1:] in ([], ["-"]) and shell.input is not None:
-        shell.say(shell.input)
+    if words[1:] in ([], ["-"]):
+        if shell.input is None:
+            if not shell.has_long_input:
+                raise Unknown
+            return shell.output_unknown()
+        if shell.input:
+            shell.say(shell.input)
         shell.input = ""
         return code
     for word, path in shell.paths(words[1:]):
@@ -167,13 +170,15 @@ def cat(shell: Shell, words: Sequence[str]) -> int:
 
 
 def ls(shell: Shell, words: Sequence[str]) -> int:
+    """``ls`` with ``-1``, ``-a``, ``-A``, ``-d``."""
+    options = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+    if set(options) - set("1aAd"):
+        raise Unknown
     code = 0
-    paths = list(shell.paths([word for word in words[1:] if word != "-1"] or ["."]))
+    paths = list(shell.paths([word for word in words[1:] if not word.startswith("-")] or ["."]))
     for word, path in paths:
         try:
-            names = [name for name in shell.fs.names(path) if not name.startswith(".")]
-        except NotADirectoryError:
-            names = [word]
+            names = _listed(shell, word, path, options)
         except FileNotFoundError:
             shell.say(f"ls: {word}: No such file or directory\n", error=True)
             code = 1
@@ -184,8 +189,80 @@ def ls(shell: Shell, words: Sequence[str]) -> int:
     return code
 
 
+def _listed(shell: Shell, word: str, path: str, options: str) -> list[str]:
+    """Raises FileNotFoundError, Unknown."""
+    try:
+        names = list(shell.fs.names(path))
+    except NotADirectoryError:
+        return [word]
+    if "d" in options:
+        return [word]
+    if "a" in options:
+        return [".", "..", *names]
+    return names if "A" in options else [name for name in names if not name.startswith(".")]
+
+
+def rmdir(shell: Shell, words: Sequence[str]) -> int:
+    code = 0
+    for word, path in shell.paths(words[1:]):
+        try:
+            names = shell.fs.names(path)
+        except FileNotFoundError:
+            why = "No such file or directory"
+        except NotADirectoryError:
+            why = "Not a directory"
+        else:
+            why = "Directory not empty" if names else ""
+            if not why and f"{path}/" not in shell.fs.texts:
+                raise Unknown
+        if why:
+            shell.say(f"rmdir: '{word}': {why}\n", error=True)
+            code = 1
+        else:
+            shell.fs.writable(path, word)
+            shell.fs.remove(f"{path}/")
+    return code
+
+
+def change_mode(shell: Shell, words: Sequence[str]) -> int:
+    """``chmod``, ``chown`` and ``chgrp`` of known files: permissions are not simulated."""
+    names = [word for word in words[1:] if not word.startswith("-")][1:]
+    code = 0
+    for word, path in shell.paths(names):
+        if not shell.fs.is_there("-e", path):
+            shell.say(f"{words[0]}: {word}: No such file or directory\n", error=True)
+            code = 1
+        else:
+            shell.fs.writable(path, word)
+    return code
+
+
+def basename(shell: Shell, words: Sequence[str]) -> int:
+    if not 2 <= len(words) <= 3:
+        raise Unknown
+    name = words[1].rstrip("/").rpartition("/")[2] or words[1][:1]
+    suffix = words[2] if len(words) == 3 else ""
+    shell.say(f"{name.removesuffix(suffix) if name != suffix else name}\n")
+    return 0
+
+
+def dirname(shell: Shell, words: Sequence[str]) -> int:
+    if len(words) != 2:
+        raise Unknown
+    folder, slash, _ = words[1].rstrip("/").rpartition("/")
+    shell.say(f"{folder or slash or ('/' if words[1].startswith('/') else '.')}\n")
+    return 0
+
+
 def test(shell: Shell, words: Sequence[str]) -> int:
-    return 0 if _holds(shell, words) else 1
+    try:
+        return 0 if _holds(shell, words) else 1
+    except Refused as refused:
+        shell.say(f"{words[0]}: {refused}\n", error=True)
+        return 2
+
+
+_MOST_TESTS = 16
 
 
 def _holds(shell: Shell, words: Sequence[str]) -> bool:
@@ -193,14 +270,21 @@ def _holds(shell: Shell, words: Sequence[str]) -> bool:
     if closing is not None and words[-1] != closing:
         raise Unknown
     rest = list(words[1:-1] if closing is not None else words[1:])
+    joined = [at for at, word in enumerate(rest) if word in ("-a", "-o") and 0 < at < len(rest) - 1]
+    if joined and len(rest) > 3:
+        return _all_hold(shell, rest, joined)
     negated = bool(rest) and rest[0] == "!"
     rest = rest[1:] if negated else rest
-    if any("$" in word for word in rest):
-        raise Unknown
     match rest:
         case ["-e" | "-f" | "-r" | "-s" | "-d" as option, path]:
             holds = shell.fs.is_there(option, shell.place(path))
-        case ["-n", text]:
+        case ["-w" | "-x" as option, path]:
+            holds = _allows(shell, option, shell.place(path))
+        case ["-h" | "-L", path] if not shell.fs.may_be_there(shell.place(path)):
+            holds = False
+        case []:
+            holds = False
+        case ["-n", text] | [text]:
             holds = bool(text)
         case ["-z", text]:
             holds = not text
@@ -215,9 +299,31 @@ def _holds(shell: Shell, words: Sequence[str]) -> bool:
     return holds != negated
 
 
-def _compares(left: str, name: str, right: str) -> bool:
-    if not all(re.fullmatch(r"-?\d{1,18}", number, re.ASCII) for number in (left, right)):
+def _all_hold(shell: Shell, words: Sequence[str], joined: Sequence[int]) -> bool:
+    """Several tests, with either ``-a`` or ``-o`` at these places."""
+    names = {words[at] for at in joined}
+    if len(names) > 1 or len(joined) > _MOST_TESTS:
         raise Unknown
+    ends = zip((-1, *joined), (*joined, len(words)), strict=True)
+    found = [_holds(shell, ["test", *words[begin + 1 : end]]) for begin, end in ends]
+    return all(found) if names == {"-a"} else any(found)
+
+
+def _allows(shell: Shell, option: str, path: str) -> bool:
+    """Whether a file may be written, or a folder entered. Whether a file may be executed is not known."""
+    if not shell.fs.is_there("-e", path):
+        return False
+    if option == "-w":
+        return shell.fs.volumes is None or not shell.fs.volumes.read_only(path)
+    if shell.fs.is_there("-d", path):
+        return True
+    raise Unknown
+
+
+def _compares(left: str, name: str, right: str) -> bool:
+    for number in (left, right):
+        if re.fullmatch(r"\s*[-+]?\d{1,18}\s*", number, re.ASCII) is None:
+            raise Refused(f"{number[:100]}: bad number")
     a, b = int(left), int(right)
     return {"-eq": a == b, "-ne": a != b, "-lt": a < b, "-le": a <= b, "-gt": a > b, "-ge": a >= b}[name]
 
@@ -231,6 +337,12 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "dd": dd,
     "cat": cat,
     "ls": ls,
+    "rmdir": rmdir,
+    "chmod": change_mode,
+    "chown": change_mode,
+    "chgrp": change_mode,
+    "basename": basename,
+    "dirname": dirname,
     "test": test,
     "[": test,
 }

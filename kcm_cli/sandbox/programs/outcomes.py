@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kcm_cli.sandbox.nodes.filesystem import Files
+from kcm_cli.sandbox.programs.filesystem import Files
 
 _MOST_ITERATIONS = 1000
 
@@ -33,6 +33,12 @@ class Outcome(msgspec.Struct, frozen=True):
     """The end of the output that an endless loop repeats: its first index, and the period; 0: there is none."""
     is_cut: bool = False
     """Whether it would do more after the time until which it was simulated."""
+    output_known: bool = True
+    """Whether ``output`` is all of its output."""
+    signals: tuple[tuple[float, str], ...] = ()
+    """Seconds from the start, and the signals that it sends to the first process of its container."""
+    problem: str = ""
+    """Why it, or the rest of it, cannot be simulated; empty if it can."""
 
     def written(self, until_s: float) -> Iterator[Written]:
         """The output until a time, of an endless loop the last thousand iterations. The others go on."""

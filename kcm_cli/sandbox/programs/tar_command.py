@@ -7,9 +7,9 @@ from posixpath import normpath
 from tarfile import BLOCKSIZE, DIRTYPE, ReadError, TarError, TarFile, TarInfo
 from tarfile import open as open_archive
 
-from kcm_cli.sandbox.nodes.file_commands import Shell
-from kcm_cli.sandbox.nodes.filesystem import PER_CHARACTER
-from kcm_cli.sandbox.nodes.shell import Unknown
+from kcm_cli.sandbox.programs.errors import Unknown
+from kcm_cli.sandbox.programs.file_commands import Shell
+from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 
 _PER_MEMBER = 64
 """Their cost (see ``filesystem.Work``)."""

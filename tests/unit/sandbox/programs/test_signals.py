@@ -2,7 +2,7 @@
 
 import math
 
-from kcm_cli.sandbox.nodes.signals import Reaction, Signals
+from kcm_cli.sandbox.programs.signals import Reaction, Signals
 
 
 def test_periodic_programs_have_periodic_reactions() -> None:

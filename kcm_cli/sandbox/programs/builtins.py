@@ -1,0 +1,456 @@
+"""The commands that a shell carries out itself, and ``sleep`` and ``kill``.
+
+Each takes the shell that runs it and its words, and returns an exit code.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kcm_cli.sandbox.programs import file_commands
+from kcm_cli.sandbox.programs.control import Ended, Jump, Returned
+from kcm_cli.sandbox.programs.errors import Unknown
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.programs.interpreter import Interpreter, Job
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SETTING = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII | re.DOTALL)
+_OPTIONS = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": ""}
+"""Named options of shells, and their letters."""
+_SAFE = re.compile(r"[\w./:=@%+,-]+", re.ASCII)
+_FIRST = 7
+"""As in ``expansion``: the number of the shell of a command, to which those of its jobs are added."""
+_SIGNALS = {
+    "HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "USR1": 10, "USR2": 12, "PIPE": 13, "TERM": 15, "CONT": 18, "STOP": 19,
+    "WINCH": 28,
+}  # fmt: skip
+_USAGE = 2
+Command = Callable[["Interpreter", Sequence[str]], int]
+
+
+def shell_options(words: Sequence[str]) -> tuple[str, list[str], bool]:
+    """The letters of the options of a shell, the other words, and whether pipefail is set."""
+    letters, rest, pipefail = "", list(words), False
+    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
+        letters, rest = letters + rest[0][1:], rest[1:]
+        if letters.endswith("o"):
+            named, rest = "".join(rest[:1]), rest[1:]
+            letters, pipefail = letters[:-1] + _OPTIONS.get(named, "?"), pipefail or named == "pipefail"
+    return letters, rest[1:] if rest[:1] == ["--"] else rest, pipefail
+
+
+def quoted(text: str | None) -> str:
+    """A word as ``set -x`` and ``trap`` show it."""
+    if text is None:
+        return "?"
+    return text if _SAFE.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def silent(_: "Interpreter", __: Sequence[str]) -> int:
+    return 0
+
+
+def false(_: "Interpreter", __: Sequence[str]) -> int:
+    return 1
+
+
+def umask(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``umask``: permissions are not simulated."""
+    if not words[1:]:
+        shell.say("0022\n")
+    return 0
+
+
+def sleep(shell: "Interpreter", words: Sequence[str]) -> int:
+    total = 0.0
+    if not words[1:]:
+        shell.say("sleep: missing operand\n", error=True)
+        return 1
+    for word in words[1:]:
+        if word in ("inf", "infinity"):
+            total = math.inf
+            continue
+        span = _SPAN.fullmatch(word)
+        if span is None:
+            shell.say(f"sleep: invalid number '{word[:100]}'\n", error=True)
+            return 1
+        total += float(span[1]) * _UNITS[span[2]]
+    shell.rest(total)
+    return 0
+
+
+def pwd(shell: "Interpreter", _: Sequence[str]) -> int:
+    if not shell.folder:
+        return shell.output_unknown()
+    shell.say(f"{shell.folder}\n")
+    return 0
+
+
+def cd(shell: "Interpreter", words: Sequence[str]) -> int:
+    """Change the working directory. Folders of the image are assumed to exist."""
+    if len(words) > 2 or words[1:] == ["-"]:
+        raise Unknown
+    target = words[1] if words[1:] else shell.variables.get("HOME")
+    if target is None:
+        raise Unknown
+    place = shell.place(target)
+    if not place.startswith("/"):
+        raise Unknown
+    if shell.fs.lacks_folder(place):
+        shell.say(f"{shell.called}: cd: can't cd to {target}: No such file or directory\n", error=True)
+        return _USAGE
+    shell.folder = place
+    return 0
+
+
+def leave(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``exit``"""
+    if words[1:]:
+        shell.code = _code(shell, words[1])
+    raise Ended
+
+
+def give_back(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``return``"""
+    if words[1:]:
+        shell.code = _code(shell, words[1])
+    raise Returned
+
+
+def _code(shell: "Interpreter", text: str) -> int:
+    if re.fullmatch(r"\d{1,9}", text, re.ASCII) is None:
+        shell.fail(f"exit: Illegal number: {text[:100]}")
+    return int(text) % 256
+
+
+def leave_loop(_: "Interpreter", words: Sequence[str]) -> int:
+    """``break`` and ``continue``"""
+    levels = words[1] if words[1:] else "1"
+    if re.fullmatch(r"[1-9]\d?", levels, re.ASCII) is None:
+        raise Unknown
+    raise Jump(int(levels), goes_on=words[0] == "continue")
+
+
+def export(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``export``, and ``readonly`` as far as it sets variables."""
+    if words[0] == "export" and words[1:] in ([], ["-p"]):
+        for name, value in sorted(shell.variables.passed_on().items()):
+            if value is None:
+                return shell.output_unknown()
+            shell.say(f"export {name}={quoted(value)}\n")
+        return 0
+    for word in words[1:]:
+        match = _SETTING.fullmatch(word)
+        if match is not None:
+            shell.variables.put(match[1], match[2])
+        elif word.startswith("-") or _NAME.fullmatch(word) is None:
+            raise Unknown
+        if words[0] == "export":
+            shell.variables.exported |= {match[1] if match is not None else word}
+    return 0
+
+
+def local(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``local`` in a function."""
+    if not shell.variables.locals:
+        shell.say(f"{shell.called}: local: not in a function\n", error=True)
+        return 1
+    for word in words[1:]:
+        match = _SETTING.fullmatch(word)
+        name = match[1] if match is not None else word
+        if _NAME.fullmatch(name) is None:
+            raise Unknown
+        was_set = shell.variables.has(name)
+        shell.variables.locals[-1].setdefault(name, (was_set, shell.variables.get(name) if was_set else ""))
+        shell.variables.put(name, match[2] if match is not None else "")
+    return 0
+
+
+def unset(shell: "Interpreter", words: Sequence[str]) -> int:
+    for word in words[1:]:
+        if word == "-f":
+            raise Unknown
+        if not word.startswith("-"):
+            shell.variables.remove(word)
+    return 0
+
+
+def set_options(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``set -e``, ``set -o pipefail``, ``set -- ARGUMENT…`` and the like."""
+    rest = list(words[1:])
+    if not rest:
+        raise Unknown
+    while rest and rest[0][:1] in ("-", "+") and rest[0] != "--":
+        word = rest.pop(0)
+        on, letters = word[0] == "-", word[1:]
+        if letters.endswith("o"):
+            named = rest.pop(0) if rest else ""
+            if named not in _OPTIONS:
+                raise Unknown
+            letters = letters[:-1] + _OPTIONS[named]
+            if named == "pipefail":
+                shell.pipefail = on
+        if "e" in letters:
+            shell.strict = on
+        if "u" in letters:
+            shell.must_be_set = on
+        if "x" in letters:
+            shell.traced = on
+    if rest:
+        shell.variables.parameters = tuple(rest[1:] if rest[0] == "--" else rest)
+    return 0
+
+
+def shift(shell: "Interpreter", words: Sequence[str]) -> int:
+    count = words[1] if words[1:] else "1"
+    if re.fullmatch(r"\d{1,4}", count, re.ASCII) is None:
+        raise Unknown
+    if int(count) > len(shell.variables.parameters):
+        return 1
+    shell.variables.parameters = shell.variables.parameters[int(count) :]
+    return 0
+
+
+def read(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``read`` of a line of the standard input."""
+    rest, raw = list(words[1:]), False
+    while rest and rest[0].startswith("-"):
+        if rest[0] not in ("-r", "-p", "-rp"):
+            raise Unknown
+        raw = raw or "r" in rest[0]
+        rest = rest[2:] if rest[0].endswith("p") else rest[1:]
+    if shell.input is None:
+        raise Unknown
+    line, newline, shell.input = shell.input.partition("\n")
+    separators = shell.variables.get("IFS") if shell.variables.has("IFS") else " \t\n"
+    if separators is None or separators.strip(" \t\n") not in ("", ":", ",") or ("\\" in line and not raw):
+        raise Unknown
+    names = rest or ["REPLY"]
+    line = line.strip(separators)
+    for index, name in enumerate(names):
+        if index + 1 == len(names) or not separators:
+            shell.variables.put(name, line)
+            line = ""
+            continue
+        field, line = (re.split(f"[{re.escape(separators)}]", line, maxsplit=1) + [""])[:2]
+        shell.variables.put(name, field)
+        line = line.lstrip(" \t\n") if separators.strip(" \t\n") == "" else line
+    return 0 if newline else 1
+
+
+def trap(shell: "Interpreter", words: Sequence[str]) -> int:
+    """Set traps of the first shell, which alone gets signals."""
+    if len(words) < 3 or words[1] == "-" or words[1].startswith("-"):
+        names = words[2:] if words[1:2] == ["-"] else words[1:]
+        for name in map(signal_name, names if shell.depth == 1 else ()):
+            shell.traps.pop(name, None)
+        return 0
+    if shell.depth == 1:
+        for name in map(signal_name, words[2:]):
+            shell.traps[name] = words[1]
+    return 0
+
+
+def wait(shell: "Interpreter", words: Sequence[str]) -> int:
+    """Wait for all background jobs, or for some."""
+    if any(word.startswith("-") for word in words[1:]):
+        raise Unknown
+    jobs = [_job(shell, word) for word in words[1:]] if words[1:] else list(shell.jobs)
+    known = [job for job in jobs if job is not None]
+    end_s = max((job.ends_s for job in known), default=shell.elapsed_s)
+    if shell.rest(max(0.0, end_s - shell.elapsed_s), waits=True):
+        return 143
+    shell.jobs = [job for job in shell.jobs if job not in known]
+    if len(known) < len(jobs):
+        return 127
+    return known[-1].code if words[1:] else 0
+
+
+def kill(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``kill``: the first process gets the signal through its node, jobs of the shell end."""
+    name, rest = "TERM", list(words[1:])
+    if rest[:1] == ["-l"]:
+        raise Unknown
+    if rest and rest[0] in ("-s", "-n"):
+        name, rest = signal_name("".join(rest[1:2])), rest[2:]
+    elif rest and re.fullmatch(r"-[A-Za-z0-9]+", rest[0]) is not None:
+        name, rest = signal_name(rest[0][1:]), rest[1:]
+    rest = rest[1:] if rest[:1] == ["--"] else rest
+    if not rest or (name not in _SIGNALS and name != LEAVE):
+        why = f"bad signal name '{name[:100]}'" if rest else "you need to specify whom to kill"
+        shell.say(f"kill: {why}\n", error=True)
+        return 1
+    code = 0
+    for word in rest:
+        if not _is_signalled(shell, word, name):
+            shell.say(f"kill: can't kill pid {word[:100]}: No such process\n", error=True)
+            code = 1
+    return code
+
+
+def _is_signalled(shell: "Interpreter", word: str, name: str) -> bool:
+    """Send a signal to a process; returns whether it exists. The name of signal 0 is ``EXIT``."""
+    number = int(word) if re.fullmatch(r"\d{1,9}", word, re.ASCII) else 0
+    if (job := _job(shell, word)) is not None:
+        _end(shell, job, name)
+    elif number == 1 and name != LEAVE:
+        if not shell.assumes:
+            raise Unknown  # it signals itself
+        shell.signals.append((shell.elapsed_s, name))
+    elif number == _FIRST and shell.assumes and name != LEAVE:
+        shell.code = 128 + _SIGNALS[name]
+        raise Ended
+    return job is not None or number == 1 or (number == _FIRST and shell.assumes)
+
+
+LEAVE = "EXIT"
+
+
+def _end(shell: "Interpreter", job: "Job", name: str) -> None:
+    """End a job that runs. What it has not written yet is not written."""
+    if name not in ("TERM", "KILL", "INT", "HUP", "QUIT"):
+        return
+    if job.ends_s > shell.elapsed_s:
+        lost = [id(part) for part in job.parts if part.at_s > shell.elapsed_s]
+        shell.output = [part for part in shell.output if id(part) not in lost]
+        job.ends_s, job.code = shell.elapsed_s, 128 + _SIGNALS[name]
+
+
+def _job(shell: "Interpreter", word: str) -> "Job | None":
+    number = word[1:] if word.startswith("%") else ""
+    if not number and re.fullmatch(r"\d{1,9}", word, re.ASCII):
+        number = str(int(word) - _FIRST)
+    return next((job for job in shell.jobs if str(job.number) == number), None)
+
+
+def signal_name(text: str) -> str:
+    """A signal's name without SIG; ``EXIT`` for 0."""
+    name = text.upper().removeprefix("SIG")
+    if name == "0":
+        return LEAVE
+    return next((known for known, number in _SIGNALS.items() if str(number) == name), name)
+
+
+def run_other(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``exec``"""
+    if not words[1:]:
+        return 0
+    shell.traps.clear()
+    shell.code = shell.launched(words[1:])
+    raise Ended
+
+
+def evaluate(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``eval``"""
+    shell.code = 0
+    shell.run_list(shell.parsed(" ".join(words[1:])))
+    return shell.code
+
+
+def source(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``.`` and ``source``"""
+    if not words[1:]:
+        raise Unknown
+    try:
+        text = shell.fs.content(shell.place(words[1]))
+    except OSError:
+        shell.say(f"{shell.called}: {words[0]}: can't open '{words[1]}'\n", error=True)
+        return _USAGE
+    shell.code = 0
+    try:
+        shell.run_list(shell.parsed(text))
+    except Returned:
+        pass
+    return shell.code
+
+
+def command(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``command``, and with ``-v`` where a program is."""
+    if words[1:2] == ["-v"]:
+        return _where(shell, words[2:], full=False)
+    if not words[1:] or words[1].startswith("-"):
+        raise Unknown
+    return shell.launched(words[1:])
+
+
+def which(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``which``"""
+    return _where(shell, words[1:], full=True)
+
+
+def kind(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``type``"""
+    code = 0
+    for word in words[1:]:
+        if word in shell.functions:
+            shell.say(f"{word} is a function\n")
+        elif word in BUILT_IN or word in _BUILT_IN_TOO:
+            shell.say(f"{word} is a shell builtin\n")
+        elif shell.has(word):
+            shell.say(f"{word} is /bin/{word}\n")
+        elif shell.assumes:
+            shell.say(f"{word}: not found\n")
+            code = 127
+        else:
+            raise Unknown
+    return code
+
+
+def _where(shell: "Interpreter", words: Sequence[str], *, full: bool) -> int:
+    code = 0
+    for word in words:
+        if not full and (word in BUILT_IN or word in _BUILT_IN_TOO or word in shell.functions):
+            shell.say(f"{word}\n")
+        elif shell.has(word):
+            shell.say(f"/bin/{word}\n")
+        elif shell.assumes:
+            code = 1 if full else 127
+        else:
+            raise Unknown
+    return code
+
+
+_BUILT_IN_TOO = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
+"""The programs that shells have, too."""
+
+PROGRAMS: Mapping[str, Command] = {
+    "true": silent,
+    "sync": silent,
+    "false": false,
+    "sleep": sleep,
+    "pwd": pwd,
+    "kill": kill,
+    "which": which,
+}
+"""Those that are programs as well."""
+
+BUILT_IN: Mapping[str, Command] = {
+    ":": silent,
+    "umask": umask,
+    "cd": cd,
+    "exit": leave,
+    "return": give_back,
+    "break": leave_loop,
+    "continue": leave_loop,
+    "export": export,
+    "readonly": export,
+    "local": local,
+    "unset": unset,
+    "set": set_options,
+    "shift": shift,
+    "read": read,
+    "trap": trap,
+    "wait": wait,
+    "exec": run_other,
+    "eval": evaluate,
+    ".": source,
+    "source": source,
+    "command": command,
+    "type": kind,
+    "[[": file_commands.test,
+}
+"""Those that are not."""

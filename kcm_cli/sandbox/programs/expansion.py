@@ -1,0 +1,356 @@
+"""Expands the words of a shell: parameters, substitutions, arithmetic, fields, file names.
+
+None: the value is unknown.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kcm_cli.sandbox.programs import arithmetic
+from kcm_cli.sandbox.programs.arithmetic import DividedByZero
+from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown
+from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
+from kcm_cli.sandbox.programs.syntax import Arithmetic, Parameter, Part, Simple, Substitution, Text, Word
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.programs.interpreter import Interpreter
+
+_WILD = re.compile(r"[*?\[]")
+_SPACES = " \t\n"
+_FIRST_NUMBER = 7
+"""The number of the process of a command in a container, and that of its first job less one."""
+_LONGEST_CUT = 4096
+"""The limit for a value of which a pattern is removed."""
+_MOST_FIELDS = 10_000
+
+
+class Expansion:
+    """The expansion of one command. ``code``: the exit code of its last substitution."""
+
+    def __init__(self, shell: "Interpreter") -> None:
+        self._shell = shell
+        self._variables = shell.variables
+        self._last = shell.code
+        self.code = 0
+
+    def fields(self, words: Iterable[Word]) -> list[str | None]:
+        """The fields of words, split and with file names."""
+        found: list[str | None] = []
+        for word in words:
+            if len(word) == 1 and isinstance(word[0], Text) and (word[0].quoted or not _is_pattern(word[0].text)):
+                found.append(word[0].text)
+                continue
+            for text, pattern in _Fields(self, word):
+                if text is None or not pattern:
+                    found.append(text)
+                else:
+                    found += self._files(text, pattern)
+            if len(found) > _MOST_FIELDS:
+                raise TooMuch
+        return found
+
+    def string(self, word: Word) -> str | None:
+        """A word that is not split."""
+        found: list[str] = []
+        for part in word:
+            value = part.text if isinstance(part, Text) else self.value(part)
+            if isinstance(value, tuple):
+                value = None if None in value else " ".join(text for text in value if text is not None)
+            if value is None:
+                return None
+            self._shell.fs.work.spend(len(value) * PER_CHARACTER)
+            found.append(value)
+        return "".join(found)
+
+    def fits(self, text: str, word: Word) -> bool:
+        """Whether a text matches a pattern. Raises Unknown."""
+        pattern = self._pattern(word)
+        self._shell.fs.work.spend((len(text) + len(pattern)) * PER_CHARACTER)
+        return fnmatchcase(text, pattern)
+
+    def _pattern(self, word: Word) -> str:
+        found: list[str] = []
+        for part in word:
+            value = self.string((part,))
+            if value is None:
+                raise Unknown
+            found.append(escaped(value) if part.quoted else value)
+        return "".join(found)
+
+    # -- values
+
+    def value(self, part: Part) -> "str | tuple[str | None, ...] | None":
+        """The value of a part; several for ``$@``."""
+        match part:
+            case Text(text):
+                return text
+            case Parameter():
+                return self._parameter(part)
+            case Substitution(commands):
+                return self._substituted(part, len(commands))
+            case Arithmetic(expression):
+                return self._computed(expression)
+
+    def _substituted(self, part: Substitution, count: int) -> str | None:
+        shell = self._shell
+        command = part.commands[0][1] if count == 1 else None
+        is_read = isinstance(command, Simple) and not command.words and not command.assignments
+        if is_read and isinstance(command, Simple) and [each.operator for each in command.redirects] == ["<"]:
+            path = self.string(command.redirects[0].word)
+            try:
+                found = None if path is None else shell.fs.content(shell.place(path))
+            except OSError:
+                shell.say(f"{shell.called}: can't open {path}: no such file\n", error=True)
+                self.code, found = 1, ""
+            except Unknown:
+                found = None
+            return None if found is None else found.rstrip("\n")
+        captured = shell.captured(partial(shell.run_list, part.commands))
+        self.code = shell.code
+        text = captured.text()
+        if text is not None:
+            shell.fs.work.spend(len(text) * PER_CHARACTER)
+        return None if text is None else text.rstrip("\n")
+
+    def _computed(self, expression: Word) -> str | None:
+        text = self.string(expression)
+        if text is None:
+            return None
+        try:
+            return str(arithmetic.evaluate(text, self._number_of, self._variables.put))
+        except _NoValue:
+            return None
+        except DividedByZero:
+            self._shell.fail("divide by zero")
+        except Malformed as error:
+            if not self._shell.assumes:
+                raise
+            self._shell.fail(str(error))
+
+    def _number_of(self, name: str) -> str:
+        _, value = self._named(name)
+        if value is None:
+            raise _NoValue
+        return value
+
+    def _parameter(self, part: Parameter) -> "str | tuple[str | None, ...] | None":
+        name, operator = part.name, part.operator
+        if name in ("@", "*") and not operator:
+            values = self._variables.parameters
+            if name == "@" or not part.quoted:
+                return values
+            return (
+                None if None in values else self._separators()[:1].join(value for value in values if value is not None)
+            )
+        is_set, value = self._named(name)
+        if operator == "length":
+            return None if value is None else str(len(value))
+        if operator in ("", "%", "%%", "#", "##"):
+            if not is_set and value is not None and self._shell.must_be_set:
+                self._shell.fail(f"{name}: parameter not set")
+            return value if not operator or value is None else self._cut(value, operator, part.word)
+        if operator[0] == ":" and value is None and is_set:
+            return None  # it may be empty
+        missing = not is_set or (operator[0] == ":" and not value)
+        return self._or_word(part, value, missing=missing)
+
+    def _or_word(self, part: Parameter, value: str | None, *, missing: bool) -> str | None:
+        """A value, or the word instead: ``-``, ``+``, ``=``, ``?``."""
+        kind = part.operator[-1]
+        if kind == "+":
+            return "" if missing else self.string(part.word)
+        if not missing:
+            return value
+        found = self.string(part.word)
+        if kind == "=":
+            self._variables.put(part.name, found)
+        if kind == "?" and value is not None:
+            or_null = " or null" if part.operator[0] == ":" else ""
+            self._shell.fail(f"{part.name}: {found or f'parameter not set{or_null}'}")
+        return None if kind == "?" else found
+
+    def chosen(self, part: Part) -> Word | None:
+        """The word that stands for a parameter outside of quotation marks, a default or an alternative; None if the
+        value does."""
+        if not isinstance(part, Parameter) or part.quoted or part.operator[-1:] not in ("-", "+"):
+            return None
+        is_set, value = self._named(part.name)
+        if part.operator[0] == ":" and is_set and value is None:
+            return None
+        missing = not is_set or (part.operator[0] == ":" and not value)
+        return part.word if missing == (part.operator[-1] == "-") else None
+
+    def _named(self, name: str) -> tuple[bool, str | None]:
+        """Whether a parameter is set, and its value."""
+        variables, shell = self._variables, self._shell
+        if name.isdigit():
+            if name == "0":
+                return True, variables.zero
+            number = int(name) if len(name) < 6 else len(variables.parameters) + 1
+            there = number <= len(variables.parameters)
+            return there, variables.parameters[number - 1] if there else ""
+        match name:
+            case "?":
+                return True, str(self._last)
+            case "#":
+                return True, str(len(variables.parameters))
+            case "$":
+                return True, str(_FIRST_NUMBER if shell.assumes else 1)
+            case "!":
+                return bool(shell.jobs), str(_FIRST_NUMBER + shell.jobs[-1].number) if shell.jobs else ""
+            case "-":
+                return True, "".join(sign for sign, on in (("e", shell.strict), ("u", shell.must_be_set)) if on)
+            case "@" | "*":
+                values = variables.parameters
+                return bool(values), None if None in values else " ".join(each for each in values if each is not None)
+            case "PWD":
+                return True, shell.folder or None
+        if variables.has(name):
+            return True, variables.get(name)
+        return False, "" if shell.lacks_unset or name in variables.unset or name in variables.mine else None
+
+    def _cut(self, value: str, operator: str, word: Word) -> str:
+        """A value without the part at its begin or end that matches a pattern."""
+        pattern = self._pattern(word)
+        if len(value) > _LONGEST_CUT:
+            raise TooMuch
+        self._shell.fs.work.spend(len(value) * (len(value) + len(pattern)) * PER_CHARACTER / 64)
+        lengths = range(len(value) + 1) if len(operator) == 1 else range(len(value), -1, -1)
+        for length in lengths:
+            if operator[0] == "%" and fnmatchcase(value[len(value) - length :], pattern):
+                return value[: len(value) - length]
+            if operator[0] == "#" and fnmatchcase(value[:length], pattern):
+                return value[length:]
+        return value
+
+    def separators(self) -> str | None:
+        """The characters between fields; None if they are unknown."""
+        return self._variables.get("IFS") if self._variables.has("IFS") else _SPACES
+
+    def _separators(self) -> str:
+        found = self.separators()
+        if found is None:
+            raise Unknown
+        return found
+
+    # -- file names
+
+    def _files(self, text: str, pattern: str) -> list[str | None]:
+        """The files that match a pattern, or the text itself; None if the files are unknown."""
+        shell = self._shell
+        folder, slash, last = pattern.rpartition("/")
+        if _WILD.search(folder.replace("[*]", "").replace("[?]", "").replace("[[]", "")):
+            return [None]
+        shown, _, _ = text.rpartition("/")
+        try:
+            place = shell.place(f"{shown}{slash}")
+            if not place.startswith("/"):
+                raise Unknown
+            names = shell.fs.names(place)
+        except OSError:
+            return [text]
+        except TooMuch:
+            raise
+        except Unknown:  # few files have such names
+            return [None if "*" in last.replace("[*]", "") else text]
+        shell.fs.work.spend(len(names) * len(last) * PER_CHARACTER)
+        found: list[str | None] = [f"{shown}{slash}{name}" for name in names if _matches(name, last)]
+        return found or [text]
+
+
+class _NoValue(Exception):
+    """A variable in an expression has an unknown value."""
+
+
+class _Fields:
+    """The fields of one word, each with a pattern (empty: it is none)."""
+
+    def __init__(self, expansion: Expansion, word: Word) -> None:
+        self._found: list[tuple[str | None, str]] = []
+        self._text: list[str] = []
+        self._pattern: list[str] = []
+        self._is_open = self._is_wild = self._is_unknown = False
+        self._expand(expansion, word)
+        self._close()
+
+    def _expand(self, expansion: Expansion, word: Word, *, splits: bool = False) -> None:
+        """Add the parts of a word. splits: literal text is split, too."""
+        for part in word:
+            chosen = expansion.chosen(part)
+            if chosen is not None:
+                self._expand(expansion, chosen, splits=True)
+                continue
+            value = part.text if isinstance(part, Text) else expansion.value(part)
+            if isinstance(value, tuple):
+                for index, each in enumerate(value):
+                    if index:
+                        self._close()
+                    self._add(expansion, each, quoted=part.quoted)
+                self._is_open = self._is_open or (bool(value) and part.quoted)
+            elif part.quoted or (isinstance(part, Text) and not splits):
+                self._put(value, quoted=part.quoted)
+            else:
+                self._add(expansion, value, quoted=False)
+
+    def __iter__(self) -> Iterator[tuple[str | None, str]]:
+        return iter(self._found)
+
+    def _put(self, value: str | None, *, quoted: bool) -> None:
+        """Add to the current field."""
+        self._is_open = True
+        if value is None:
+            self._is_unknown = True
+            return
+        self._text.append(value)
+        self._is_wild = self._is_wild or (not quoted and _is_pattern(value))
+        self._pattern.append(escaped(value) if quoted else value)
+
+    def _add(self, expansion: Expansion, value: str | None, *, quoted: bool) -> None:
+        """Add a value, split into fields unless it is quoted."""
+        separators = expansion.separators()
+        if quoted or value is None or separators is None:
+            self._put(None if separators is None else value, quoted=quoted)
+            return
+        for index, field in enumerate(_split(value, separators)):
+            if index:
+                self._close()
+            if field is not None:
+                self._put(field, quoted=False)
+
+    def _close(self) -> None:
+        if self._is_open:
+            text = None if self._is_unknown else "".join(self._text)
+            self._found.append((text, "".join(self._pattern) if self._is_wild else ""))
+        self._text, self._pattern = [], []
+        self._is_open = self._is_wild = self._is_unknown = False
+
+
+def _split(value: str, separators: str) -> list[str | None]:
+    """The fields of a value. None at the begin or end stands for separators there, or for no field."""
+    spaces = "".join(sign for sign in separators if sign in _SPACES)
+    others = "".join(sign for sign in separators if sign not in _SPACES)
+    if not separators:
+        return [value]
+    if not others:
+        table: Mapping[int, str] = {ord(sign): "\n" for sign in spaces}
+        found: list[str | None] = [field for field in value.translate(table).split("\n") if field]
+        return [None, *found, None] if value and (value[0] in spaces or value[-1] in spaces) else found or [None]
+    table = {ord(sign): "\0" for sign in others}
+    found = [field.strip(spaces) if spaces else field for field in value.translate(table).split("\0")]
+    return [*found[:-1], found[-1] or None]
+
+
+def _is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text or ("[" in text and "]" in text)
+
+
+def escaped(text: str) -> str:
+    """A text as a pattern that matches it only."""
+    return _WILD.sub(r"[\g<0>]", text)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) and (not name.startswith(".") or pattern.startswith("."))

@@ -1,0 +1,777 @@
+"""Interprets parsed shell scripts (``syntax``) and the programs that they start.
+
+Time, depth and output are bounded for all commands. Values that are not known are None, and everything that depends on
+one raises Unknown, except output, which is then unknown as a whole.
+"""
+
+import contextlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from posixpath import normpath
+from typing import Never, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from kcm_cli.sandbox.programs import builtins, environment_commands, file_commands, syntax, text_commands
+from kcm_cli.sandbox.programs.control import Captured, Ended, Failed, Jump, NotFound, Returned
+from kcm_cli.sandbox.programs.errors import Malformed, Refused, TooMuch, Unknown
+from kcm_cli.sandbox.programs.expansion import Expansion
+from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Files, FileSystem
+from kcm_cli.sandbox.programs.outcomes import Outcome, Written
+from kcm_cli.sandbox.programs.tar_command import tar
+from kcm_cli.sandbox.programs.variables import Variables
+
+MOST_STEPS, MOST_OUTPUT = 2000, 4 << 20
+_PER_COMMAND, _PER_WORD = 64, 8
+"""The cost of a command and of a word (see ``filesystem.Work``)."""
+_LONGEST_PATH = 4096
+_LONG_S = 1e9
+_MOST_STAGES = 32
+SHELLS = frozenset(("sh", "bash", "ash", "dash"))
+_FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"))
+_OUTPUT, _ERRORS, _AWAY = "output", "errors", "away"
+_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
+STOP, LEAVE = "TERM", "EXIT"
+INTERRUPTED = 143
+"""The exit code of a command that SIGTERM has ended."""
+_MOST_NESTED = 64
+"""The limit for nested commands, also in functions and shells."""
+_SCRIPT_ERROR = 2
+_DECLARING = frozenset(("export", "readonly", "local"))
+_TOLERANT = frozenset(("echo", "printf", ":", "true", "false"))
+"""Commands that run with unknown arguments."""
+Sink = str | Captured
+"""Where output goes: the container's output or errors, nowhere, a file by its path, or text that is captured."""
+
+
+class _Unopened(Exception):
+    """A file to read from does not exist."""
+
+
+class Job(msgspec.Struct):
+    """Commands in the background that have not been waited for. ``parts``: their output."""
+
+    number: int
+    ends_s: float
+    code: int
+    parts: tuple[Written, ...]
+
+
+def _when(written: Written) -> float:
+    return written.at_s
+
+
+def program_name(word: str) -> str:
+    """The name of a program, without a usual folder of programs."""
+    folder, _, name = word.rpartition("/")
+    return name if folder in _FOLDERS and (folder or "/" not in word) else word
+
+
+class Interpreter(msgspec.Struct):
+    """One shell, or one program. ``assumes``: programs and variables that are not known do not exist, as in a small
+    image; otherwise they are unknown."""
+
+    variables: Variables
+    fs: FileSystem
+    folder: str
+    """The working directory; empty if it is unknown."""
+    assumes: bool = False
+    until_s: float = math.inf
+    elapsed_s: float = 0.0
+    code: int = 0
+    strict: bool = False
+    must_be_set: bool = False
+    traced: bool = False
+    pipefail: bool = False
+    """Whether the failure of any command of a pipeline is its failure."""
+    called: str = "sh"
+    """The name of the shell, as it was called."""
+    steps: int = 0
+    depth: int = 0
+    output: list[Written] = msgspec.field(default_factory=list)
+    output_known: bool = True
+    written: int = 0
+    sinks: tuple[Sink, Sink] = (_OUTPUT, _ERRORS)
+    stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
+    staged: bool = True
+    """Whether the stages are complete."""
+    functions: dict[str, syntax.Command] = msgspec.field(default_factory=dict)
+    nested: int = 0
+    """The number of nested commands."""
+    tested: bool = False
+    """Whether the exit code of the current command is tested, so that ``set -e`` does not apply."""
+    traps: dict[str, str] = msgspec.field(default_factory=dict)
+    """The first shell's handlers of signals, by name; empty: the signal is ignored."""
+    asked_s: float = math.inf
+    """When SIGTERM arrives."""
+    rests: list[tuple[float, float, bool]] = msgspec.field(default_factory=list)
+    """The intervals in which it waits: their start, end, and whether a signal interrupts them."""
+    again: tuple[float, float] = (math.inf, 0.0)
+    """The start of an endless loop whose iterations are equal, and the duration of one."""
+    repeated: tuple[int, float] = (0, 0.0)
+    is_cut: bool = False
+    """As in ``Outcome``."""
+    times: int = 0
+    """How often it has read the clock."""
+    jobs: list[Job] = msgspec.field(default_factory=list)
+    job_count: int = 0
+    """How many background jobs it has had."""
+    signals: list[tuple[float, str]] = msgspec.field(default_factory=list)
+    """The signals that it has sent to the container's first process, and when."""
+    input: str | None = None
+    """The rest of the standard input; None if it is unknown."""
+    began: datetime | None = None
+    """When it started; None if that is unknown."""
+    lacks_unset: bool = False
+    """Whether variables that are not known are not set; otherwise the image may set them."""
+    has_long_input: bool = False
+    """Whether the input is unknown since it is too long."""
+
+    # -- the run of a program
+
+    def stage(self) -> None:
+        """Record the files before time passes."""
+        last = self.stages[-1] if self.stages else None
+        files, gone = self.fs.now()
+        if self.staged and (last is None or last[1:] != (files, gone)):
+            if last is not None and last[0] >= self.elapsed_s:
+                self.stages.pop()
+            self.stages.append((self.elapsed_s, files, gone))
+            self.staged = len(self.stages) <= _MOST_STAGES
+
+    def runs(self, words: Sequence[str]) -> None:
+        """Run the program of a container to its end. Raises Unknown, NotFound."""
+        if not words:
+            raise Unknown
+        if program_name(words[0]) not in PROGRAMS:
+            raise NotFound(words[0])
+        with contextlib.suppress(Ended):
+            self.code = self.program(words)
+        if self.job_count:  # background jobs end with it
+            self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
+
+    def outcome(self, problem: str = "") -> Outcome:
+        """The outcome after a run."""
+        self.stage()
+        return Outcome(
+            self.elapsed_s,
+            self.code,
+            self.fs.texts,
+            tuple(self.output),
+            frozenset(self.fs.gone),
+            tuple(self.stages) if self.staged else (),
+            self.repeated,
+            self.is_cut,
+            self.output_known,
+            tuple(self.signals),
+            problem,
+        )
+
+    def program(self, words: Sequence[str]) -> int:
+        """Run one program; returns its exit code. Raises NotFound."""
+        self.fs.work.spend(len(words) * _PER_WORD)
+        self.count()
+        name = program_name(words[0])
+        run = PROGRAMS.get(name) or (BUILT_IN.get(words[0]) if self.depth else None)
+        if run is None:
+            raise NotFound(words[0])
+        try:
+            return run(self, words)
+        except Refused as refused:
+            self.say(f"{name}: {refused}\n", error=True)
+            return 1
+
+    def count(self) -> None:
+        """Count a step. Raises TooMuch."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooMuch
+
+    def run_shell(self, words: Sequence[str]) -> int:
+        """``sh -c SCRIPT [NAME [ARGUMENT…]]`` or ``sh FILE [ARGUMENT…]``."""
+        self.depth += 1
+        if self.depth > syntax.MOST_DEPTH:
+            raise TooMuch
+        letters, rest, is_pipefail = builtins.shell_options(words[1:])
+        if set(letters) - set("cefuxli"):
+            raise Unknown
+        zero, text = words[0], None
+        if "c" in letters:
+            if not rest:
+                raise Unknown
+            text, zero, parameters = rest[0], (rest[1] if rest[1:] else zero), rest[2:]
+        elif rest:
+            try:
+                text, zero, parameters = self.fs.content(self.place(rest[0])), rest[0], rest[1:]
+            except OSError:
+                self.say(f"{words[0]}: can't open '{rest[0]}': No such file or directory\n", error=True)
+                self.depth -= 1
+                return _SCRIPT_ERROR
+        elif self.input is not None:
+            text, self.input, parameters = self.input, "", []
+        else:
+            raise Unknown
+        outer = replace(self)
+        self.called, self.pipefail = words[0], is_pipefail
+        self.strict, self.must_be_set, self.traced = "e" in letters, "u" in letters, "x" in letters
+        self.functions, self.variables = {}, self.variables.inherited() if self.depth > 1 else self.variables.copied()
+        self.variables.zero, self.variables.parameters = zero, tuple(parameters)
+        self.code = 0
+        try:
+            self.run_script(text)
+        except Ended:
+            if self.depth == 1 or self.elapsed_s == math.inf:
+                raise
+        self.called, self.pipefail, self.strict = outer.called, outer.pipefail, outer.strict
+        self.must_be_set, self.traced = outer.must_be_set, outer.traced
+        self.functions, self.variables, self.folder = outer.functions, outer.variables, outer.folder
+        self.depth -= 1
+        return self.code
+
+    def run_script(self, text: str) -> None:
+        """Run a script, and its trap for EXIT."""
+        ended: Ended | None = None
+        try:
+            self.run_list(self.parsed(text))
+        except (Ended, Jump, Returned) as end:
+            ended = end if isinstance(end, Ended) else None
+        last = self.traps.pop(LEAVE, "") if self.depth == 1 and self.elapsed_s < math.inf else ""
+        if last:
+            code = self.code
+            self.run_list(self.parsed(last))  # it may exit, too
+            self.code = code
+        if ended is not None:
+            raise ended
+
+    def parsed(self, text: str) -> syntax.List:
+        """A script as commands. Where programs are assumed, an error in it ends the shell, as in a real one."""
+        self.fs.work.spend(len(text) * 4)
+        try:
+            self.variables.mine |= syntax.assigned(text)
+            return syntax.parse(text)
+        except Malformed as error:
+            if not self.assumes:
+                raise Unknown from error
+            self.fail(f"syntax error: {error}")
+
+    def fail(self, message: str, code: int = _SCRIPT_ERROR) -> Never:
+        """End the shell with an error."""
+        self.say(f"{self.called}: {message}\n", error=True)
+        self.code = code
+        raise Failed
+
+    # -- what commands use
+
+    def now(self) -> datetime | None:
+        self.times += self.began is not None
+        return None if self.began is None else self.began + timedelta(seconds=self.elapsed_s)
+
+    def output_unknown(self, _: Sequence[str] = ()) -> int:
+        """Succeed with unknown output."""
+        self._lose(self.sinks[0])
+        return 0
+
+    def _lose(self, sink: Sink) -> None:
+        if isinstance(sink, Captured):
+            sink.known = False
+        elif sink in (_OUTPUT, _ERRORS):
+            self.output_known = False
+        elif sink in self.fs.texts:
+            self.fs.texts[sink] = None
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        sink = self.sinks[1 if error else 0]
+        self.written += len(text)
+        if self.written > MOST_OUTPUT:
+            if isinstance(sink, Captured) or sink in (_OUTPUT, _ERRORS):
+                raise TooMuch
+            self._lose(sink)
+        elif isinstance(sink, Captured):
+            sink.texts.append(text)
+        elif sink in (_OUTPUT, _ERRORS):
+            self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
+        elif sink in self.fs.texts:  # it may have been removed
+            before = self.fs.texts[sink]
+            self.fs.work.spend(len(before or "") * PER_CHARACTER)
+            self.fs.texts[sink] = None if before is None else before + text
+
+    def place(self, path: str) -> str:
+        """The absolute path, or ``path`` if the working directory is unknown. Raises TooMuch if it is too long."""
+        path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
+        if len(path) > _LONGEST_PATH:
+            raise TooMuch
+        return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
+
+    def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The paths in words, and their absolute paths."""
+        if not words:
+            raise Unknown
+        for word in words:
+            path = self.place(word)
+            if word.startswith("-") or not path.startswith("/"):
+                raise Unknown
+            yield word, path
+
+    def rest(self, seconds: float, *, waits: bool = False) -> bool:
+        """Let time pass; returns whether a signal was handled. waits: signals interrupt it."""
+        self.stage()
+        end_s = self.elapsed_s + seconds
+        handler = self.traps.get(STOP)
+        asked = handler is not None and self.elapsed_s <= self.asked_s < end_s
+        if handler is not None and seconds > 0:
+            self.rests.append((self.elapsed_s, end_s, waits))
+        self.elapsed_s = self.asked_s if asked and waits and handler else end_s
+        if self.elapsed_s > min(_LONG_S, self.until_s):
+            self.is_cut = self.elapsed_s <= _LONG_S
+            self.elapsed_s = math.inf
+            raise Ended
+        if asked:
+            self.asked_s = math.inf
+        if not asked or not handler:
+            return False
+        self.code = INTERRUPTED if waits else 0
+        self.run_list(self.parsed(handler))
+        return True
+
+    # -- commands
+
+    def run_list(self, commands: syntax.List, *, tested: bool = False) -> None:
+        """Run commands. tested: their exit code is tested, so that ``set -e`` does not apply."""
+        for index, (before, command) in enumerate(commands):
+            if (before == "&&" and self.code != 0) or (before == "||" and self.code == 0):
+                continue
+            followed = index + 1 < len(commands) and commands[index + 1][0] != ";"
+            self.run(command, tested=tested or followed)
+            ends = isinstance(command, syntax.Simple | syntax.Redirected) or (
+                isinstance(command, syntax.Pipeline)
+                and not command.negated
+                or (isinstance(command, syntax.Group) and command.subshell)
+            )
+            if self.code != 0 and self.strict and ends and not tested and not followed:
+                raise Ended
+
+    def run(self, command: syntax.Command, *, tested: bool = False) -> None:
+        """Run one command."""
+        self.fs.work.spend(_PER_COMMAND)
+        if self.nested >= _MOST_NESTED:
+            raise TooMuch
+        self.nested += 1
+        try:
+            self._carry_out(command, tested=tested)
+        finally:
+            self.nested -= 1
+
+    def _carry_out(self, command: syntax.Command, *, tested: bool) -> None:
+        match command:
+            case syntax.Simple():
+                self.tested = tested
+                self._simple(command)
+            case syntax.Pipeline(commands, negated) if len(commands) > 1:
+                self._pipe(commands)
+                self.code = int(not self.code) if negated else self.code
+            case syntax.Pipeline(commands):
+                self.run(commands[0], tested=True)
+                self.code = int(not self.code)
+            case syntax.Group(commands, True):
+                self.subshell(partial(self.run_list, commands, tested=tested))
+            case syntax.Group(commands):
+                self.run_list(commands, tested=tested)
+            case syntax.Redirected():
+                self._run_redirected(command, tested=tested)
+            case syntax.Choice():
+                self._choose(command, tested=tested)
+            case syntax.Case():
+                self._case(command, tested=tested)
+            case syntax.Loop() | syntax.For():
+                self._loop(command, tested=tested)
+            case syntax.Background(commands):
+                self._start(commands)
+            case syntax.Function(name, body):
+                self.functions[name] = body
+                self.code = 0
+
+    def _run_redirected(self, command: syntax.Redirected, *, tested: bool) -> None:
+        with self._redirected(command.redirects) as opened:
+            if opened:
+                self.run(command.command, tested=tested)
+
+    def subshell(self, run: Callable[[], None]) -> None:
+        """Run something in a shell of its own, which sees the variables of this one."""
+        outer = replace(self)
+        self.variables, self.functions, self.traps = self.variables.copied(), dict(self.functions), {}
+        try:
+            run()
+        except Ended:
+            if self.elapsed_s == math.inf:
+                raise
+        except (Jump, Returned):
+            pass
+        finally:
+            self.variables, self.functions, self.traps = outer.variables, outer.functions, outer.traps
+            self.folder, self.strict, self.must_be_set = outer.folder, outer.strict, outer.must_be_set
+            self.traced, self.pipefail = outer.traced, outer.pipefail
+
+    def captured(self, run: Callable[[], None]) -> Captured:
+        """What a subshell writes to its output."""
+        found, sinks = Captured(), self.sinks
+        self.sinks = found, sinks[1]
+        try:
+            self.subshell(run)
+        except Ended:
+            if found.texts or not found.known:
+                raise Unknown from None  # it is read as it comes
+            raise
+        finally:
+            self.sinks = sinks
+        return found
+
+    def _pipe(self, commands: Sequence[syntax.Command]) -> None:
+        """Run a pipeline. Only the last command may take time."""
+        began_s, failed, rest = self.elapsed_s, 0, self.input
+        for index, command in enumerate(commands):
+            if self.elapsed_s > began_s:
+                raise Unknown
+            run = partial(self.run, command, tested=True)
+            if index + 1 == len(commands):
+                self.subshell(run)
+                failed = self.code or failed
+                break
+            found = self.captured(run)
+            failed = self.code or failed
+            rest = rest if index else self.input
+            self.input = found.text()
+        self.input = rest
+        if self.pipefail:
+            self.code = failed
+
+    def _choose(self, choice: syntax.Choice, *, tested: bool) -> None:
+        for condition, body in choice.branches:
+            self.run_list(condition, tested=True)
+            if self.code == 0:
+                self.run_list(body, tested=tested)
+                return
+        if choice.otherwise is not None:
+            self.run_list(choice.otherwise, tested=tested)
+        else:
+            self.code = 0
+
+    def _case(self, case: syntax.Case, *, tested: bool) -> None:
+        expansion = Expansion(self)
+        text = expansion.string(case.word)
+        if text is None:
+            raise Unknown
+        for patterns, body in case.branches:
+            if any(expansion.fits(text, pattern) for pattern in patterns):
+                self.code = 0
+                self.run_list(body, tested=tested)
+                return
+        self.code = 0
+
+    def _loop(self, loop: syntax.Loop | syntax.For, *, tested: bool) -> None:
+        condition, values = (loop.condition, []) if isinstance(loop, syntax.Loop) else (None, self._values(loop))
+        self.code = done = last = 0
+        texts: list[str] = []
+        while condition is not None or done < len(values):
+            self.fs.work.spend(len(self.fs.texts))
+            if isinstance(loop, syntax.For):
+                self.variables.put(loop.variable, values[done])
+            before, stages, variables = dict(self.fs.texts), len(self.stages), dict(self.variables.values)
+            began_s, shown, times, rest = self.elapsed_s, len(self.output), self.times, self.input
+            try:
+                if isinstance(loop, syntax.Loop):
+                    self.run_list(loop.condition, tested=True)
+                    if (self.code == 0) != loop.wanted:
+                        self.code = last
+                        return
+                self.run_list(loop.body, tested=tested)
+            except Jump as jump:
+                if jump.levels > 1:
+                    raise Jump(jump.levels - 1, goes_on=jump.goes_on) from None
+                if not jump.goes_on:
+                    return
+            done, last = done + 1, self.code
+            same = times == self.times and before.keys() == self.fs.texts.keys() and variables == self.variables.values
+            same = same and rest == self.input
+            earlier, texts = texts, [each.text for each in self.output[shown:]]
+            if same and self.until_s < math.inf and before != self.fs.texts:
+                same = earlier == texts  # otherwise the output depends on files that change
+            if condition is not None and same and self.asked_s == math.inf:
+                for path in [path for path, text in self.fs.texts.items() if text != before[path]]:
+                    self.fs.texts[path] = None  # it grows
+                self.staged = self.staged and len(self.stages) <= stages + 1
+                self.again = began_s, self.elapsed_s - began_s
+                self.repeated = shown, self.elapsed_s - began_s
+                self.traps.clear()
+                self.rest(math.inf)  # all further iterations are equal
+            self.count()
+
+    def _values(self, loop: syntax.For) -> list[str]:
+        found = self.variables.parameters if loop.words is None else Expansion(self).fields(loop.words)
+        values = [value for value in found if value is not None]
+        if len(values) < len(found):
+            raise Unknown
+        return values
+
+    def _start(self, commands: syntax.List) -> None:
+        """Run commands in the background. They may take time or write files, not both."""
+        before, spent = self.fs.now(), self.steps
+        job = replace(
+            self, output=[], variables=self.variables.copied(), functions=dict(self.functions), stages=[], traps={},
+            rests=[], jobs=[], asked_s=math.inf, input="",
+        )  # fmt: skip
+        with contextlib.suppress(Ended, Jump, Returned):
+            job.run_script_of(commands)
+        if job.elapsed_s > self.elapsed_s and (job.fs.now() != before or job.jobs):
+            raise Unknown
+        self.steps, self.written = max(job.steps, spent), job.written
+        self.output_known = self.output_known and job.output_known
+        self.output += job.output
+        self.job_count += 1
+        self.jobs.append(Job(self.job_count, job.elapsed_s, job.code, tuple(job.output)))
+        self.code = 0
+
+    def run_script_of(self, commands: syntax.List) -> None:
+        """Run commands, and the trap for EXIT that they set."""
+        ended: Ended | None = None
+        try:
+            self.run_list(commands)
+        except Ended as end:
+            ended = end
+        last = self.traps.pop(LEAVE, "") if self.elapsed_s < math.inf else ""
+        if last:
+            self.run_list(self.parsed(last))
+        if ended is not None:
+            raise ended
+
+    # -- simple commands
+
+    def _simple(self, command: syntax.Simple) -> None:
+        self.fs.work.spend((len(command.words) + len(command.assignments)) * _PER_WORD)
+        code = self.code
+        expansion = Expansion(self)
+        declared, words = self._declared(expansion, command.words)
+        given = [(name, expansion.string(word)) for name, word in command.assignments]
+        if self.traced:
+            self._trace(given, words)
+        self.code = code
+        with self._redirected(command.redirects, keeps=words[:1] == ["exec"] and len(words) == 1) as opened:
+            if not opened:
+                return
+            if not words:
+                for name, value in given:
+                    self.variables.put(name, value)
+                self.code = expansion.code
+            else:
+                self._ordinary(words, given)
+                for name, value in declared:
+                    self.variables.put(name, value)
+
+    def _declared(
+        self, expansion: Expansion, words: Sequence[syntax.Word]
+    ) -> tuple[list[tuple[str, str | None]], list[str | None]]:
+        """The fields of words. The arguments ``NAME=VALUE`` of ``export`` and the like are assignments, of which only
+        the names are fields."""
+        if not words or len(words[0]) != 1 or not isinstance(words[0][0], syntax.Text):
+            return [], expansion.fields(words)
+        if words[0][0].text not in _DECLARING:
+            return [], expansion.fields(words)
+        declared: list[tuple[str, str | None]] = []
+        fields: list[str | None] = []
+        for word in words:
+            first = word[0]
+            match = syntax.ASSIGNMENT.match(first.text) if isinstance(first, syntax.Text) else None
+            if match is None or not isinstance(first, syntax.Text):
+                fields += expansion.fields((word,))
+            else:
+                fields.append(match[1])
+                declared.append((match[1], expansion.string((syntax.Text(first.text[match.end() :], True), *word[1:]))))
+        return declared, fields
+
+    def _trace(self, given: Sequence[tuple[str, str | None]], words: Sequence[str | None]) -> None:
+        shown = [f"{name}={builtins.quoted(value)}" for name, value in given] + [
+            builtins.quoted(word) for word in words
+        ]
+        if any(value is None for _, value in given) or None in words:
+            self._lose(self.sinks[1])
+        self.say(f"+ {' '.join(shown)}\n", error=True)
+
+    def _ordinary(self, words: Sequence[str | None], given: Sequence[tuple[str, str | None]]) -> None:
+        name = words[0]
+        if name is None:
+            raise Unknown
+        if None in words and not (name in _TOLERANT or name in self.functions):
+            raise Unknown
+        if name in self.functions:
+            self._call(words, given)
+            return
+        if None in words and name in ("echo", "printf"):
+            self.code = self.output_unknown()
+            return
+        known = cast("Sequence[str]", words)
+        if name in BUILT_IN and name not in PROGRAMS:
+            self.count()
+            for variable, value in given:  # as of special built-in commands
+                self.variables.put(variable, value)
+            self.code = BUILT_IN[name](self, known)
+            return
+        outer, self.variables.given = self.variables.given, {**self.variables.given, **dict(given)}
+        try:
+            self.code = self.launched(known)
+        finally:
+            self.variables.given = outer
+
+    def launched(self, words: Sequence[str]) -> int:
+        """Run one program, also one of the shell but no function; returns its exit code."""
+        try:
+            return self.program(words)
+        except NotFound as missing:
+            return self.not_found(missing.word)
+
+    def has(self, word: str) -> bool:
+        """Whether there is a program with this name."""
+        return program_name(word) in PROGRAMS
+
+    def not_found(self, word: str) -> int:
+        """The exit code of a program that an image does not have. Raises Unknown if it may have it."""
+        if not self.assumes or ("/" in word and self.fs.may_be_there(self.place(word))):
+            raise NotFound(word)
+        shown = "command not found" if self.called.endswith("bash") and "/" not in word else "not found"
+        self.say(f"{self.called}: {word}: {shown}\n", error=True)
+        return 127
+
+    def _call(self, words: Sequence[str | None], given: Sequence[tuple[str, str | None]]) -> None:
+        """Call a function of the script."""
+        self.count()
+        variables = self.variables
+        hidden = {name: (variables.has(name), variables.get(name)) for name, _ in given}
+        for name, value in given:
+            variables.put(name, value)
+        outer, outer_given = variables.parameters, variables.given
+        variables.parameters, variables.given = tuple(words[1:]), {**outer_given, **dict(given)}
+        variables.locals.append(hidden)
+        self.code = 0
+        try:
+            self.run(self.functions[str(words[0])], tested=self.tested)
+        except Returned:
+            pass
+        finally:
+            variables.parameters, variables.given = outer, outer_given
+            variables.locals.pop()
+            for name, (was_set, before) in hidden.items():
+                if was_set:
+                    variables.put(name, before)
+                else:
+                    variables.remove(name)
+
+    # -- redirections
+
+    @contextlib.contextmanager
+    def _redirected(self, redirects: Sequence[syntax.Redirect], *, keeps: bool = False) -> Iterator[bool]:
+        """Apply redirections for a while; whether all files could be opened. keeps: for the rest of the script."""
+        sinks, given = self.sinks, self.input
+        try:
+            opened = self._open(redirects)
+            yield opened
+        finally:
+            if not keeps:
+                self.sinks = sinks
+                if any(each.descriptor == 0 for each in redirects):
+                    self.input = given
+
+    def _open(self, redirects: Sequence[syntax.Redirect]) -> bool:
+        try:
+            for each in redirects:
+                self._redirect(each)
+        except Refused as refused:
+            self.say(f"{self.called}: can't create {refused}\n", error=True)
+        except _Unopened as missing:
+            self.say(f"{self.called}: can't open {missing}: no such file\n", error=True)
+        else:
+            return True
+        self.code = 1
+        return False
+
+    def _redirect(self, redirect: syntax.Redirect) -> None:
+        target = Expansion(self).string(redirect.word)
+        if redirect.operator == "<<":
+            self.input = target
+            return
+        if target is None or redirect.descriptor > 2:
+            raise Unknown
+        if redirect.descriptor == 0:
+            if redirect.operator == "<&":
+                return
+            self.input = self._read(target)
+            return
+        output, errors = self.sinks
+        if redirect.operator == ">&":
+            if target not in ("1", "2"):
+                raise Unknown
+            sink = self.sinks[int(target) - 1]
+        else:
+            sink = self._opened(target, new=redirect.operator == ">")
+        self.sinks = (sink, errors) if redirect.descriptor == 1 else (output, sink)
+
+    def _read(self, path: str) -> str | None:
+        """The content of a file that is read; None if it is unknown. Raises _Unopened."""
+        shown, path = path, self.place(path)
+        if path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+            return self.input
+        if path == "/dev/null":
+            return ""
+        if not path.startswith("/") or _DEVICE.fullmatch(path):
+            return None
+        try:
+            return self.fs.content(path)
+        except FileNotFoundError:
+            raise _Unopened(shown) from None
+        except (OSError, Unknown):
+            return None
+
+    def _opened(self, path: str, *, new: bool) -> Sink:
+        shown, path = path, self.place(path)
+        if path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            return self.sinks[0]
+        if path in ("/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"):
+            return self.sinks[1]
+        if path in ("/proc/1/fd/1", "/proc/1/fd/2"):
+            if self.assumes:
+                raise Unknown  # it goes into the log of the container
+            return _OUTPUT if path.endswith("1") else _ERRORS
+        if not path.startswith("/") or _DEVICE.fullmatch(path):
+            return _AWAY
+        if self.fs.is_folder(path):
+            raise Refused(f"{shown}: Is a directory")
+        self.fs.make(self.fs.writable(path, shown), "" if new else self.fs.texts.get(path, ""))
+        return path
+
+
+def _tail(shell: Interpreter, words: Sequence[str]) -> int:
+    """``tail``; with ``-f`` of a file that does not grow it waits forever."""
+    rest = list(words[1:])
+    follows = any(word in ("-f", "-F") for word in rest)
+    if not follows:
+        return text_commands.tail(shell, words)
+    rest = [word for word in rest if word not in ("-f", "-F")]
+    if rest[-1:] != ["/dev/null"]:
+        text_commands.tail(shell, [words[0], *rest])
+    shell.rest(math.inf)
+    return 0
+
+
+PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
+    **dict.fromkeys(SHELLS, Interpreter.run_shell),
+    **environment_commands.COMMANDS,
+    **file_commands.COMMANDS,
+    **text_commands.COMMANDS,
+    **builtins.PROGRAMS,
+    "tar": tar,
+    "tail": _tail,
+}
+"""What an image is assumed to have."""
+BUILT_IN: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = builtins.BUILT_IN
+"""The commands of shells that are no programs."""

@@ -1,0 +1,143 @@
+"""Commands in containers of an image that is not known: a true answer, or one error."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kcm_cli.sandbox.programs.filesystem import There
+from kcm_cli.sandbox.programs.simulate import Session, answer
+
+ENV = {"HOSTNAME": "web-0", "HOME": "/root", "PATH": "/bin"}
+THERE = There({"/d/f": "one\ntwo\n"}, ("/d",), began=datetime(2030, 7, 1, tzinfo=UTC), input="")
+
+
+def outputs(*words: str) -> tuple[str, str, int, str]:
+    """The output, the errors, the exit code and the problem."""
+    known = answer(words, ENV, THERE)
+    texts = ["".join(each.text for each in known.output if each.error is error) for error in (False, True)]
+    return texts[0], texts[1], known.code, known.problem
+
+
+SCRIPTS = {
+    'echo user=$(whoami) un=$UNSET.; echo -e "a\\tb"; pwd; uname -s': "user=root un=.\na\tb\n/\nLinux\n",
+    "id": "uid=0(root) gid=0(root) groups=0(root)\n",
+    "echo $HOSTNAME; hostname; id -u; uname -m; date +%Y": "web-0\nweb-0\n0\nx86_64\n2030\n",
+    "cd /d; pwd; cat f | tail -c+5; head -c 3 f; echo; wc -c < f; tail -c 2 f": "/d\ntwo\none\n8\no\n",
+    "for f in /d/*; do basename $f; done; ls /d": "f\nf\n",
+    "grep -n two /d/f; cut -c1 /d/f; tr a-z A-Z < /d/f": "2:two\no\nt\nONE\nTWO\n",
+    "sort -r /d/f | head -n1; uniq /d/f | wc -l": "two\n2\n",
+    "echo aGk= | base64 -d; printf hi | base64; expr 2 + 3; dirname /a/b": "hiaGk=\n5\n/a\n",
+    "printf hi | sha256sum | cut -c1-8": "8f434346\n",
+    "sleep 5 & kill $! && wait $!; echo $?": "143\n",
+    "command -v ls; which sh; type cd": "/bin/ls\n/bin/sh\ncd is a shell builtin\n",
+    "test -f /d/f && [ -d /d -a ! -e /d/g ] && echo yes": "yes\n",
+    "while read a; do echo [$a]; done < /d/f": "[one]\n[two]\n",
+    "x=$(false) || echo failed $?": "failed 1\n",
+    'set -- a b; echo $# $*; echo "$@"': "2 a b\na b\n",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_true_answers(script: str) -> None:
+    found = outputs("sh", "-c", script)
+    assert (found[0], found[1], found[3]) == (SCRIPTS[script], "", "")
+
+
+@pytest.mark.parametrize(
+    ("script", "output", "errors", "code"),
+    [
+        ("foobar", "", "sh: foobar: not found\n", 127),
+        ("foobar; echo $?", "127\n", "sh: foobar: not found\n", 0),
+        ("/app/run x || echo no", "no\n", "sh: /app/run: not found\n", 0),
+        ("echo a$(curl x)b", "ab\n", "sh: curl: not found\n", 0),
+        ("cat /d/none", "", "cat: /d/none: No such file or directory\n", 1),
+        ("if then", "", 'sh: syntax error: unexpected "then"\n', 2),
+        ("echo 'a", "", "sh: syntax error: unterminated quoted string\n", 2),
+        ("echo $((1 / 0)); echo b", "", "sh: divide by zero\n", 2),
+        ("set -u; echo $NO; echo b", "", "sh: NO: parameter not set\n", 2),
+        ("echo ${NO:?why}", "", "sh: NO: why\n", 2),
+        ("set -x; echo a 'b c'", "a b c\n", "+ echo a 'b c'\n", 0),
+        ("cd /d/none", "", "sh: cd: can't cd to /d/none: No such file or directory\n", 2),
+        ("kill 4711", "", "kill: can't kill pid 4711: No such process\n", 1),
+        ("kill $$", "", "", 143),
+        ("sleep", "", "sleep: missing operand\n", 1),
+        ("[ a -eq 1 ]", "", "[: a: bad number\n", 2),
+        ("exec foobar; echo no", "", "sh: foobar: not found\n", 127),
+    ],
+)
+def test_errors_of_a_shell(script: str, output: str, errors: str, code: int) -> None:
+    assert outputs("sh", "-c", script) == (output, errors, code, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["foobar"], 'exec: "foobar": executable file not found in $PATH'),
+        (["cd", "/"], 'exec: "cd": executable file not found in $PATH'),
+        (["/app/run"], 'exec: "/app/run": stat /app/run: no such file or directory'),
+        (["cat", "/app/x"], 'the sandbox cannot simulate "cat /app/x"'),
+        (["ls", "-l"], 'the sandbox cannot simulate "ls -l"'),
+        (["grep", "-P", "a"], "the sandbox cannot simulate"),
+        (["sh", "-c", "true;" * 5000], "it takes too many steps"),
+        (["sh", "-c", "while true; do :; done"], ""),
+    ],
+)
+def test_one_error(words: list[str], problem: str) -> None:
+    output, errors, _, found = outputs(*words)
+    assert (output, errors) == ("", "") and problem in found and bool(problem) == bool(found)
+
+
+def test_what_is_known_of_a_command_is_written() -> None:
+    output, errors, _, problem = outputs("sh", "-c", "echo a; cat /app/x; echo b")
+    assert (output, errors) == ("a\n", "") and "cannot simulate" in problem
+
+
+def test_signals_for_the_first_process() -> None:
+    known = answer(["sh", "-c", "kill -0 1 && sleep 2; kill 1; kill -s HUP 1; kill -9 1"], ENV, THERE)
+    assert (known.signals, known.code, known.output) == (((2, "TERM"), (2, "HUP"), (2, "KILL")), 0, ())
+    assert answer(["kill", "1"], ENV, THERE).signals == ((0, "TERM"),)
+
+
+def test_input_that_is_too_long_to_be_known() -> None:
+    there = There({}, ("/d",), has_long_input=True)
+    written = answer(["sh", "-c", "cat > /d/f; echo done"], ENV, there)
+    assert (written.problem, dict(written.files)) == ("", {"/d/f": None}) and written.output[0].text == "done\n"
+    for words in (["cat"], ["wc", "-l"], ["tar", "xf", "-", "-C", "/d"]):
+        assert "cannot simulate" in answer(words, ENV, there).problem
+
+
+def fed(session: Session, *lines: str) -> list[tuple[str, int] | None]:
+    """For each line the output and the exit code; None if it is not complete."""
+    found: list[tuple[str, int] | None] = []
+    for line in lines:
+        known = session.feed(line, THERE, 0.0)
+        found.append(None if known is None else ("".join(each.text for each in known[0].output), session.code))
+    return found
+
+
+def test_a_shell_answers_each_line() -> None:
+    session = Session(["sh"], ENV, THERE)
+    lines = ("echo a\n", "foobar\n", "X=1; cd /d\n", "cat /app/x\n", "echo $? $X; ls\n", "if true\n", "if then\n")
+    assert fed(session, *lines)[:3] == [("a\n", 0), ("sh: foobar: not found\n", 127), ("", 0)]
+    refused, after, incomplete, _ = fed(session, *lines[3:])
+    assert refused is not None and refused[0].startswith("sh: the sandbox cannot simulate") and refused[1] == 126
+    assert (after, incomplete) == (("126 1\nf\n", 0), None)
+
+
+def test_a_shell_ends() -> None:
+    for lines, code in (
+        (("trap 'exit 5' EXIT\n", "exit 3\n"), 5),
+        (("f() { exit 4; }\n", "f\n"), 4),
+        (("exec false\n",), 1),
+    ):
+        session = Session(["sh"], ENV, THERE)
+        *_, last = [session.feed(line, THERE, 0.0) for line in lines]
+        assert last is not None and last[1] and session.code == code
+    errors = [Session(["sh"], ENV, THERE, interactive=on).feed("${x:?no}\n", THERE, 0.0) for on in (False, True)]
+    assert [found is not None and found[1] for found in errors] == [True, False]
+
+
+def test_a_shell_keeps_its_state_after_what_it_cannot_simulate() -> None:
+    session = Session(["sh"], ENV, THERE)
+    fed(session, "f() { sh -c 'cat /app/x'; }\n", "X=1 f 2>/d/e | cat\n")
+    assert fed(session, "echo $X. $0\n") == [(". sh\n", 0)]
