@@ -55,6 +55,7 @@ class CronJobController:
         self._client = context.client
         self._recorder = context.recorder
         self._executor = context.executor()
+        (self._queue,) = context.queues
         self._metrics = CronJobMetrics(context.metrics)
         self._jobs = context.cache(JOBS)
         self._cron_jobs = context.cache(CRON_JOBS)
@@ -65,10 +66,10 @@ class CronJobController:
         """The machine's time zone. Where there is no CronJob, it is not read."""
         return local_zone()
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         cron_job = self._cron_jobs.store.get(key)
         if cron_job is None:
-            return None
+            return
         jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_UID, cron_job.uid), key=lambda job: job.name))
         finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
         deleted = await self._delete(cron_job, finished, "beyond the history limit")
@@ -76,6 +77,8 @@ class CronJobController:
         snapshot = await self._read(cron_job, jobs)
         new, notices = status(snapshot, new)
         planned = plan(snapshot, new, self._clock.now())
+        if planned.again_s is not None:
+            self._queue.add_after(key, planned.again_s)  # also if a write fails: its retry may come later
         for remark in planned.remarks:
             tell(remark)
         for notice in (*notices, *planned.notices):
@@ -96,7 +99,6 @@ class CronJobController:
             more = {"cronjob": kobj(cron_job), "err": str(error)}
             log.log(V2, "Error reconciling cronjob", extra={"fields": more})
             raise error
-        return planned.again_s
 
     async def _read(self, cron_job: CronJob, jobs: tuple[Job, ...]) -> Snapshot:
         """The CronJob and its Jobs. Where cache and status disagree about a Job, the API server is asked."""

@@ -303,6 +303,26 @@ def test_a_job_whose_start_could_not_be_recorded_is_not_unexpected(play):
     play(life)
 
 
+def test_the_next_time_is_kept_while_jobs_are_refused(play):
+    """The retries of a failing key are up to 1,000 s apart."""
+
+    async def life(world: World) -> None:
+        story, broken = Story(world), [True]
+
+        def answer(request: Request) -> Response | None:
+            created = request.method == "POST" and request.path.endswith("/jobs")
+            return refusal(403, "Forbidden") if broken[0] and created else None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await world.wait(59 * MINUTE)
+            broken[0] = False
+            await world.wait(2 * MINUTE)
+            assert "01:00" in await story.jobs()
+
+    play(life)
+
+
 def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(play):
     """Neither reported nor deleted: the garbage collector does that."""
 

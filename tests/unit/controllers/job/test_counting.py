@@ -1,4 +1,5 @@
-"""Whatever happens between and within syncs, every ended pod is counted exactly once, and no counter goes back.
+"""Whatever happens between and within syncs, every ended pod is counted exactly once, no counter goes back, and the API
+server accepts each status.
 
 A world of pods and one Job is driven by random events; a sync may break off after any of its writes. While the cache
 lags behind what the sync before has removed there is none (``engine.own_writes``).
@@ -13,12 +14,16 @@ import msgspec
 import pytest
 
 from kcm_cli.api.batch import Job, JobStatus
-from kcm_cli.api.core import Pod
+from kcm_cli.api.core import Condition, Pod
 from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.state import Snapshot
+from kcm_cli.engine.writes import edited
+from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Done, Outcome
 from kcm_cli.planning.jobs import is_finished
+from kcm_cli.planning.status import status_changes
+from kcm_cli.sandbox.apiserver.kinds.batch.job_status import validate_job_status
 
 START = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 MakePod = Callable[..., Pod]
@@ -90,10 +95,15 @@ class World:
         return gone
 
     def _with_phase(self, pod: Pod, phase: str) -> Pod:
-        return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase=phase))
+        conditions = (Condition("Ready", "True" if phase == "Running" else "False"),)
+        status = msgspec.structs.replace(pod.status, phase=phase, conditions=conditions)
+        return msgspec.structs.replace(pod, status=status)
 
     def _store(self, status: JobStatus) -> None:
         before = self.job.status
+        docs = (edited(self.job, status_changes(one)) for one in (before, status))
+        old, new = (codec.decode_doc(codec.encode(doc)) for doc in docs)
+        assert not list(validate_job_status(new, old)), "the API server refuses this status"
         assert status.failed >= before.failed
         assert status.succeeded >= before.succeeded
         assert len(self.job.status.conditions) <= len(status.conditions)
