@@ -17,7 +17,6 @@ KEPT = {
     ("horizontal_pod_autoscaler/controller.py", "_read", "snapshot"): "only a sync of the same key changes the history",
     ("job/pod_groups.py", "group_of", "found"): "it is empty where something is awaited",
     ("node_lifecycle/controller.py", "check_nodes", "nodes"): "the nodes that the pass has looked at",
-    ("node_lifecycle/controller.py", "_try_update_health", "health"): "only this pass changes it",
     ("persistentvolume_attach_detach/flex.py", "scan", "before"): "compared with what is there afterwards",
     ("resourcequota/controller.py", "check", "rest_s"): "a time",
     ("root_ca_certificate_publisher/controller.py", "_publish", "action"): "a creation, or an update with a version",
