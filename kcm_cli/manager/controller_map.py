@@ -7,6 +7,7 @@ Descriptor whose ``module`` has the CONTROLLER. An unusable one is skipped and r
 upstream: cmd/kube-controller-manager/app/controllermanager.go#NewControllerDescriptors
 """
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -273,6 +274,13 @@ class Installed(msgspec.Struct, frozen=True):
 def all_controllers() -> tuple[Descriptor, ...]:
     """The built-in controllers and those of installed packages."""
     return (*CONTROLLERS, *installed().controllers)
+
+
+@cache
+def queue_owners() -> Mapping[str, str]:
+    """The controller of each work queue, by the queue's name in metrics. Imports all controllers."""
+    owned = (one for one in all_controllers() if not one.cloud_only)
+    return {queue.name: one.name for one in owned for queue in one.load().all_queues}
 
 
 @cache

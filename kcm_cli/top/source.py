@@ -1,0 +1,103 @@
+"""Reads a manager: /metrics and /healthz on its port and, where there is a kubeconfig, its lease."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.api.coordination import LEASES, Lease
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import Request, RequestError, Response, Transport
+from kcm_cli.top import figures
+from kcm_cli.top.figures import Figures
+
+
+class ReadError(Exception):
+    """A manager cannot be read; the text says why and what to do."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Who holds the lease, and how long ago it was renewed, in seconds. ``problem``: why that is not known."""
+
+    name: str
+    holder: str = ""
+    renewed_s: float | None = None
+    problem: str = ""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One look at a manager. ``unhealthy``: the lines of failed checks. ``held``: None without a kubeconfig."""
+
+    figures: Figures
+    unhealthy: tuple[str, ...] = ()
+    held: Held | None = None
+
+
+class Source:
+    """A manager. ``leases``: a client of its cluster, with the namespace and name of its lease."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        url: str,
+        *,
+        monotonic: Callable[[], float],
+        now: Callable[[], datetime],
+        leases: tuple[Client, str, str] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._url = url
+        self._monotonic = monotonic
+        self._now = now
+        self._leases = leases
+
+    async def read(self) -> Reading:
+        """Raises ReadError."""
+        metrics = await self._get("/metrics")
+        if metrics.status != 200:
+            raise ReadError(f"{self._url}/metrics: {_refused(metrics.status)}")
+        if len(metrics.body) > figures.MOST_BYTES:
+            raise ReadError(f"{self._url}/metrics: more than {figures.MOST_BYTES >> 20} MiB")
+        try:
+            found = figures.read(metrics.body.decode(errors="replace"), self._monotonic())
+        except FormatError as error:
+            raise ReadError(f"{self._url}/metrics: {error}") from error
+        health = await self._get("/healthz", (("verbose", ""),))
+        lines = health.body.decode(errors="replace").splitlines()
+        unhealthy = tuple(line for line in lines if line.startswith("[-]"))
+        return Reading(found, unhealthy, await self._held())
+
+    async def _get(self, path: str, query: tuple[tuple[str, str], ...] = ()) -> Response:
+        try:
+            return await self._transport.send(Request("GET", path, query, timeout_s=10.0))
+        except RequestError as error:
+            raise ReadError(f"{error} (does the manager run? --server names its address)") from error
+
+    async def _held(self) -> Held | None:
+        if self._leases is None:
+            return None
+        client, namespace, name = self._leases
+        where = f"{namespace}/{name}"
+        try:
+            lease: Lease = await client.get(LEASES, namespace, name)
+        except ApiError as error:
+            return Held(where, problem=error.message)
+        except RequestError as error:
+            return Held(where, problem=str(error))
+        renewed = lease.spec.renew_time
+        try:
+            ago = None if renewed is None else (self._now() - parse_time(renewed)).total_seconds()
+        except FormatError:
+            ago = None
+        return Held(where, lease.spec.holder_identity or "", ago)
+
+
+def _refused(status: int) -> str:
+    if status == 401:
+        return "401 Unauthorized: the cluster does not know these credentials (--token, --kubeconfig)"
+    if status == 403:
+        return "403 Forbidden: name a user with --token or --kubeconfig who may get the nonResourceURL /metrics"
+    return f"HTTP {status}"
