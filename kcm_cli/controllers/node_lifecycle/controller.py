@@ -170,7 +170,11 @@ class NodeLifecycleController:
 
     def _is_unchanged(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
         """Whether a node was ready at the last check and has not changed since. Then only its Lease is recorded and it
-        is counted in its zone, unless its grace period has passed."""
+        is counted in its zone, unless its grace period has passed.
+
+        The condition: a check of a ready node depends on the Node, its Lease and the time only, and the last one found
+        nothing to write. A kubelet writes its Node every five minutes, and then there is a whole check.
+        """
         steady, health = self._steady.get(node.name), self._health.get(node.name)
         if steady is None or health is None or steady.node is not node:
             return False

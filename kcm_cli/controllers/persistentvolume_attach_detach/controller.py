@@ -29,6 +29,8 @@ from kcm_cli.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 WORKERS = 10
+PODS_S = 180.0
+"""The pause between two comparisons with all pods."""
 
 
 class AttachDetachController:
@@ -100,6 +102,7 @@ CONTROLLER = Controller(
         Periodic(
             lambda controller: controller.verifier.sweep(), pause_s=lambda controller: controller.verify_s, delayed=True
         ),
+        Periodic(lambda controller: controller.world.read_pods(), pause_s=lambda controller: PODS_S, delayed=True),
         Periodic(lambda controller: controller.world.flex.scan(), pause_s=lambda controller: flex.SCAN_S, delayed=True),
     ),
     prepare=AttachDetachController.prepare,

@@ -79,6 +79,10 @@ class DesiredState:
                 self._of_pod[uid].discard((name, node))
                 self._release(name, node, uid)
 
+    def pods(self) -> set[str]:
+        """The uids of the pods that need volumes."""
+        return set(self._of_pod)
+
     def get(self, name: str, node: str) -> Wanted | None:
         return self._volumes.get(name, {}).get(node)
 

@@ -1,6 +1,8 @@
 """Updates the desired and the actual state of the world from the caches.
 
-Changes are ignored before ``populate``, which reads everything once.
+Changes are ignored before ``populate``, which reads everything once. After that events update the states: what a pod
+needs depends on the pod, its node, its claims with their volumes, and the drivers. ``read_pods`` repeats it for all
+pods now and then, so that what slipped through does not stay wrong.
 
 upstream: pkg/controller/volume/attachdetach/attach_detach_controller.go, util/util.go, populator
 """
@@ -162,6 +164,14 @@ class World:
             found = self.actual.get(volume.unique_name)
             if at is not None and at.confirmed and found is not None:
                 self.actual.attached(volume.unique_name, volume, pod.spec.node_name, found.device)
+
+    async def read_pods(self) -> None:
+        """Compare the desired state with the cached pods. upstream: findAndRemoveDeletedPods, findAndAddActivePods."""
+        if not self._populated:
+            return
+        for uid in self.desired.pods() - {pod.uid for pod in self._pods.store}:
+            self._look_at(self.desired.remove_pod(uid))
+        await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
 
     # -- events
 

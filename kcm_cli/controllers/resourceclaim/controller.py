@@ -85,10 +85,12 @@ class ResourceClaimController:
         pod = self._pods.store.get(key)
         if pod is None or not plan.needs_work(pod, self._caches):
             return
-        group = self._group_of(pod)
-        await self._generator.sync(pod, group)
-        if pod.spec.node_name:  # the scheduler reserves the claims of those that it binds
-            await self._reserve(pod, group)
+        await self._generator.sync(pod, self._group_of(pod))
+        now = self._pods.store.get(key)  # it may have ended, or been deleted, while its claims were created
+        if now is None or now.uid != pod.uid or not plan.needs_work(now, self._caches):
+            return
+        if now.spec.node_name:  # the scheduler reserves the claims of those that it binds
+            await self._reserve(now, self._group_of(now))
 
     def _group_of(self, pod: Pod) -> PodGroup | None:
         """The PodGroup of a pod, if it has one. Raises GroupUnknown."""

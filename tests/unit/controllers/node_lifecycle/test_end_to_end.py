@@ -1,6 +1,8 @@
 """The controller's loops in a whole sandbox, on virtual time, with failing writes and new zones."""
 
 import itertools
+import json
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -520,3 +522,56 @@ def test_taints_evict_in_this_controller_if_the_gate_of_theirs_is_off(play, sepa
             assert sources == (set() if separate else {"taint-eviction-controller"})
 
     play(life)
+
+
+def timeless(doc: Any) -> Any:
+    """A document without times and versions."""
+    if isinstance(doc, dict):
+        return {key: timeless(value) for key, value in doc.items() if key not in ("timeAdded", "resourceVersion")}
+    return [timeless(one) for one in doc] if isinstance(doc, list) else doc
+
+
+async def happen(world: World, rng: random.Random, name: str) -> None:
+    """Something happens to a node."""
+    taints = [{"key": rng.choice([UNREACHABLE, "own"]), "effect": "NoExecute"}]
+    labels = {"topology.kubernetes.io/zone": rng.choice("ab"), plan.EXCLUDED: rng.choice(["", None])}
+    status = {"status": {"conditions": [{"type": "Ready", "status": rng.choice(["True", "False", "Unknown"])}]}}
+    match rng.choice(["fail", "recover", "taints", "labels", "status", "nothing"]):
+        case "fail":
+            await commands.fail(world.client, name)
+        case "recover":
+            await commands.recover(world.client, name)
+        case "taints":
+            await world.patch(NODES, name, {"spec": {"taints": rng.choice([taints, None])}})
+        case "labels":
+            await world.patch(NODES, name, {"metadata": {"labels": labels}})
+        case "status":
+            await world.client.patch(NODES, "", name, status, subresource="status")
+
+
+def written(play: Any, seed: int) -> list[tuple[str, str, Any]]:
+    """What the controller writes to nodes during a random life of them, without times."""
+    found: list[tuple[str, str, Any]] = []
+
+    async def before(request: Request) -> None:
+        if request.method != "GET" and "/nodes/" in request.path:
+            found.append((request.method, request.path, timeless(json.loads(request.body))))
+
+    async def life(world: World) -> None:
+        rng, known = random.Random(seed), await names(world)
+        async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+            await world.wait(20)
+            for _ in range(25):
+                await happen(world, rng, rng.choice(known))
+                await world.wait(rng.choice([1, 7, 30]))
+
+    play(life)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_leaving_out_checks_of_unchanged_nodes_changes_no_write(play, monkeypatch, seed):
+    found = written(play, seed)
+    monkeypatch.setattr(NodeLifecycleController, "_is_unchanged", lambda self, node, zones: False)
+    assert found
+    assert written(play, seed) == found

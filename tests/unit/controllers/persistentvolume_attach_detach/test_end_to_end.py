@@ -9,6 +9,7 @@ import pytest
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
+from kcm_cli.controllers.persistentvolume_attach_detach.world import World as World_
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.rest.transport import Request
@@ -68,6 +69,40 @@ def test_a_volume_is_attached_and_detached_with_its_pod(play):
             await world.wait(5)
             assert await world.is_deleted(attachment("a"), ATTACHMENTS)
             assert (await reported(world), await in_use(world)) == ([], [])
+
+    play(life)
+
+
+def test_the_need_of_a_pod_that_no_event_brought_is_found(play, monkeypatch):
+    """And that of a pod which is gone, and no event has said so."""
+    worlds: list[World_] = []
+    begin = World_.__init__
+
+    def noted(self, *args):
+        begin(self, *args)
+        worlds.append(self)
+
+    monkeypatch.setattr(World_, "__init__", noted)
+
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await world.wait(2)
+            (state,) = worlds
+            monkeypatch.setattr(state.desired, "add", lambda pod, volume: False)
+            await start(world, "p", using("a"))
+            await world.wait(10)
+            assert await reported(world) == []
+            monkeypatch.undo()
+            await world.wait(190)
+            assert await reported(world) == [unique("a")]
+            monkeypatch.setattr(state.desired, "remove_pod", lambda uid: [])
+            await world.delete(PODS, "p")
+            await world.wait(10)
+            assert await reported(world) == [unique("a")]
+            monkeypatch.undo()
+            await world.wait(190)
+            assert await reported(world) == []
 
     play(life)
 

@@ -264,6 +264,31 @@ def test_a_manually_bound_pod_gets_its_claim_reserved(play):
     play(life)
 
 
+def test_nothing_is_reserved_for_a_pod_that_ended_while_its_claims_were_created(play):
+    async def life(world: World) -> None:
+        reserved: list[bytes] = []
+
+        async def before(request: Request) -> None:
+            if request.method == "POST" and request.path.endswith("/resourceclaims"):
+                await ends(world, "p", "Failed")
+                await world.wait(1)
+            if request.method == "PUT" and b'"reservedFor"' in request.body:
+                reserved.append(request.body)
+
+        await make_template(world)
+        await make_claim(world, "c")
+        await allocate(world, "c")
+        entries = [*from_template()["resourceClaims"], {"name": "f", "resourceClaimName": "c"}]
+        async with running(world, transport=Refusing(world.server.transport(), lambda request: False, before)):
+            await world.wait(2)
+            await world.pod("p", from_template() | {"resourceClaims": entries, "nodeName": "nowhere"})
+            await world.wait(10)
+            assert (await world.status("p"))["phase"] == "Failed"
+            assert reserved == []
+
+    play(life)
+
+
 def test_the_claim_for_extended_resources_is_freed_with_its_pod(play):
     async def life(world: World) -> None:
         await make_claim(world)
