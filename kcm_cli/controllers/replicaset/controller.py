@@ -36,8 +36,9 @@ class ReplicaSetController(ReplicaController[ReplicaSet]):
         if ref is None:
             return []
         siblings = self._owners.by_index(CONTROLLER_UID, ref.uid)
-        fields = {"replicaSet": kobj(obj), "relatedReplicaSets": [kobj(sibling) for sibling in siblings]}
-        log.log(V2, "Found related ReplicaSets", extra={"fields": fields})
+        if log.isEnabledFor(V2):
+            fields = {"replicaSet": kobj(obj), "relatedReplicaSets": [kobj(sibling) for sibling in siblings]}
+            log.log(V2, "Found related ReplicaSets", extra={"fields": fields})
         return [pod for sibling in siblings for pod in self._pods.by_index(CONTROLLER_UID, sibling.uid)]
 
 
