@@ -5,9 +5,11 @@ cost of a pod. Port 10257 and the leader election run on their own thread, and u
 """
 
 import asyncio
+import logging
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from kcm_cli.cli.manager import announce
 from kcm_cli.component.clock import Clock
@@ -30,11 +32,28 @@ from kcm_cli.sandbox.run import ManagerFiles, Sandbox
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
+_ABOUT_STARTS = ("kcm_cli.manager.controllers", "kcm_cli.manager.selection", "kcm_cli.engine.controller")
+"""Loggers of which people see only warnings: the other lines would push the address off the screen. With -v=1 they see
+all."""
 _PORT, _ADDRESS = 10257, "127.0.0.1"
 _LEASE = ("--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s")
 """Twice the usual times: on a busy machine its API server may answer late, which should not end the sandbox."""
 _LEASE_FLAGS = {"leader-elect-lease-duration", "leader-elect-renew-deadline"}
 """With one of them the other is the manager's own default: they have to fit together."""
+
+
+@contextmanager
+def _without_starts() -> Iterator[None]:
+    """Log only warnings about the start of controllers."""
+    loggers = [logging.getLogger(name) for name in _ABOUT_STARTS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 class SandboxManager:
@@ -68,7 +87,8 @@ class SandboxManager:
     async def run(self, stop: asyncio.Event) -> int:
         """Run until ``stop``, or until the manager ends by itself; returns the exit code."""
         announce(self._config)
-        return await self._run(stop, lambda: None, real_time=True)
+        with _without_starts() if self._config.logs.verbosity == 0 else nullcontext():
+            return await self._run(stop, lambda: None, real_time=True)
 
     async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
         """Like ``run``, for callers that set up logging and may move time. ``ready``: called when all controllers

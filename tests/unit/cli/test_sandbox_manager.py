@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import logging
 import socket
 import ssl
 from collections.abc import Iterator
@@ -124,3 +125,30 @@ def test_controllers_use_in_process_requests_without_another_kubeconfig(
     assert transports(*own, sandbox) == {InProcessTransport}
     assert transports(*given, sandbox) == {Session}
     assert (own[1].in_process, given[1].in_process) == (True, False)
+
+
+@pytest.mark.parametrize(("flags", "level"), [((), logging.WARNING), (("-v=1",), logging.NOTSET)])
+def test_the_start_of_controllers_is_told_from_verbosity_one_on(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], level: int
+) -> None:
+    """The manager's lines at V(0) about it would push the sandbox's address off the screen."""
+    about = [logging.getLogger(name) for name in sandbox_manager._ABOUT_STARTS]
+    own = [logger.level for logger in about]
+    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
+    before, levels = root.handlers[:], (root.level, ours.level)
+    seen: list[int] = []
+
+    async def manage(config: object, stop: object, **more: Any) -> int:
+        seen.extend(logger.level for logger in about)
+        more["place"].listener.close()
+        return 0
+
+    monkeypatch.setattr(sandbox_manager, "manage", manage)
+    try:
+        asyncio.run(SandboxManager(sandbox, flags).run(asyncio.Event()))
+    finally:
+        root.handlers[:] = before
+        root.setLevel(levels[0])
+        ours.setLevel(levels[1])
+    assert seen == ([level] * len(about) if level else own)
+    assert [logger.level for logger in about] == own
