@@ -45,3 +45,15 @@ def test_each_stop_is_in_the_file_that_it_names(change: str) -> None:
         assert found is not None and int(found[1]) == number, stop
         assert (ROOT / found[2]).is_file(), stop
         assert found[3] in names_in(found[2]), stop
+
+
+SHORTCUTS = re.findall(r"^\| `([a-z_.]+)`: .*\| `([a-z_/]+\.py)` \|", PAGE, re.MULTILINE)
+
+
+def test_each_shortcut_is_in_a_module_and_has_a_test() -> None:
+    assert len(SHORTCUTS) >= 12
+    for module, test in SHORTCUTS:
+        path = module.replace(".", "/")
+        places = (f"kcm_cli/{path}", f"kcm_cli/controllers/{path}")
+        assert any((ROOT / f"{place}.py").is_file() or (ROOT / place).is_dir() for place in places), module
+        assert any((ROOT / "tests/unit" / under / test).is_file() for under in ("", "controllers")), test
