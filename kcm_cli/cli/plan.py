@@ -1,17 +1,17 @@
 """``kcm plan``: predicts what the controllers would do, on a twin of the cluster."""
 
 import asyncio
-import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 from rich.console import Console
 
-from kcm_cli.cli import plan_flags
+from kcm_cli.cli import plan_flags, usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.plan_flags import Command
 from kcm_cli.cli.plan_markdown import markdown
@@ -57,7 +57,6 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, Sequence[str]]:
 
 
 def _run(command: Command) -> int:
-    logging.getLogger("kcm_cli").setLevel(logging.CRITICAL)  # the controllers of the twin are not the user's
     progress = _Progress()
     try:
         snapshot = _snapshot(command, progress)
@@ -105,7 +104,9 @@ def _print(answer: Answer, output: str) -> None:
     else:
         is_wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
         width = _PIPED_WIDTH if is_wide else None
-        show(answer, Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width))
+        colours = "auto" if usage.is_bold() else None
+        options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
+        show(answer, Console(file=sys.stdout, width=width, **options))
 
 
 def _kubeconfig(given: str) -> str:

@@ -28,7 +28,10 @@ from kcm_cli.sandbox.manifests import ManifestError, documents, parsed
 
 FORMATS = ("text", "json", "yaml", "markdown")
 CASCADES = ("background", "foreground", "orphan")
-CONDITIONS = ("pending", "stuck", "pdb", "quota", "refused", "image", "failed", "drain")
+CONDITIONS = (
+    *("pending", "stuck", "unavailable", "no-endpoints", "data"),
+    *("pdb", "quota", "refused", "image", "failed", "drain"),
+)
 _FIRST = frozenset(("Namespace", "CustomResourceDefinition"))
 """Applied before other manifests, which may need them."""
 AUDIT_S, PLAN_S = 600.0, 3600.0
@@ -83,13 +86,18 @@ FLAGS = FlagSet(
         ),
         Flag("seeds", INT, 1, "Number of runs, each with different random choices.", _VIEW),
         Flag(
-            "namespace", STRING, "", "Default namespace for names. Restricts the output to this namespace.", _VIEW, "n"
+            "namespace",
+            STRING,
+            "",
+            "Default namespace for names. Restricts what is listed to this namespace.",
+            _VIEW,
+            "n",
         ),
         Flag(
             "selector",
             STRING,
             "",
-            "Restrict the output to objects whose labels match, or whose pods or owners have labels that match.",
+            "Restrict what is listed to objects whose labels match, or whose pods or owners have labels that match.",
             _VIEW,
             "l",
         ),
@@ -117,17 +125,19 @@ FLAGS = FlagSet(
         Flag("help", BOOL, False, "Show this help.", _OUTPUT, "h"),
     )
 )
-_ABOUT = """kcm plan shows what the controllers, the scheduler and the kubelets of a cluster would do. It reads the
-cluster (it never reads Secrets and never writes), builds a twin of it in memory, and advances the twin's clock twice:
-without the change and with it. Without any change it shows what kcm would write if it took over the cluster now.
-
+_ABOUT = (
+    "kcm plan shows what the controllers, the scheduler and the kubelets of a cluster would do. It reads the cluster "
+    "(it never reads Secrets and never writes), builds a twin of it in memory, and advances the twin's clock twice: "
+    "without the change and with it. Without any change it shows what kcm would write if it took over the cluster now."
+)
+_USAGE = """
 Usage:
   kcm plan [flags]
   kcm plan --drain node-1 --for 30m
   kcm plan -f app.yaml --save cluster.kcm
   kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck
-
-Exit codes: 0 success, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."""
+"""
+_CODES = "Exit codes: 0 success, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -146,7 +156,8 @@ class Command(msgspec.Struct, frozen=True):
 
 def help_text() -> str:
     """The output of --help."""
-    return usage.help_text(_ABOUT, FLAGS)
+    about, codes = (usage.wrapped(text, usage.width(), 0) for text in (_ABOUT, _CODES))
+    return usage.help_text("\n".join([*about, _USAGE, *codes]), FLAGS)
 
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:

@@ -22,10 +22,12 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield _plain(headline(answer))
     yield ""
     yield from (f"- {_code(line)}" for line in answer.changes)
-    if answer.problems:
+    listed = [one for one in answer.problems if not (one.elsewhere and one.already)]
+    if listed:
         yield from ("", "| problem | object | what |", "| --- | --- | --- |")
-        for problem in answer.problems:
+        for problem in listed:
             already = " *(so without the change, too)*" if problem.already else ""
+            already += " *(not in what is listed below)*" if problem.elsewhere else ""
             runs = f" *({problem.seeds} of {answer.seeds} runs)*" if problem.seeds < answer.seeds else ""
             yield f"| {problem.kind} | {_code(str(problem.about))} | {_plain(problem.text)}{already}{runs} |"
     if answer.assumed:
@@ -38,11 +40,12 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield from (f"- {one.kind} {_code(str(one.about))}: {_plain(one.text)}" for one in risk.problems)
     yield from _folded("What happens", [f"`{when(one)}` {_plain(describe(one))}" for one in condensed(answer.timeline)])
     yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
-    audit = [
-        f"`{first}` {controller}: {what} {_code(about)} ×{times}"
-        for first, controller, what, about, _, times, _ in own_writes(answer)
-    ]
-    yield from _folded("What would be written", audit)
+    for title, scheduled in (("What would be written", False), ("Regular work of CronJobs and autoscalers", True)):
+        audit = [
+            f"`{first}` {controller}: {what} {_code(about)} ×{times}"
+            for first, controller, what, about, _, times, _ in own_writes(answer, scheduled=scheduled)
+        ]
+        yield from _folded(title, audit)
     writes = [f"{name}: {verb} {what}: {before} → {now}" for (name, verb, what), (before, now, _) in written(answer)]
     yield from _folded("Writes of controllers", writes)
     yield from _folded(

@@ -27,13 +27,16 @@ _SIGNS = {
 }
 _COUNTED = {
     "pending": ("workload has Pending pods", "workloads have Pending pods"),
-    "stuck": ("does not get done", "do not get done"),
+    "stuck": ("object does not finish", "objects do not finish"),
+    "unavailable": ("workload has too few Ready pods for long", "workloads have too few Ready pods for long"),
+    "no-endpoints": ("Service loses its endpoints", "Services lose their endpoints"),
+    "data": ("volume is lost", "volumes are lost"),
     "pdb": ("eviction is blocked by a disruption budget", "evictions are blocked by disruption budgets"),
-    "quota": ("workload is over its quota", "workloads are over their quotas"),
+    "quota": ("object is over its quota", "objects are over their quotas"),
     "refused": ("change is refused", "changes are refused"),
     "image": ("image cannot be pulled", "images cannot be pulled"),
     "failed": ("job fails", "jobs fail"),
-    "drain": ("drain needs a flag", "drains need a flag"),
+    "drain": ("node is not drained", "nodes are not drained"),
 }
 _BAD = frozenset(("stuck", "blocked", "refused", "pending", "failed", "job-failed"))
 _QUIET_KINDS = frozenset(("Endpoints", "EndpointSlice", "ControllerRevision", "IPAddress"))
@@ -58,7 +61,7 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
     yield Text(
         verdict(answer), style="bold red" if _fresh(answer) else f"bold {'yellow' if answer.assumed else 'green'}"
     )
-    yield from _section("Problems", [_problem(one, answer) for one in answer.problems])
+    yield from _section("Problems", list(_problems(answer)))
     yield from _section("Check this first", list(_risks(answer)))
     if not answer.changes:
         yield from _audit(answer)
@@ -78,7 +81,9 @@ def headline(answer: Answer) -> str:
     cluster = f"{source.nodes} nodes, {source.pods} pods, {source.server_version or 'unknown version'}"
     runs = f", {answer.seeds} runs" if answer.seeds > 1 else ""
     what = "Plan" if answer.changes else "Takeover audit"
-    return f"{what} for {span(answer.horizon_s)} from {source.taken_at} ({cluster}{runs})"
+    begins = answer.begins_at or source.taken_at
+    taken = f", read at {source.taken_at}" if begins != source.taken_at else ""
+    return f"{what} for {span(answer.horizon_s)} from {begins} ({cluster}{runs}{taken})"
 
 
 def verdict(answer: Answer) -> str:
@@ -91,7 +96,12 @@ def verdict(answer: Answer) -> str:
     if not answer.changes:
         if not answer.audit:
             return f"Nothing is written but Leases, Events and the status of autoscalers ({answer.routine} writes)."
-        return f"{sum(one.count for one in answer.audit)} writes besides {answer.routine} of routine."
+        work = sum(one.count for one in answer.audit if not one.scheduled)
+        regular = sum(one.count for one in answer.audit if one.scheduled)
+        also = f" and {regular} of the regular work of CronJobs and autoscalers" if regular else ""
+        if not work:
+            return f"Nothing is written but {answer.routine} writes of routine{also}."
+        return f"{work} writes besides {answer.routine} of routine{also}."
     if not answer.differences:
         return "Nothing ends differently."
     if answer.assumed:
@@ -131,13 +141,22 @@ def _risks(answer: Answer) -> Iterator[Text]:
             yield Text("  ").append_text(_problem(problem, answer))
 
 
+def _problems(answer: Answer) -> Iterator[Text]:
+    """The problems, but not those that exist elsewhere without the change."""
+    for one in answer.problems:
+        if not (one.elsewhere and one.already):
+            yield _problem(one, answer)
+
+
 def _problem(problem: Problem, answer: Answer) -> Text:
     old = problem.already or not answer.changes
     text = Text()
-    text.append(f"{problem.kind:8}", style="yellow" if old else "bold red")
+    text.append(f"{problem.kind:<7} ", style="yellow" if old else "bold red")
     text.append(f"{problem.about}: {problem.text}")
     if problem.already:
         text.append(" (so without the change, too)", style="dim")
+    if problem.elsewhere:
+        text.append(" (not in what is listed below)", style="dim")
     if problem.seeds < answer.seeds:
         text.append(f" ({problem.seeds} of {answer.seeds} runs)", style="dim")
     return text
@@ -171,6 +190,7 @@ _PODS = {
     "ready": "{be} Ready",
     "unready": "{be} not Ready any more",
     "terminating": "{be} being deleted",
+    "preempted": "{be} preempted{by}",
     "gone": "{be} deleted",
     "failed": "failed{detail}",
     "succeeded": "succeeded",
@@ -178,7 +198,7 @@ _PODS = {
 _OTHERS = {
     "evicted": "{about} is evicted {detail}",
     "blocked": "eviction of {about} is refused: {detail}",
-    "complete": "{about} is complete",
+    "complete": "{about} is complete{noted}",
     "job-failed": "{about} failed: {detail}",
     "stuck": "{about} makes no progress: {detail}",
     "refused": "{about} is refused pods: {detail}",
@@ -202,9 +222,12 @@ def describe(one: Happening) -> str:
     if one.what in _PODS:
         alone = about.kind == "Pod"
         who, be = str(about) if alone else f"{count} pod{plural} of {about}", "are" if plural and not alone else "is"
-        return f"{who} {_PODS[one.what].format(be=be, detail=f': {one.detail}' if one.detail else '')}"
+        detail, by = f": {one.detail}" if one.detail else "", f" {one.detail}" if one.detail else ""
+        return f"{who} {_PODS[one.what].format(be=be, detail=detail, by=by)}"
     again = f" ({count} times)" if plural else ""
-    return f"{_OTHERS.get(one.what, '{about}: {detail}').format(about=about, detail=one.detail)}{again}"
+    noted = f": {one.detail}" if one.detail else ""
+    text = _OTHERS.get(one.what, "{about}: {detail}").format(about=about, detail=one.detail, noted=noted)
+    return f"{text}{again}"
 
 
 def _differences(answer: Answer) -> Iterator[Text]:
@@ -264,19 +287,23 @@ def _titled(title: str, table: Table) -> Iterator[RenderableType]:
 
 
 def _audit(answer: Answer) -> Iterator[RenderableType]:
+    for title, scheduled in (("What would be written", False), ("Regular work of CronJobs and autoscalers", True)):
+        yield from _own_writes(title, list(own_writes(answer, scheduled=scheduled)))
+
+
+def _own_writes(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[RenderableType]:
     table = _table("first", "controller", "writes", "object", "owner", "times", "refused")
-    rows = list(own_writes(answer))
     for row in rows[:_MOST]:
         table.add_row(*row)
-    title = "What would be written"
     if len(rows) > _MOST:
         title = f"{title} (the first {_MOST} of {len(rows)}; -o json has all)"
     yield from _titled(title, table)
 
 
-def own_writes(answer: Answer) -> Iterator[tuple[str, ...]]:
+def own_writes(answer: Answer, *, scheduled: bool) -> Iterator[tuple[str, ...]]:
     """A row for each write of the audit. Deletions of collections in a namespace are merged."""
-    for (controller, verb, namespace, _), group in groupby(answer.audit, key=_written_to):
+    chosen = (one for one in answer.audit if one.scheduled == scheduled)
+    for (controller, verb, namespace, _), group in groupby(chosen, key=_written_to):
         some = list(group)
         if verb == "deletecollection" and len(some) > 1:
             what = f"{verb} of {len(some)} kinds"

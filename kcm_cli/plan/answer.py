@@ -40,9 +40,10 @@ class Happening(Part, frozen=True):
     """Something that happens with the change and does not happen, or not in the same way, without it.
 
     at_s, until_s: seconds from the change to the first and the last occurrence. about: the workload or other object.
-    what: for ``count`` pods, ``created``, ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``, ``failed``,
-    ``succeeded``, ``evicted``; otherwise ``blocked`` (an eviction), ``complete``, ``job-failed``, ``stuck``,
-    ``refused``, ``begun`` (runs of a CronJob), ``scaled``, ``node``, ``drained``, ``namespace``.
+    cause: the controller or client whose request it was. what: for ``count`` pods, ``created``, ``pending``, ``ready``,
+    ``unready``, ``terminating``, ``preempted``, ``gone``, ``failed``, ``succeeded``, ``evicted``; otherwise ``blocked``
+    (an eviction), ``complete``, ``job-failed``, ``stuck``, ``refused``, ``begun`` (runs of a CronJob), ``scaled``,
+    ``node``, ``drained``, ``namespace``.
     """
 
     at_s: float
@@ -51,6 +52,7 @@ class Happening(Part, frozen=True):
     about: Object
     count: int
     detail: str
+    cause: str = ""
 
 
 class Field(Part, frozen=True):
@@ -79,8 +81,10 @@ class Difference(Part, frozen=True):
 class Problem(Part, frozen=True):
     """Something that is wrong at the end, or was rejected before.
 
-    kind: ``pending``, ``stuck``, ``pdb``, ``quota``, ``refused``, ``image``, ``failed``, ``drain``. already: it occurs
-    without the change, too. seeds: the number of runs in which it occurs.
+    kind: ``pending``, ``stuck``, ``unavailable``, ``no-endpoints``, ``data``, ``pdb``, ``quota``, ``refused``,
+    ``image``, ``failed``, ``drain``. already: it occurs without the change, too, and is no worse with it. seeds: the
+    number of runs in which it occurs. elsewhere: it is about an object that the answer does not list otherwise, by its
+    namespace or labels.
     """
 
     kind: str
@@ -88,6 +92,7 @@ class Problem(Part, frozen=True):
     text: str
     already: bool
     seeds: int
+    elsewhere: bool = False
 
 
 class Fill(Part, frozen=True):
@@ -116,7 +121,8 @@ class Written(Part, frozen=True):
 
 
 class OwnWrite(Part, frozen=True):
-    """A write of the takeover audit. ``count``: how often it is sent."""
+    """A write of the takeover audit. ``count``: how often it is sent. ``scheduled``: it is regular work of a CronJob or
+    an autoscaler, which any manager would do."""
 
     controller: str
     verb: str
@@ -126,6 +132,7 @@ class OwnWrite(Part, frozen=True):
     count: int
     at_s: float
     message: str
+    scheduled: bool = False
 
 
 class Risk(Part, frozen=True):
@@ -154,7 +161,8 @@ class Totals(Part, frozen=True):
 class Answer(Part, frozen=True):
     """The whole answer.
 
-    changes: the requested changes, as text. assumed: assumptions that may be wrong. risks: the problems in that case.
+    changes: the requested changes, as text. begins_at: the time of the change in the cluster. assumed: assumptions that
+    may be wrong. risks: the problems in that case.
     For an audit ``changes`` is empty, and ``audit`` has all writes except Leases, Events and the status of autoscalers,
     which ``routine`` counts.
     """
@@ -177,11 +185,13 @@ class Answer(Part, frozen=True):
     totals: Totals
     varies: tuple[Varies, ...]
     not_modelled: tuple[str, ...]
+    begins_at: str = ""
 
     @property
     def changed(self) -> bool:
         """Whether the final state differs or, for an audit, anything is written."""
-        return bool(self.differences or self.audit or any(not one.already for one in self.problems))
+        written = any(not one.scheduled for one in self.audit)
+        return bool(self.differences or written or any(not one.already for one in self.problems))
 
     def has(self, kinds: frozenset[str]) -> tuple[Problem, ...]:
         """The problems of these kinds that the change causes."""

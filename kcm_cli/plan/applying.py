@@ -72,6 +72,8 @@ class Applying(msgspec.Struct):
                         raise PlanError(problem)
                 case Apply():
                     self.remarks[number] = await self._apply(change)
+                case SetImage():
+                    self.remarks[number] = await self._set_image(change)
                 case _:
                     await self._write(change)
         self.drain = Draining(self.twin, self.note, self.refusals)
@@ -81,8 +83,6 @@ class Applying(msgspec.Struct):
         match change:
             case AddNode():
                 await self._add(change)
-            case SetImage():
-                await self._set_image(change)
             case Scale():
                 await self._scale(change)
             case Delete():
@@ -139,7 +139,7 @@ class Applying(msgspec.Struct):
         served, namespace, name = self._place(doc, change.where)
         about = Object(served.kind, namespace, name)
         kubectl = KubectlApply(self.twin.client, served, self.twin.type_of(served))
-        how = ""
+        how, held = "", ""
         try:
             live = await kubectl.live(namespace, name)
             if self.twin.snapshot.redacted and live is not None:
@@ -154,13 +154,15 @@ class Applying(msgspec.Struct):
                 await kubectl.client_side(namespace, name, doc, live)
         except ApplyError as failed:
             text = as_kubectl(failed.error, f'{failed.when} "{change.where}"')
-            if isinstance(failed.error, Conflict):
+            if isinstance(failed.error, Conflict) and failed.error.causes:
                 text = f"{text} (--force-conflicts takes them over)"
             self.refusals.append(refused(about, failed.error, text))
+        else:
+            held = held_back(served.kind, doc) if live is not None and _template(live) != _template(doc) else ""
         if served.gvr.plural == "customresourcedefinitions":
             await self.twin.clock.sleep(POLL_S)
             self._known = await discover(self.twin.client)
-        return how
+        return f"{how}; {held}" if held else how
 
     def _is_server_side(self, live: Doc | None) -> bool:
         return self.options.server_side or self.options.force_conflicts or is_server_side(live)
@@ -181,7 +183,8 @@ class Applying(msgspec.Struct):
             raise PlanError(f"error: resource mapping not found for name: {name} from {where}: {text}{hint}")
         return served, (named or self._namespace) if served.namespaced else "", name
 
-    async def _set_image(self, change: SetImage) -> None:
+    async def _set_image(self, change: SetImage) -> str:
+        """Set the image. Returns what of it takes no effect yet. Raises PlanError."""
         served, namespace, doc = await self._found(change.target)
         if served.gvr.plural not in _TEMPLATES:
             raise PlanError(f"--set-image: {change.target} has no pod template")
@@ -201,6 +204,7 @@ class Applying(msgspec.Struct):
         if served.gvr.plural == "cronjobs":
             patch = {"spec": {"jobTemplate": patch}}
         await self._change(change.target, served, namespace, patch, STRATEGIC_MERGE, "")
+        return held_back(served.kind, doc)
 
     async def _scale(self, change: Scale) -> None:
         served, namespace, _ = await self._found(change.target)
@@ -239,6 +243,27 @@ class Applying(msgspec.Struct):
     @property
     def _namespace(self) -> str:
         return self.options.namespace or "default"
+
+
+def _template(doc: Doc) -> object:
+    return nested_map(doc, "spec", "template")
+
+
+def held_back(kind: str, doc: Doc) -> str:
+    """What of a new template a workload does not roll out by itself; empty if it rolls out all."""
+    if kind == "Deployment" and nested_map(doc, "spec").get("paused") is True:
+        return "the Deployment is paused: no pod is replaced"
+    strategy = nested_map(doc, "spec", "updateStrategy")
+    if kind in ("StatefulSet", "DaemonSet") and strategy.get("type") == "OnDelete":
+        return "updateStrategy OnDelete: no pod is replaced until it is deleted"
+    partition, replicas = (
+        nested_map(strategy, "rollingUpdate").get("partition"),
+        nested_map(doc, "spec").get("replicas"),
+    )
+    if kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
+        count = replicas if isinstance(replicas, int) else 1
+        return f"partition {partition}: {min(partition, count)} of {count} replicas keep the old template"
+    return ""
 
 
 def resource_named(known: Discovery, word: str) -> ServedResource | None:

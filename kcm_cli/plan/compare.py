@@ -5,12 +5,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
-from kcm_cli.plan.outcome import Key, Outcome
+from kcm_cli.plan.observe import Occurrence
+from kcm_cli.plan.outcome import Outcome
+from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown import Shown
 
 _IGNORED_METADATA = frozenset(
@@ -22,7 +26,19 @@ _TIMES = frozenset(
 _SHOWN_TEXT = 200
 _JITTER_S = 60.0
 """Times that differ by less are the same moment of the two runs: which node pulls an image decides about seconds."""
+TOGETHER_S = 10.0
+"""The same happening to pods of one workload counts as one while no more than this lies between."""
+_ORDER = {
+    what: rank
+    for rank, what in enumerate(
+        ("node", "blocked", "evicted", "preempted", "terminating", "failed", "succeeded", "gone", "begun", "created")
+        + ("refused", "pending", "unready", "ready", "complete")
+    )
+}
+"""Of what occurs at the same time, the cause comes first."""
 _UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_OF_REFERENCE = re.compile(r"^status\.active\[.*\]\.(?:resourceVersion|uid)$")
+"""Of a CronJob's references to its Jobs: another one in each run."""
 _EMPTY: tuple[object, ...] = (None, {}, [], "")
 _OF_CONTAINERS = "spec.containers[", "spec.initContainers["
 _KEYED_BY = ("name", "type", "containerPort", "key", "ip")
@@ -70,22 +86,57 @@ def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Differenc
 
 
 def timeline(base: Outcome, changed: Outcome) -> list[Happening]:
-    """The happenings that occur only with the change."""
-    without = Counter({_what(one): 0 for one in base.happenings})
-    for one in base.happenings:
-        without[_what(one)] += one.count
-    kept: list[Happening] = []
-    for one in changed.happenings:
-        known = without.get(_what(one), 0)
-        if known >= one.count:
-            without[_what(one)] -= one.count
-            continue
-        kept.append(one)
-    return kept
+    """What occurs only with the change, in order.
+
+    An occurrence of one run is that of the other if it is the same, by the same client, about the same time: those at
+    the same moment are paired first.
+    """
+    times: dict[Occurrence, list[float]] = {}
+    for one in base.occurred:
+        times.setdefault(_kind_of(one), []).append(one.at_s)
+    rest: dict[Occurrence, list[float]] = {}
+    for one in changed.occurred:
+        rest.setdefault(_kind_of(one), []).append(one.at_s)
+    found: list[Happening] = []
+    for kind, at in rest.items():
+        other = times.get(kind, [])
+        for tolerance_s in (1.0, _JITTER_S) if other else ():
+            at, other = _unpaired(at, other, tolerance_s)
+        found += _grouped(kind, at)
+    return sorted(found, key=lambda one: (one.at_s, _ORDER.get(one.what, len(_ORDER))))
 
 
-def _what(one: Happening) -> tuple[str, Object, str]:
-    return one.what, one.about, one.detail
+def _kind_of(one: Occurrence) -> Occurrence:
+    return replace(one, at_s=0.0)
+
+
+def _unpaired(left: list[float], right: list[float], tolerance_s: float) -> tuple[list[float], list[float]]:
+    """The times of both lists that have no counterpart in the other one. Both are sorted."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    at, other = 0, 0
+    while at < len(left) and other < len(right):
+        if abs(left[at] - right[other]) <= tolerance_s:
+            at, other = at + 1, other + 1
+        elif left[at] < right[other]:
+            ours.append(left[at])
+            at += 1
+        else:
+            theirs.append(right[other])
+            other += 1
+    return [*ours, *left[at:]], [*theirs, *right[other:]]
+
+
+def _grouped(kind: Occurrence, times: list[float]) -> Iterator[Happening]:
+    """Occurrences of one kind. They count as one while no more than TOGETHER_S lies between."""
+    first, last, count = 0.0, 0.0, 0
+    for at_s in times:
+        if count and at_s - last > TOGETHER_S:
+            yield Happening(first, last, kind.what, kind.about, count, kind.detail, kind.cause)
+            count = 0
+        first, last, count = first if count else at_s, at_s, count + 1
+    if count:
+        yield Happening(first, last, kind.what, kind.about, count, kind.detail, kind.cause)
 
 
 def _end(outcome: Outcome, key: Key) -> dict[str, Any] | None:
@@ -145,6 +196,8 @@ class _Changes:
             yield Field(path, _short(old), _short(new))
 
     def _between(self, path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+        if _OF_REFERENCE.search(path):
+            return
         if old == new or (old in _EMPTY and new in _EMPTY):
             return
         if isinstance(old, dict) and isinstance(new, dict):

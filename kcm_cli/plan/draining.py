@@ -3,8 +3,8 @@
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/drain/drain.go, pkg/drain/{drain,filters}.go
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -28,7 +28,12 @@ from kcm_cli.sandbox.views import SimulatedPod
 RETRY_S, POLL_S = 5.0, 1.0
 """How often kubectl drain tries an eviction that a budget blocks again, and looks whether pods are gone."""
 NODE_RESOURCE: Resource[ObjectView] = Resource(NODES, "Node", PartialObject, False)
-Note = Callable[[str, Object, str], None]
+
+
+class Note(Protocol):
+    """Records what occurs. at: the twin's time; now by default."""
+
+    def __call__(self, what: str, about: Object, detail: str = "", at: float | None = None) -> None: ...
 
 
 class Draining(msgspec.Struct):
@@ -128,6 +133,7 @@ class Draining(msgspec.Struct):
         body: Doc = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}}
         path = PODS.path(pod.namespace, pod.name, "eviction")
         headers = {"content-type": "application/json"}
+        began = self.twin.clock.monotonic()
         try:
             await self.twin.client.call(Request("POST", path, (), headers, codec.encode(body)))
         except NotFound:
@@ -144,7 +150,7 @@ class Draining(msgspec.Struct):
             self.refusals.append(refused(about, error, f"it cannot be evicted: {as_kubectl(error)}"))
             return True
         self.blocked.pop(about, None)
-        self.note("evicted", about, f"from {pod.spec.node_name}")
+        self.note("evicted", about, f"from {pod.spec.node_name}", began)
         return True
 
     def _is_deleted(self, pod: SimulatedPod) -> bool:

@@ -212,7 +212,7 @@ def _item(line: bytes, gvr: GVR, kind: str, number: int) -> Item:
     item = item_of(line.rstrip(b"\n"), gvr, kind)
     if item is None:
         where = f"{gvr.group_resource}, object {number}"
-        raise _Wrong(f"{where}: it is no object with a metadata.name, or it is nested too deep")
+        raise _Wrong(f"{where}: it is no object with a metadata.name")
     return item
 
 

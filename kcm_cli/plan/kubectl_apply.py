@@ -26,6 +26,8 @@ from kcm_cli.sandbox.apiserver.schema.model import Node
 
 SERVER_SIDE, CLIENT_SIDE, ANNOTATION = "kubectl", "kubectl-client-side-apply", "kubectl-last-applied"
 """kubectl's field managers."""
+MOST_TRIES = 5
+"""Of a write that others come before."""
 _PATH = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 _JSON = {"content-type": "application/json"}
 _STRICT = ("fieldValidation", "Strict")
@@ -80,17 +82,28 @@ class KubectlApply(msgspec.Struct):
         applied = await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
         if LAST_APPLIED in nested_map(applied, "metadata", "annotations") and not any(_owners(applied, "Apply")):
             applied = await self._apply(namespace, name, _only_annotation(applied), ANNOTATION, force=False)
-        entries = taken_over(applied)
-        if entries is None:
-            return
-        version = nested_map(applied, "metadata").get("resourceVersion")
-        patch = [
-            {"op": "replace", "path": "/metadata/managedFields", "value": entries},
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
-        ]
+        if await self._migrate(namespace, name, applied):
+            await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
+
+    async def _migrate(self, namespace: str, name: str, applied: Doc | None) -> bool:
+        """Take over the fields of client-side applies. Returns whether there were any. As for kubectl, it is no error
+        if others keep changing the object meanwhile."""
         path, query = self.served.gvr.path(namespace, name), (("fieldManager", SERVER_SIDE),)
-        await self._send(Request("PATCH", path, query, {"content-type": JSON_PATCH}, codec.encode(patch)), "migrating")
-        await self._apply(namespace, name, doc, SERVER_SIDE, force=force)
+        for _ in range(MOST_TRIES):
+            entries = taken_over(applied) if applied is not None else None
+            if entries is None:
+                return False
+            version = nested_map(applied, "metadata").get("resourceVersion")
+            patch = [
+                {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+                {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+            ]
+            try:
+                await self.client.call(Request("PATCH", path, query, {"content-type": JSON_PATCH}, codec.encode(patch)))
+                return True
+            except ApiError:
+                applied = await self.live(namespace, name)
+        return False
 
     async def _apply(self, namespace: str, name: str, doc: Doc, manager: str, *, force: bool) -> Doc:
         query = (("fieldManager", manager), ("force", "true" if force else "false"), _STRICT)

@@ -1,14 +1,16 @@
-"""Observes the twin's store and records happenings."""
+"""Observes the twin's store and records what occurs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import ObjectMeta, PartialObject, View, controller_of
-from kcm_cli.plan.answer import Happening, Object
+from kcm_cli.machinery.intstr import IntOrString
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, View
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.twin.writes import ACTING
 from kcm_cli.sandbox.apiserver.store import Event, Store
 
 PODS, NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
@@ -20,8 +22,8 @@ DAEMON_SETS = GVR("apps", "v1", "daemonsets")
 JOBS = GVR("batch", "v1", "jobs")
 AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
 _ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
-TOGETHER_S = 10.0
-"""The same happening to pods of one workload counts as one while no more than this lies between."""
+PREEMPTED = "preempted"
+_SCHEDULER = "kube-scheduler"
 
 
 class Empty(View, frozen=True, gc=False):
@@ -37,6 +39,7 @@ class Condition(View, frozen=True, gc=False):
 
 class Waiting(View, frozen=True, gc=False):
     reason: str = ""
+    message: str = ""
 
 
 class State(View, frozen=True, gc=False):
@@ -51,12 +54,27 @@ class Container(View, frozen=True, gc=False):
     state: State | None = None
 
 
+class RollingUpdate(View, frozen=True, gc=False):
+    """Of a Deployment or a StatefulSet."""
+
+    max_unavailable: IntOrString | None = None
+    max_surge: IntOrString | None = None
+    partition: int | None = None
+
+
+class Strategy(View, frozen=True, gc=False):
+    type: str = ""
+    rolling_update: RollingUpdate | None = None
+
+
 class Spec(View, frozen=True, gc=False):
     node_name: str = ""
     scheduler_name: str = ""
     replicas: int | None = None
     unschedulable: bool = False
     paused: bool = False
+    strategy: Strategy = Strategy()
+    update_strategy: Strategy = Strategy()
 
 
 class Status(View, frozen=True, gc=False):
@@ -71,6 +89,8 @@ class Status(View, frozen=True, gc=False):
     updated_replicas: int = 0
     available_replicas: int = 0
     current_replicas: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
     desired_replicas: int = 0
     last_scale_time: str | None = None
     current_number_scheduled: int = 0
@@ -103,7 +123,7 @@ class Seen(View, frozen=True, gc=False):
         for one in (*status.init_container_statuses, *status.container_statuses):
             waiting = one.state.waiting if one.state is not None else None
             if waiting is not None and waiting.reason not in _USUAL:
-                return f"{_PULLS.get(waiting.reason, 'wait')}: {waiting.reason} ({one.image})"
+                return f"{_PULLS.get(waiting.reason, 'wait')}: {waiting.reason} ({_about(one, waiting)})"
         ready = self.condition("Ready").status
         runs = any(one.state and one.state.running for one in status.container_statuses)
         return "run and do not get Ready" if ready == "False" and runs and self.phase == "Running" else ""
@@ -113,10 +133,17 @@ class Seen(View, frozen=True, gc=False):
         return sum(one.restart_count for one in self.status.container_statuses)
 
 
+_ROLLED = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 _PULLS = dict.fromkeys(("ErrImagePull", "ImagePullBackOff", "InvalidImageName"), "cannot pull their image")
+_CONFIG = "CreateContainerConfigError"
 _NONE = Condition()
 _EMPTY = Seen()
+
+
+def _about(container: Container, waiting: Waiting) -> str:
+    """What a waiting container's reason is about."""
+    return waiting.message if waiting.reason == _CONFIG and waiting.message else container.image
 
 
 def seen(data: bytes) -> Seen:
@@ -127,23 +154,32 @@ def seen(data: bytes) -> Seen:
         return _EMPTY
 
 
-class _Group(msgspec.Struct):
-    first: Happening
-    count: int
-    until_s: float
+class Occurrence(msgspec.Struct, frozen=True):
+    """Something that occurred once, ``at_s`` seconds after the change. what, about, detail: see ``answer.Happening``.
+    cause: the client whose request it was."""
+
+    at_s: float
+    what: str
+    about: Object
+    detail: str
+    cause: str
 
 
 class Observer:
-    """Records happenings. ``since_s``: the twin's time from which they are counted."""
+    """Records occurrences. ``since_s``: the twin's time of the change."""
 
     def __init__(self, store: Store, now: Callable[[], float]) -> None:
         self._store = store
         self._now = now
-        self._groups: dict[tuple[str, Object, str], _Group] = {}
-        self._found: list[_Group] = []
+        self._found: list[Occurrence] = []
         self._roots: dict[str, Object] = {}
+        self._pods: dict[str, Object] = {}
         self.since_s = 0.0
         self.restarts: Counter[Object] = Counter()
+        self.ready: dict[Object, list[tuple[float, int]]] = {}
+        """When the number of Ready pods of a workload changed, and by how much."""
+        self.least: dict[Object, int] = {}
+        """The smallest number of replicas that a workload was to have."""
         for gvr, look in (
             (PODS, self._pod),
             (NODES, self._node),
@@ -158,25 +194,31 @@ class Observer:
         ):
             store.subscribe(gvr, look)
 
-    def note(self, what: str, about: Object, detail: str = "") -> None:
-        """Record a happening at the present time."""
-        at_s = round(self._now() - self.since_s, 1)
-        key = what, about, detail
-        group = self._groups.get(key)
-        if group is not None and at_s - group.until_s <= TOGETHER_S:
-            group.count, group.until_s = group.count + 1, at_s
-            return
-        group = self._groups[key] = _Group(Happening(at_s, at_s, what, about, 1, detail), 1, at_s)
-        self._found.append(group)
+    def note(self, what: str, about: Object, detail: str = "", at: float | None = None) -> None:
+        """Record an occurrence. at: the twin's time of it; now by default."""
+        self._found.append(Occurrence(self._now() if at is None else at, what, about, detail, ACTING.get()))
 
-    def happenings(self) -> list[Happening]:
-        """All happenings, in order."""
-        return [msgspec.structs.replace(g.first, count=g.count, until_s=g.until_s) for g in self._found]
+    def occurred(self, preemptors: Mapping[str, str]) -> list[Occurrence]:
+        """All occurrences since the change, in order. preemptors: the uid of the pod that preempted another one, by
+        namespace/name of this."""
+        found: list[Occurrence] = []
+        last: dict[Object, int] = {}
+        for one in self._found:
+            at_s = round(one.at_s - self.since_s, 1)
+            if at_s < 0:
+                continue
+            if one.what == PREEMPTED:
+                by = self._pods.get(preemptors.get(one.detail, ""))
+                one = msgspec.structs.replace(one, detail=f"by {by}" if by is not None else "")
+            if one.what == "complete" and one.about.kind in _ROLLED:
+                last[one.about] = len(found)  # only the last one: between two steps of a rollout all is well, too
+            found.append(msgspec.structs.replace(one, at_s=at_s))
+        return [one for n, one in enumerate(found) if one.what != "complete" or last.get(one.about, n) == n]
 
     def root(self, obj: ObjectMeta, kind: str) -> Object:
         """The workload that an object belongs to; the object itself if nothing controls it."""
         found = Object(kind, obj.namespace, obj.name)
-        ref = next((ref for ref in obj.owner_references if ref.controller), None)
+        ref = _controller(obj)
         while ref is not None:
             known = self._roots.get(ref.uid)
             if known is not None:
@@ -184,7 +226,7 @@ class Observer:
             found = Object(ref.kind, obj.namespace, ref.name)
             gvr = _ABOVE.get((ref.api_version, ref.kind))
             stored = self._store.get(gvr, obj.namespace, ref.name) if gvr is not None else None
-            above = controller_of(codec.decode(stored.data, PartialObject)) if stored is not None else None
+            above = _controller(seen(stored.data).metadata) if stored is not None else None
             if above is None:
                 self._roots[ref.uid] = found
             elif stored is not None:
@@ -203,14 +245,21 @@ class Observer:
     def _pod(self, event: Event) -> None:
         new = seen(event.stored.data)
         about = self.root(new.metadata, "Pod")
+        self._pods[new.metadata.uid] = about
+        old = seen(event.previous.data) if event.previous is not None else _EMPTY
+        change = -_serves(new) if event.type == "DELETED" else _serves(new) - _serves(old)
+        if change:
+            self.ready.setdefault(about, []).append((self._now(), change))
         if event.type == "DELETED":
             self.note("gone", about)
             return
-        old = seen(event.previous.data) if event.previous is not None else _EMPTY
         if event.previous is None:
             self.note("created", about)
         if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
-            self.note("terminating", about)
+            if ACTING.get() == _SCHEDULER:
+                self.note(PREEMPTED, about, f"{new.metadata.namespace}/{new.metadata.name}")
+            else:
+                self.note("terminating", about)
         scheduled = new.condition("PodScheduled")
         if scheduled.status == "False" and scheduled.message != old.condition("PodScheduled").message:
             self.note("pending", about, scheduled.message)
@@ -249,6 +298,7 @@ class Observer:
 
     def _deployment(self, event: Event) -> None:
         for old, new, about in self._change("Deployment", event):
+            self._resized(about, new)
             reason, before = new.condition("Progressing").reason, old.condition("Progressing").reason
             if reason == "ProgressDeadlineExceeded" and before != reason:
                 self.note("stuck", about, new.condition("Progressing").message)
@@ -259,16 +309,20 @@ class Observer:
 
     def _stateful_set(self, event: Event) -> None:
         for old, new, about in self._change("StatefulSet", event):
+            self._resized(about, new)
             self._completed(stateful_set_done, old, new, about)
 
     def _daemon_set(self, event: Event) -> None:
         for old, new, about in self._change("DaemonSet", event):
             self._completed(daemon_set_done, old, new, about)
 
+    def _resized(self, about: Object, new: Seen) -> None:
+        self.least[about] = min(self.least.get(about, wanted(new)), wanted(new))
+
     def _completed(self, done: Callable[[Seen], bool], old: Seen, new: Seen, about: Object) -> None:
         """Record the end of a rollout, unless the workload is being deleted."""
         if done(new) and not done(old) and not new.metadata.deletion_timestamp:
-            self.note("complete", about)
+            self.note("complete", about, _partly(new) if about.kind == "StatefulSet" else "")
 
     def _job(self, event: Event) -> None:
         new = seen(event.stored.data)
@@ -308,9 +362,35 @@ def deployment_done(obj: Seen) -> bool:
 def stateful_set_done(obj: Seen) -> bool:
     """Whether all replicas are ready and, except those below the partition, have the latest template."""
     status = obj.status
-    return status.observed_generation >= obj.metadata.generation and (
-        status.ready_replicas == status.replicas == wanted(obj)
+    updates = obj.spec.update_strategy.type != "OnDelete" and status.update_revision != status.current_revision
+    return (
+        status.observed_generation >= obj.metadata.generation
+        and status.ready_replicas == status.replicas == wanted(obj)
+        and (not updates or status.updated_replicas >= wanted(obj) - partition(obj))
     )
+
+
+def partition(obj: Seen) -> int:
+    """The ordinal from which a StatefulSet updates its replicas; at most their number."""
+    rolling = obj.spec.update_strategy.rolling_update
+    return min((rolling.partition or 0) if rolling is not None else 0, wanted(obj))
+
+
+def _partly(obj: Seen) -> str:
+    """How much of a StatefulSet has the latest template, if not all has by intention."""
+    status = obj.status
+    if status.update_revision == status.current_revision or status.updated_replicas >= wanted(obj):
+        return ""
+    why = "they are updated on deletion" if obj.spec.update_strategy.type == "OnDelete" else "by its partition"
+    return f"{status.updated_replicas} of {wanted(obj)} replicas updated, {why}"
+
+
+def _controller(obj: ObjectMeta) -> OwnerReference | None:
+    return next((ref for ref in obj.owner_references if ref.controller), None)
+
+
+def _serves(pod: Seen) -> bool:
+    return pod.condition("Ready").status == "True" and not pod.metadata.deletion_timestamp
 
 
 def daemon_set_done(obj: Seen) -> bool:

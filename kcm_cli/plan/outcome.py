@@ -1,7 +1,6 @@
 """Runs a twin, and returns the outcome, which can be compared with that of another run."""
 
 import gc
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,28 +12,16 @@ from kcm_cli.component.virtual import run
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
+from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
-from kcm_cli.plan.answer import Happening, Object
+from kcm_cli.plan.answer import Object
 from kcm_cli.plan.applying import Applying
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.forking import Copy, may_fork
 from kcm_cli.plan.formatting import span
-from kcm_cli.plan.observe import (
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    JOBS,
-    NAMESPACES,
-    NODES,
-    PODS,
-    STATEFUL_SETS,
-    Observer,
-    Seen,
-    daemon_set_done,
-    deployment_done,
-    seen,
-    stateful_set_done,
-    wanted,
-)
+from kcm_cli.plan.losses import Serving, serving
+from kcm_cli.plan.observe import NODES, PODS, Observer, Occurrence, seen
+from kcm_cli.plan.problems import Key, Problems
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.twin.twin import Twin
@@ -56,7 +43,7 @@ _CALLING = {
 _DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
 _NAMED = 5
-Key = tuple[GVR, str, str]
+_BY_POD = "Preempted by pod "
 
 
 class Outcome(msgspec.Struct):
@@ -66,13 +53,15 @@ class Outcome(msgspec.Struct):
     since_s: float
     writes: list[Write]
     events: list[Emitted]
-    happenings: list[Happening]
+    occurred: list[Occurrence]
     finals: dict[Key, bytes | None]
     initial: dict[Key, bytes]
     problems: list[Refusal]
     fills: dict[str, tuple[int, int, int]]
     restarts: Mapping[Object, int]
     notes: list[str] = msgspec.field(default_factory=list)
+    services: dict[Object, Serving] = msgspec.field(default_factory=dict)
+    begins_at: str = ""
     images: list[str] = msgspec.field(default_factory=list)
     """The images of new pods that no node has. They are assumed to be pulled."""
     assumed: list[str] = msgspec.field(default_factory=list)
@@ -158,7 +147,7 @@ class _Life:
         """Make the changes, and wait for the horizon. Raises PlanError."""
         twin, failed = self.twin, list[tuple[str, BaseException]]()
         drains = Tasks(lambda name, error: failed.append((name, error)))
-        self._observer.since_s = twin.clock.monotonic()
+        self._observer.since_s, begins_at = twin.clock.monotonic(), format_time(twin.clock.now())
         names = await self._applying.begin(changes)
         if names and self._applying.drain is not None:
             drains.start("drain", self._applying.drain.run(names))
@@ -166,24 +155,24 @@ class _Life:
         await drains.stop()
         for name, error in (*twin.failed, *failed):
             raise PlanError(f"{name} failed in the twin: {innermost(error)!r}") from error
-        return _outcome(twin, self._observer, self._applying, self._options)
+        return _outcome(twin, self._observer, self._applying, self._options, begins_at)
 
 
-def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options) -> Outcome:
+def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options, begins_at: str) -> Outcome:
     keys = [key for key in twin.loaded.touched if key[0] not in _UNSHOWN]
     loaded = {(gvr, space, name): data for gvr, space, name, _, data in twin.loaded.rows}
     finals: dict[Key, bytes | None] = {}
     for gvr, space, name in keys:
         stored = twin.store.get(gvr, space, name)
         finals[gvr, space, name] = stored.data if stored is not None else None
-    problems = [*applying.refusals, *_problems(twin, observer)]
+    problems = [*applying.refusals, *Problems(twin, observer, loaded, options.horizon_s).all()]
     if applying.drain is not None:
         problems += applying.drain.problems(span(options.horizon_s))
     return Outcome(
         since_s=observer.since_s,
         writes=twin.written.writes,
         events=list(twin.written.events.values()),
-        happenings=observer.happenings(),
+        occurred=observer.occurred(_preemptors(twin.written.events)),
         finals=finals,
         initial={key: loaded[key] for key in keys if key in loaded},
         problems=problems,
@@ -191,102 +180,23 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Option
         restarts=observer.restarts,
         notes=list(_notes(twin)),
         images=sorted(twin.learned.assumed),
-        assumed=list(applying.assumed),
+        services=serving(twin.store, observer),
+        begins_at=begins_at,
+        assumed=[*applying.assumed, *sorted(twin.existence.assumed)],
         remarks=dict(applying.remarks),
     )
 
 
-# -- what is wrong in the end
+def _preemptors(events: Mapping[str, Emitted]) -> dict[str, str]:
+    """The uid of the pod that preempted another one, by namespace/name of this."""
+    found: dict[str, str] = {}
+    for event in events.values():
+        if event.reason == "Preempted" and event.message.startswith(_BY_POD):
+            found[f"{event.namespace}/{event.name}"] = event.message[len(_BY_POD) :].partition(" ")[0]
+    return found
 
 
-def _problems(twin: Twin, observer: Observer) -> Iterator[Refusal]:
-    store = twin.store
-    waiting = dict(_waiting(store, observer))
-    yield from _pods(store, observer)
-    yield from _workloads(store, waiting)
-    for event in twin.written.events.values():
-        if event.reason == "FailedCreate" and "exceeded quota" in event.message:
-            about = Object(event.kind, event.namespace, event.name)
-            yield Refusal("quota", about, event.message)
-    for image, why in sorted(twin.learned.refused.items()):
-        yield Refusal("image", Object("Image", "", image), f"its pods cannot start: {why}")
-    for key, why in sorted(twin.learned.hopeless.items()):
-        namespace, kind, name = key.split("/", 2)
-        text = f"new pods are taken to fare as those that it has: {why}"
-        yield Refusal("stuck", Object(kind, namespace, name), text)
-
-
-def _waiting(store: Store, observer: Observer) -> Iterator[tuple[Object, str]]:
-    """The reasons for which the pods of each workload are not ready, except scheduling."""
-    found: dict[Object, Counter[str]] = {}
-    silent = {one.name for one in store.list(NODES) if seen(one.data).condition("Ready").status == "Unknown"}
-    for stored in store.list(PODS):
-        pod = seen(stored.data)
-        node = pod.spec.node_name
-        why = pod.waits
-        if node in silent:
-            stays = "stay Terminating" if pod.metadata.deletion_timestamp else "are"
-            why = f"{stays} on {node}, whose kubelet is silent"
-        elif pod.metadata.deletion_timestamp or pod.phase not in ("Pending", "Running"):
-            continue
-        if why:
-            found.setdefault(observer.root(pod.metadata, "Pod"), Counter())[why] += 1
-    for about, reasons in found.items():
-        counts = ", ".join(f"{count} of its pods {why}" for why, count in sorted(reasons.items()))
-        yield about, f"; {counts}"
-
-
-def _pods(store: Store, observer: Observer) -> Iterator[Refusal]:
-    pending: dict[tuple[Object, str], int] = {}
-    for stored in store.list(PODS):
-        pod = seen(stored.data)
-        scheduled = pod.condition("PodScheduled")
-        if pod.phase in ("Pending", "") and scheduled.status == "False" and not pod.metadata.deletion_timestamp:
-            key = observer.root(pod.metadata, "Pod"), scheduled.message
-            pending[key] = pending.get(key, 0) + 1
-    for (about, message), count in sorted(pending.items()):
-        yield Refusal("pending", about, f"{count} {'pod is' if count == 1 else 'pods are'} Pending: {message}")
-
-
-def _workloads(store: Store, waiting: Mapping[Object, str]) -> Iterator[Refusal]:
-    """Problems of workloads. ``waiting``: the result of ``_waiting``."""
-    for stored in store.list(DEPLOYMENTS):
-        obj, about = seen(stored.data), Object("Deployment", stored.namespace, stored.name)
-        spec, status = obj.spec, obj.status
-        if not deployment_done(obj):
-            text = f"{status.updated_replicas} of {wanted(obj)} replicas updated, {status.available_replicas} available"
-            deadline = obj.condition("Progressing").reason == "ProgressDeadlineExceeded"
-            late = ", its progress deadline is exceeded" if deadline else ""
-            held = ", it is paused" if spec.paused else ""
-            yield Refusal("stuck", about, f"{text}{late}{held}{waiting.get(about, '')}")
-    for stored in store.list(STATEFUL_SETS):
-        obj, about = seen(stored.data), Object("StatefulSet", stored.namespace, stored.name)
-        if not stateful_set_done(obj):
-            text = f"{obj.status.ready_replicas} of {wanted(obj)} replicas ready"
-            yield Refusal("stuck", about, f"{text}{waiting.get(about, '')}")
-    for stored in store.list(DAEMON_SETS):
-        obj, about = seen(stored.data), Object("DaemonSet", stored.namespace, stored.name)
-        if not daemon_set_done(obj):
-            status = obj.status
-            text = f"{status.updated_number_scheduled} updated and {status.number_available} available"
-            yield Refusal("stuck", about, f"{text}, of {status.desired_number_scheduled} nodes{waiting.get(about, '')}")
-    for stored in store.list(JOBS):
-        condition = seen(stored.data).condition("Failed")
-        if condition.status == "True":
-            yield Refusal("failed", Object("Job", stored.namespace, stored.name), condition.message)
-    for stored in store.list(NAMESPACES):
-        obj = seen(stored.data)
-        if obj.metadata.deletion_timestamp:
-            held = "; ".join(_held(obj))
-            yield Refusal(
-                "stuck", Object("Namespace", "", stored.name), f"it is still Terminating{held and ': '}{held}"
-            )
-
-
-def _held(namespace: Seen) -> Iterator[str]:
-    for condition in namespace.status.conditions:
-        if condition.status == "True" and condition.message:
-            yield condition.message
+# -- what the nodes have
 
 
 def _fills(store: Store) -> Iterator[tuple[str, tuple[int, int, int]]]:

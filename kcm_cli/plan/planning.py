@@ -1,11 +1,15 @@
 """Makes an answer from a snapshot and changes: for each seed a run without the changes and one with them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
+
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import group_resource
 from kcm_cli.machinery import labels
+from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config, ConfigError
@@ -24,14 +28,17 @@ from kcm_cli.plan.answer import (
     Varies,
     Written,
 )
-from kcm_cli.plan.changes import Change, Options
+from kcm_cli.plan.changes import Apply, Change, Options
 from kcm_cli.plan.compare import complete, differences, timeline
 from kcm_cli.plan.formatting import describe_changes
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled
-from kcm_cli.plan.observe import NODES, PODS
+from kcm_cli.plan.losses import lost_data, lost_endpoints
+from kcm_cli.plan.observe import NAMESPACES, NODES, PODS
 from kcm_cli.plan.outcome import Outcome, simulate, simulate_changes
 from kcm_cli.plan.questions import with_kinds
+from kcm_cli.plan.refusals import Refusal
+from kcm_cli.plan.regular import Regular
 from kcm_cli.plan.shown import Shown
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
@@ -39,6 +46,16 @@ from kcm_cli.plan.twin.writes import Write
 
 _SHOWN = 3
 _KIND_OF = {(one.gvr.group, one.gvr.plural): one.kind for one in KINDS}
+_OF_JOBS = frozenset(
+    (
+        "job-controller",
+        "cronjob-controller",
+        "garbage-collector-controller",
+        "namespace-controller",
+        "ttl-after-finished-controller",
+    )
+)
+"""Controllers that end the pods of Jobs by intention."""
 Progress = Callable[[str], object]
 """Called with what is being done."""
 
@@ -55,6 +72,7 @@ def plan(
         selector = labels.parse(options.selector)
     except FormatError as error:
         raise PlanError(f"--selector: {error}") from None
+    _check_namespace(snapshot, changes, options.namespace)
     config, is_audit = configured(options.flags), not changes
     snapshot, assumed = with_kinds(snapshot, changes)
     runs: list[tuple[Outcome, Outcome]] = []
@@ -68,6 +86,7 @@ def plan(
     base, changed = runs[0]
     shown = Shown(options.namespace, selector, snapshot, {id(one): one for run in runs for one in run}.values())
     found = [differences(one, other, shown) for one, other in runs]
+    happened = [] if is_audit else timeline(base, changed)
     audit = _audit(base, shown) if is_audit else ()
     without = partial(simulate_changes, snapshot, config, options.seeds[0], changes, options)
     return Answer(
@@ -82,9 +101,10 @@ def plan(
             *(f"image {image}, which no node has, can be pulled" for image in changed.images),
             *assumed,
             *changed.assumed,
+            *_evicted_jobs(happened),
         ),
         risks=_risks(runs[0] if changes else None, shown, progress, without),
-        timeline=() if is_audit else _timeline(base, changed, shown),
+        timeline=_timeline(happened, shown),
         differences=tuple(found[0]),
         nodes=tuple(_fills(base, changed)),
         writes=_writes(base, changed, shown, is_audit=is_audit),
@@ -93,7 +113,20 @@ def plan(
         totals=_totals(base, changed, shown),
         varies=_varies(found),
         not_modelled=not_modelled(snapshot, config, changed),
+        begins_at=changed.begins_at,
     )
+
+
+def _check_namespace(snapshot: Snapshot, changes: Sequence[Change], name: str) -> None:
+    """Raises PlanError for a namespace that neither exists nor is made."""
+    made = {
+        nested_str(one.doc, "metadata", "name")
+        for one in changes
+        if isinstance(one, Apply) and nested_str(one.doc, "kind") == "Namespace"
+    }
+    known = snapshot.items(NAMESPACES)
+    if name and known and name not in made and not any(item.name == name for item in known):
+        raise PlanError(f'Error from server (NotFound): namespaces "{name}" not found')
 
 
 def _risks(
@@ -110,9 +143,9 @@ def _risks(
     failed = without_images(images)
     known = {(one.kind, one.about) for outcome in run for one in outcome.problems}
     found = [
-        Problem(one.kind, one.about, one.text, False, 1)
-        for one in failed.problems
-        if one.kind != "image" and (one.kind, one.about) not in known and shown.has(one.about)
+        Problem(one.kind, one.about, one.text, False, 1, not shown.has(one.about))
+        for one in (*failed.problems, *_losses(run[0], failed))
+        if one.kind != "image" and (one.kind, one.about) not in known
     ]
     found.sort(key=lambda one: (one.kind, one.about, one.text))
     return (Risk(f"if {_images(images)} cannot be pulled", tuple(found)),) if found else ()
@@ -145,13 +178,13 @@ def _source(snapshot: Snapshot) -> Source:
     )
 
 
-def _timeline(base: Outcome, changed: Outcome, shown: Shown) -> tuple[Happening, ...]:
-    return tuple(one for one in timeline(base, changed) if one.at_s >= 0 and shown.has(one.about))
+def _timeline(happened: Sequence[Happening], shown: Shown) -> tuple[Happening, ...]:
+    return tuple(one for one in happened if shown.has(one.about))
 
 
 def _totals(base: Outcome, changed: Outcome, shown: Shown) -> Totals:
     def of(outcome: Outcome, what: str) -> int:
-        return sum(one.count for one in outcome.happenings if one.what == what and shown.has(one.about))
+        return sum(one.what == what and shown.has(one.about) for one in outcome.occurred)
 
     def restarts(outcome: Outcome) -> int:
         return sum(count for about, count in outcome.restarts.items() if shown.has(about))
@@ -166,21 +199,49 @@ def _totals(base: Outcome, changed: Outcome, shown: Shown) -> Totals:
 
 def _problems(runs: Sequence[tuple[Outcome, Outcome]], shown: Shown) -> tuple[Problem, ...]:
     """The problems of the first run, then those of other runs only. They are matched by object and kind, since texts
-    may differ."""
+    may differ. All are reported, wherever they are."""
     counts: Counter[tuple[str, Object]] = Counter()
-    for _, changed in runs:
-        counts.update({(one.kind, one.about) for one in changed.problems})
-    found: dict[tuple[str, Object, str], Problem] = {}
-    reported: set[tuple[str, Object]] = set()
+    found: dict[tuple[str, Object], Problem] = {}
     for base, changed in runs:
-        already = {(one.kind, one.about) for one in base.problems} if base is not changed else set()
-        fresh = [one for one in changed.problems if (one.kind, one.about) not in reported]
-        for one in fresh:
-            key = one.kind, one.about
-            if shown.has(one.about):
-                found.setdefault((*key, one.text), Problem(*key, one.text, key in already, counts[key]))
-        reported.update((one.kind, one.about) for one in fresh)
-    return tuple(sorted(found.values(), key=lambda one: (one.already, one.kind, one.about, one.text)))
+        before = {(one.kind, one.about): one for one in base.problems} if base is not changed else {}
+        now: dict[tuple[str, Object], list[Refusal]] = {}
+        for one in (*changed.problems, *_losses(base, changed)):
+            now.setdefault((one.kind, one.about), []).append(one)
+        counts.update(now.keys())
+        for key, some in now.items():
+            earlier = before.get(key)
+            already = earlier is not None and not any(_is_worse(one, earlier) for one in some)
+            text = "; ".join(dict.fromkeys(one.text for one in some))
+            known = found.get(key)
+            if known is None or (known.already and not already):
+                found[key] = Problem(*key, text, already, 1, not shown.has(key[1]))
+    ranked = (replace(one, seeds=counts[key]) for key, one in found.items())
+    return tuple(sorted(ranked, key=lambda one: (one.already, one.elsewhere, one.kind, one.about, one.text)))
+
+
+def _losses(base: Outcome, changed: Outcome) -> Iterator[Refusal]:
+    if base is not changed:
+        yield from lost_endpoints(base.services, changed.services)
+        yield from lost_data(base.finals, changed.finals, changed.initial)
+
+
+def _is_worse(now: Refusal, before: Refusal) -> bool:
+    """Whether any fact of a problem is worse than without the change."""
+    return any(one > other for one, other in zip_longest(now.measure, before.measure, fillvalue=0.0))
+
+
+def _evicted_jobs(happened: Sequence[Happening]) -> Iterator[str]:
+    """The Jobs whose running pods others delete: how such a pod ends is a race."""
+    for about in sorted(
+        {
+            one.about
+            for one in happened
+            if one.what in ("terminating", "preempted")
+            and one.about.kind in ("Job", "CronJob")
+            and one.cause not in _OF_JOBS
+        }
+    ):
+        yield f"evicted pods of {about} end as failed, not with exit code 0 in the second after SIGTERM"
 
 
 def _fills(base: Outcome, changed: Outcome) -> list[Fill]:
@@ -225,10 +286,12 @@ def _about(write: Write) -> Object:
 
 def _audit(base: Outcome, shown: Shown) -> tuple[OwnWrite, ...]:
     groups: dict[tuple[str, str, str, Object, str], OwnWrite] = {}
+    regular = Regular()
     for write in base.writes:
         if write.client in SIMULATED or _is_routine(write):
             continue
         about = _about(write)
+        scheduled = regular.has(write, about)
         if not shown.has(about, write.owner):
             continue
         resource = _resource(write.group, write.resource, write.subresource)
@@ -236,7 +299,8 @@ def _audit(base: Outcome, shown: Shown) -> tuple[OwnWrite, ...]:
         known = groups.get(key)
         count = known.count + 1 if known is not None else 1
         at_s = known.at_s if known is not None else write.at_s
-        groups[key] = OwnWrite(*key[:4], write.owner, count, at_s, write.message)
+        scheduled = scheduled and (known is None or known.scheduled)
+        groups[key] = OwnWrite(*key[:4], write.owner, count, at_s, write.message, scheduled)
     return tuple(groups.values())
 
 

@@ -19,14 +19,15 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.machinery.times import seconds_of
 from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.planning.pods import is_ready, is_terminal
 from kcm_cli.sandbox.nodes import script
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.images import Images
-from kcm_cli.sandbox.nodes.machine import PULL, Hold
-from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE, is_image
+from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
+from kcm_cli.sandbox.nodes.obstacles import CONFIG_ERROR, INVALID_IMAGE, is_image
 from kcm_cli.sandbox.nodes.script import PREFIX, ContainerScript, PodScript, Role
-from kcm_cli.sandbox.views import PODS, SimulatedNode, SimulatedPod, containers_of
+from kcm_cli.sandbox.views import PODS, SimulatedContainer, SimulatedNode, SimulatedPod, containers_of
 
 PULL_S = 5.0
 """To pull an image that is not on the node."""
@@ -75,6 +76,10 @@ class Learned:
         self._times: dict[str, _Times] = {}
         self._images: dict[str, set[str]] = {}
         self.no_pull: dict[str, str] = dict.fromkeys(unpullable, "taken for one that does not exist")
+        self.existence: Existence | None = None
+        """Of the ConfigMaps and Secrets that new pods refer to; None if all exist."""
+        self.started: list[SimulatedPod] = []
+        """The pods of the snapshot that have started."""
         self.assumed: set[str] = set()
         """Images of new pods that were on no node."""
         self.refused: dict[str, str] = {}
@@ -138,14 +143,21 @@ class Learned:
         """Returns at once, since there is nothing to wait for."""
 
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
-        """None: ConfigMaps and Secrets are assumed to exist."""
-        return None
+        """The obstacle of a new pod whose volumes show ConfigMaps or Secrets that do not exist."""
+        if pod.uid in self._generations or self.existence is None:
+            return None
+        texts = self.existence.references.of_volumes(pod)
+        return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
-        """The obstacles of new pods whose images cannot be pulled."""
+        """The obstacles of new pods whose images cannot be pulled, or whose variables cannot be read."""
         if pod.uid in self._generations:
             return [None] * len(script.containers)
-        return [self._hold(container.image) for container in containers_of(pod)]
+        return [self._hold(container.image) or self._config(pod, container) for container in containers_of(pod)]
+
+    def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
+        problems = self.existence.references.of_variables(pod, container) if self.existence is not None else ()
+        return next((Hold(CONFIG_ERROR, text) for text in problems), None)
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> tuple[str, ...]:
         """Empty: image pull Secrets are assumed to exist."""
@@ -192,6 +204,8 @@ class Learned:
         if pod.spec.node_name:  # others are new to their kubelet, whenever they come to it
             self._generations[pod.uid] = pod.metadata.generation
         self._note_images(pod)
+        if any(s.state is not None and s.state.waiting is None for s in pod.status.container_statuses):
+            self.started.append(pod)
         ref = controller_of(pod)
         if ref is None:
             return

@@ -7,8 +7,9 @@ It runs on virtual time that begins when the snapshot was taken. The same snapsh
 
 import asyncio
 import contextlib
+import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -26,6 +27,7 @@ from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.selection import choose
 from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, NEEDS
 from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.plan.twin.loading import Loaded
 from kcm_cli.plan.twin.metrics import AUTOSCALERS, Discoverable, FrozenMetrics
 from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents
@@ -45,7 +47,7 @@ from kcm_cli.sandbox.apiserver.schema import Target as TypeName
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import Settings
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks import NoCalls
 from kcm_cli.sandbox.cluster import EVENT_OFFSET_NS
@@ -55,7 +57,7 @@ from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler
 from kcm_cli.sandbox.transport import InProcessTransport
-from kcm_cli.sandbox.views import NODES, PODS
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS, SECRET_KEYS
 
 USER = "kubectl"
 KUBELET, SCHEDULER, STORAGE = "kubelet", "kube-scheduler", "csi"
@@ -83,6 +85,7 @@ class Twin:
         latency = self._rng()
         self.written = Written(self.clock.monotonic, lambda: self.clock.sleep(latency.uniform(*LATENCY_S)))
         self.learned = Learned(snapshot, unpullable)
+        self.existence = self.learned.existence = Existence(snapshot, self.store, self.learned.started)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
         certificates = _certificates(snapshot.taken_at)
@@ -112,13 +115,20 @@ class Twin:
         self._mounts = Mounts(kubelet, self._informers, self.clock, lambda name: self.agents.alive(name) is not None)
         self.agents.kubelets, self.agents.mounts, self._kubelets.agents = self._kubelets, self._mounts, self.agents
         self._kubelets.obstacles = self.learned
+        for resource in (CONFIG_MAP_KEYS, SECRET_KEYS):
+            self.store.subscribe(resource.gvr, self._referred)
         self._storage = TwinStorage(self._client(STORAGE, STORAGE), self._informers, self.clock)
         self._scheduler = Scheduler(
             self._client(SCHEDULER, SCHEDULER), listers(self._informers), self._names, self.clock, self._rng()
         )
         self._tasks: Tasks | None = None
+        self._quiet = contextlib.ExitStack()
         self._stop = asyncio.Event()
         self.failed: list[tuple[str, BaseException]] = []
+
+    def _referred(self, event: Event) -> None:
+        """Look again at pods that wait for a ConfigMap or Secret."""
+        self._kubelets.namespace_changed(event.stored.namespace)
 
     async def settle(self) -> None:
         """Wait until the caches have synced and autoscalers have synced once, so that their history precedes any
@@ -135,6 +145,7 @@ class Twin:
         return None if schemas.is_custom(target) else schemas.node(target)
 
     async def __aenter__(self) -> "Twin":
+        self._quiet.enter_context(_quiet())
         self.clock.now()
         self._tasks = tasks = Tasks(lambda name, error: self.failed.append((name, error)))
         self._informers.start(tasks)
@@ -152,9 +163,12 @@ class Twin:
 
     async def __aexit__(self, *_: object) -> None:
         self._stop.set()
-        if self._tasks is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._tasks.stop()
+        try:
+            if self._tasks is not None:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._tasks.stop()
+        finally:
+            self._quiet.close()
 
     async def _controllers(self) -> RunContext:
         config = self._config
@@ -197,6 +211,18 @@ class Twin:
 
     def _rng(self) -> random.Random:
         return random.Random(self.rng.random())
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Drops the log of the controllers in a twin: what they meet is the twin's, and not the user's."""
+    logger = logging.getLogger("kcm_cli")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 class _Clients:

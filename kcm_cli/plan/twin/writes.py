@@ -5,6 +5,7 @@ Events are counted and answered here: nothing in a twin reads them, and they wou
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import Protocol
 
 import msgspec
@@ -14,6 +15,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, View
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 
+ACTING: ContextVar[str] = ContextVar("acting", default="")
+"""The client whose request is being served."""
 _READS = ("GET", "HEAD")
 _JSON = {"content-type": "application/json"}
 
@@ -121,7 +124,11 @@ class Watched:
         if resource == "events" and named.verb in ("create", "patch"):
             return self._event(request, named.name)
         await self._written.pause()
-        response = await self._transport.send(request)
+        token = ACTING.set(self._client)
+        try:
+            response = await self._transport.send(request)
+        finally:
+            ACTING.reset(token)
         answer = _answer(response.body)
         meta = answer.metadata or _Meta()
         refused = response.status >= 300

@@ -11,10 +11,8 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from kcm_cli.api.well_known import ROOT_CA
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.remembered import remembered
-from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.containers import full_image
@@ -23,19 +21,15 @@ from kcm_cli.sandbox.nodes.expansion import expand, references
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
 from kcm_cli.sandbox.nodes.objects import CachedObjects
+from kcm_cli.sandbox.nodes.references import References
 from kcm_cli.sandbox.nodes.script import PodScript
 from kcm_cli.sandbox.nodes.volumes import ReadOnce
 from kcm_cli.sandbox.views import (
     CONFIG_MAP_KEYS,
     SECRET_KEYS,
-    ConfigMapSource,
     ImageSource,
-    Keyed,
-    KeyRef,
-    SecretSource,
     SimulatedContainer,
     SimulatedPod,
-    SimulatedVolume,
     containers_of,
 )
 
@@ -63,6 +57,7 @@ class Obstacles:
         self._objects = CachedObjects(informers)
         self._config_maps = informers.get(CONFIG_MAP_KEYS)
         self._secrets = informers.get(SECRET_KEYS)
+        self._references = References(self._config_maps.store.get, self._secrets.store.get)
         self._failing: dict[str, str] = {}
 
         def seen(obj: Object) -> None:
@@ -94,20 +89,8 @@ class Obstacles:
         return self._claims.unbound(pod) or self._of_objects(pod) or self._claims.unattached(pod)
 
     def _of_objects(self, pod: SimulatedPod) -> Hold | None:
-        texts = [
-            f'MountVolume.SetUp failed for volume "{volume.name}" : {problem}'
-            for volume in pod.spec.volumes
-            if (problem := self._problem_of(pod.namespace, volume))
-        ]
+        texts = self._references.of_volumes(pod)
         return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
-
-    def _problem_of(self, namespace: str, volume: SimulatedVolume) -> str:
-        """All problems of a volume; empty if there are none."""
-        sources = [(volume.config_map, volume.secret)]
-        if volume.projected is not None:
-            sources += [(part.config_map, part.secret) for part in volume.projected.sources]
-        problems = [text for source in sources for text in self._volume_problems(namespace, *source)]
-        return f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems)
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> list[str]:
         """The names of image pull Secrets that do not exist."""
@@ -158,7 +141,7 @@ class Obstacles:
     def _config(self, pod: SimulatedPod, container: SimulatedContainer, of_files: Mapping[str, str]) -> Hold | None:
         """of_files: the errors of variables whose values are in files."""
         for message in chain(
-            self._env_problems(pod, container, of_files),
+            self._references.of_variables(pod, container, of_files),
             self._mount_problems(pod, container),
             _root_problems(pod, container),
         ):
@@ -183,45 +166,6 @@ class Obstacles:
             elif ".." in path.split("/"):
                 yield f"unable to provision SubPath `{path}`: must not contain '..'"
 
-    def _env_problems(
-        self, pod: SimulatedPod, container: SimulatedContainer, of_files: Mapping[str, str]
-    ) -> Iterator[str]:
-        for source in container.env_from:
-            yield from self._ref(pod, source.config_map_ref, self._config_maps, "ConfigMap")
-            yield from self._ref(pod, source.secret_ref, self._secrets, "Secret")
-        for variable in container.env:
-            if variable.value_from is not None and not variable.value:
-                yield from self._ref(pod, variable.value_from.config_map_key_ref, self._config_maps, "ConfigMap")
-                yield from self._ref(pod, variable.value_from.secret_key_ref, self._secrets, "Secret")
-                if variable.name in of_files:
-                    yield of_files[variable.name]
-
-    def _ref(self, pod: SimulatedPod, ref: KeyRef | None, cache: Informer[Keyed], kind: str) -> Iterator[str]:
-        if ref is None or ref.optional:
-            return
-        found = cache.store.get(f"{pod.namespace}/{ref.name}")
-        if found is None:
-            yield f'{kind.lower()} "{ref.name}" not found'
-        elif ref.key and ref.key not in (found.data or ()):
-            yield f"couldn't find key {ref.key} in {kind} {pod.namespace}/{ref.name}"
-
-    def _volume_problems(
-        self, namespace: str, config_map: ConfigMapSource | None, secret: SecretSource | None
-    ) -> Iterator[str]:
-        if config_map is not None and not config_map.optional and config_map.name != ROOT_CA:
-            found = self._config_maps.store.get(f"{namespace}/{config_map.name}")
-            if found is None:
-                yield f'configmap "{config_map.name}" not found'
-            elif missing := _missing(config_map, found):
-                yield f"configmap references non-existent config key: {missing}"
-        if secret is not None and not secret.optional:
-            name = secret.secret_name or secret.name
-            found = self._secrets.store.get(f"{namespace}/{name}")
-            if found is None:
-                yield f'secret "{name}" not found'
-            elif missing := _missing(secret, found):
-                yield f"references non-existent secret key: {missing}"
-
 
 def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
     """``runAsNonRoot`` with ``runAsUser: 0``. The user of an image is unknown, and accepted."""
@@ -231,11 +175,6 @@ def _root_problems(pod: SimulatedPod, container: SimulatedContainer) -> Iterator
     if non_root and user == 0:
         where = f'pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container.name}'
         yield f"container's runAsUser breaks non-root policy ({where})"
-
-
-def _missing(source: ConfigMapSource, found: Keyed) -> str:
-    keys = {*(found.data or ()), *(found.binary_data or ())}
-    return next((item.key for item in source.items if item.key not in keys), "")
 
 
 def _not_found(image: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kcm_cli.cli.plan_flags import FLAGS, Command, read
+from kcm_cli.cli.plan_flags import FLAGS, Command, help_text, read
 from kcm_cli.plan import Apply, Delete, Target
 
 DEFINITION = "kind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n"
@@ -13,6 +13,15 @@ THING = "kind: Thing\nmetadata: {name: one}\n"
 
 def command(*words: str) -> tuple[Command | None, list[str]]:
     return read(FLAGS.parse(list(words)), ())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 118, 160])
+def test_the_help_follows_the_width_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = [line for line in help_text().splitlines() if not line.startswith("  kcm plan ")]
+    assert max(len(line) for line in lines) <= columns
+    assert len(lines[0]) > columns - 20
+    assert "\x1b" not in help_text()
 
 
 @pytest.mark.parametrize(

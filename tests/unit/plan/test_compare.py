@@ -3,13 +3,17 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from kcm_cli.api.batch import JOBS
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.plan.answer import Field
-from kcm_cli.plan.compare import differences
-from kcm_cli.plan.outcome import Key, Outcome
+from kcm_cli.plan.answer import Field, Object
+from kcm_cli.plan.compare import differences, timeline
+from kcm_cli.plan.observe import Occurrence
+from kcm_cli.plan.outcome import Outcome
+from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown import Shown
 from kcm_cli.plan.snapshot import Snapshot
 
@@ -37,6 +41,59 @@ def claim(uid: str) -> dict[Key, Any]:
 def fields(base: dict[Key, Any], changed: dict[Key, Any]) -> list[Field]:
     shown = Shown("", Selector(), Snapshot(datetime.now(UTC), "", "", {}), ())
     return [one for found in differences(outcome(base), outcome(changed), shown) for one in found.fields]
+
+
+def happens(*occurrences: tuple[float, str, str]) -> Outcome:
+    """An outcome with occurrences: seconds, what, by whom."""
+    web = Object("Deployment", "default", "web")
+    found = outcome({})
+    found.occurred = [Occurrence(at_s, what, web, "", cause) for at_s, what, cause in occurrences]
+    return found
+
+
+BY_SET, BY_DRAIN = "replicaset-controller", "kubectl"
+ANYWAY = [(300.0, "terminating", BY_SET), (300.1, "terminating", BY_SET), (302.0, "gone", "kubelet")]
+
+
+@pytest.mark.parametrize(
+    ("without", "with_change", "left"),
+    [
+        (ANYWAY, ANYWAY, []),
+        # by another client
+        (ANYWAY, [(0.0, "terminating", BY_DRAIN), *ANYWAY], [(0.0, 1, BY_DRAIN)]),
+        # by the same one, at another time
+        (ANYWAY, [(1.0, "terminating", BY_SET), *ANYWAY], [(1.0, 1, BY_SET)]),
+        (ANYWAY, [*ANYWAY, (310.0, "terminating", BY_SET)], [(310.0, 1, BY_SET)]),
+        # the same moment of both runs, some seconds off
+        (ANYWAY, [(at + 5, what, by) for at, what, by in ANYWAY], []),
+        # much later than without the change
+        (ANYWAY, [(at + 500, what, by) for at, what, by in ANYWAY], [(800.0, 2, BY_SET), (802.0, 1, "kubelet")]),
+        ([], [(float(at), "ready", "kubelet") for at in (0, 9, 18, 40)], [(0.0, 3, "kubelet"), (40.0, 1, "kubelet")]),
+        ([(50.0, "ready", "kubelet")], [(0.0, "ready", "kubelet"), (50.0, "ready", "kubelet")], [(0.0, 1, "kubelet")]),
+    ],
+)
+def test_what_happens_anyway_is_not_blamed_on_the_change(
+    without: list[tuple[float, str, str]],
+    with_change: list[tuple[float, str, str]],
+    left: list[tuple[float, int, str]],
+) -> None:
+    found = timeline(happens(*without), happens(*with_change))
+    assert [(one.at_s, one.count, one.cause) for one in found] == left
+
+
+def test_at_the_same_moment_causes_come_first() -> None:
+    order = ["evicted", "terminating", "gone", "created", "pending", "ready", "complete", "drained"]
+    found = timeline(happens(), happens(*((0.0, what, "") for what in reversed(order))))
+    assert [one.what for one in found] == order
+
+
+def test_references_of_cron_jobs_to_their_jobs_are_no_differences() -> None:
+    def cron_job(version: str) -> dict[Key, Any]:
+        active = [{"kind": "Job", "name": "c-1", "uid": version, "resourceVersion": version}]
+        doc = {"kind": "CronJob", "metadata": {"name": "c", "namespace": "default"}, "status": {"active": active}}
+        return {(JOBS.gvr, "default", "c"): doc}
+
+    assert fields(cron_job("1"), cron_job("2")) == []
 
 
 def test_an_object_that_both_runs_create_has_another_uid_in_each() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
-from kcm_cli.plan import PlanError, files, load, save
+from kcm_cli.plan import Options, PlanError, Scale, Target, files, load, plan, save
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.sandbox.views import PODS
 from tests.unit.plan.clusters import settled
@@ -153,7 +153,7 @@ def lines_of(path: Path) -> list[bytes]:
         (lambda lines: [in_first(lines, "gaps", [{"resource": []}]), *lines[1:]], "$.gaps[0].resource"),
         (lambda lines: [in_first(lines, "skipped", {}), *lines[1:]], "$.skipped"),
         (lambda lines: [in_first(lines, "version", "2"), *lines[1:]], "$.version"),
-        (lambda lines: [in_first(lines, "later", Deep), *lines[1:]], "the first line: "),
+        (lambda lines: [in_first(lines, "torn", Deep), *lines[1:]], "the first line: "),
         (lambda lines: [lines[0], b'{"resource":["apps","v1"],"kind":"X"}', *lines[1:]], "$.resource"),
         (lambda lines: [lines[0], b'{"resource":["","v1","pods"],"kind":7}', *lines[1:]], "$.kind"),
         (lambda lines: [lines[0], b'{"resource":["","v1","pods"],"kind":"Pod","count":"3"}'], "$.count"),
@@ -162,10 +162,7 @@ def lines_of(path: Path) -> list[bytes]:
         (lambda lines: with_first_object(lines, b'{"metadata":7}'), ", object 1: "),
         (lambda lines: with_first_object(lines, b"[]"), ", object 1: "),
         (lambda lines: with_first_object(lines, b"null"), ", object 1: "),
-        (
-            lambda lines: with_first_object(lines, in_first([b'{"metadata":{"name":"x"}}'], "spec", Deep)),
-            ", object 1: ",
-        ),
+        (lambda lines: with_first_object(lines, b'{"metadata":{"name":"x"'), ", object 1: "),
         (lambda lines: [lines[0], b'{"resource":["","v1","pods"],"kind":"Pod"}', *lines[1:]], "it is there twice"),
     ],
 )
@@ -267,3 +264,18 @@ def test_a_file_that_cannot_be_written_is_kept(tmp_path: Path, monkeypatch: pyte
         save(settled(), path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["cluster.kcm"]
+
+
+@pytest.mark.parametrize("field", ["spec", "status", "later"])
+def test_an_object_that_nests_deeply_harms_no_plan(tmp_path: Path, field: str) -> None:
+    path = tmp_path / "cluster.kcm"
+    save(with_pod(containers=[{"name": "c", "env": [{"name": "A", "value": "v"}]}]), path)
+    lines = lines_of(path)
+    at = next(number for number, line in enumerate(lines) if b'"name":"x"' in line)
+    lines[at] = in_first(lines[at:], field, Deep)
+    path.write_bytes(gzip.compress(b"\n".join(lines) + b"\n"))
+    answer = plan(load(path), [Scale(Target("deploy", "web", "sim"), 7)], Options(60))
+    assert answer.problems == ()
+    assert answer.totals.pods_created == 2
+    save(load(path), tmp_path / "again.kcm")
+    assert load(tmp_path / "again.kcm").size == load(path).size

@@ -120,7 +120,8 @@ def test_labels_narrow_the_whole_answer() -> None:
     changes = [Scale(WEB, 40), Scale(Target("deploy", "api", NAMESPACE), 30), Drain("node-1")]
     whole, web = plan(crowded(), changes, Options(120)), plan(crowded(), changes, Options(120, selector="app=web"))
     assert {one.about.name.partition("-")[0] for one in whole.problems} == {"web", "api", "db", "node"}
-    assert {one.about.name for one in web.problems} == {"web"}
+    assert {one.about.name for one in web.problems if not one.elsewhere} == {"web"}
+    assert {(one.kind, one.about) for one in web.problems} == {(one.kind, one.about) for one in whole.problems}
     assert {one.about.name.partition("-")[0] for one in web.timeline} == {"web"}
     assert {one.about.name.partition("-")[0] or one.owner[:14] for one in web.differences} <= {"web", "ReplicaSet/web"}
     assert {one.owner.partition("-")[0] for one in web.writes} <= {
@@ -135,8 +136,9 @@ def test_labels_narrow_the_whole_answer() -> None:
 
 def test_a_namespace_narrows_the_whole_answer() -> None:
     answer = plan(crowded(), [Scale(WEB, 40)], Options(120, namespace="default"))
-    assert (answer.problems, answer.timeline, answer.differences, answer.writes) == ((), (), (), ())
+    assert (answer.timeline, answer.differences, answer.writes) == ((), (), ())
     assert answer.totals.pods_created == 0
+    assert {(one.kind, one.elsewhere) for one in answer.problems} == {("pending", True), ("stuck", True)}
 
 
 def test_dependents_can_be_orphaned() -> None:

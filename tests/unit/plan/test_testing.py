@@ -1,10 +1,13 @@
-"""The pytest fixture, and what a saved snapshot's digests do to plans."""
+"""The pytest fixture, and what a saved snapshot lacks."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kcm_cli.api.apps import DEPLOYMENTS
-from kcm_cli.plan import Apply, Drain, Twin, save
+from kcm_cli.plan import Apply, Drain, Scale, Target, Twin, save
 from kcm_cli.plan.testing import TwinOf
 from kcm_cli.rest.client import MERGE
 from kcm_cli.rest.transport import Request
@@ -27,6 +30,25 @@ def test_a_story_runs_on_a_twin(kcm_twin: type[TwinOf]) -> None:
         return (await twin.client.get(DEPLOYMENTS, NAMESPACE, "web")).status.replicas
 
     assert kcm_twin(settled()).live(story) == 2
+
+
+def test_twins_write_no_log(kcm_twin: type[TwinOf], capfd: pytest.CaptureFixture[str]) -> None:
+    def pods(count: int) -> Apply:
+        metadata = {"name": "few", "namespace": NAMESPACE}
+        spec = {"hard": {"pods": str(count)}}
+        return Apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec})
+
+    logger = logging.getLogger("kcm_cli")
+    before, seen = logger.level, []
+    handler = logging.Handler()
+    handler.emit = seen.append  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    try:
+        answer = kcm_twin(settled()).plan(pods(1), Scale(Target("deploy", "web", NAMESPACE), 9), horizon_s=120)
+    finally:
+        logger.removeHandler(handler)
+    assert "quota" in {one.kind for one in answer.problems}
+    assert (seen, logger.level, capfd.readouterr()) == ([], before, ("", ""))
 
 
 def with_env(value: str) -> dict[str, Any]:

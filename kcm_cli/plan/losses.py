@@ -1,0 +1,120 @@
+"""What a change loses without leaving anything unfinished: the endpoints of Services, and data."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from kcm_cli.api.discovery import SERVICE_NAME
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.documents import nested_map, nested_str
+from kcm_cli.machinery.meta import View
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.observe import PODS, Observer, seen
+from kcm_cli.plan.refusals import Refusal
+from kcm_cli.sandbox.apiserver.store import Store
+
+SERVICES, SLICES = GVR("", "v1", "services"), GVR("discovery.k8s.io", "v1", "endpointslices")
+VOLUMES, CLAIMS = GVR("", "v1", "persistentvolumes"), GVR("", "v1", "persistentvolumeclaims")
+Key = tuple[GVR, str, str]
+_NAMED = 3
+
+
+class Serving(msgspec.Struct, frozen=True):
+    """What a Service with a selector leads to. ready: the number of ready endpoints. of: the workloads of all."""
+
+    ready: int
+    of: frozenset[Object] = frozenset()
+
+
+class _Conditions(View, frozen=True, gc=False):
+    ready: bool | None = None
+
+
+class _Ref(View, frozen=True, gc=False):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _Endpoint(View, frozen=True, gc=False):
+    conditions: _Conditions = _Conditions()
+    target_ref: _Ref | None = None
+
+
+class _Slice(View, frozen=True, gc=False):
+    endpoints: tuple[_Endpoint, ...] = ()
+
+
+def serving(store: Store, observer: Observer) -> dict[Object, Serving]:
+    """The Services with a selector, and what they lead to."""
+    found: dict[Object, Serving] = {}
+    for stored in store.list(SERVICES):
+        if nested_map(stored.doc, "spec", "selector") and nested_str(stored.doc, "spec", "type") != "ExternalName":
+            found[Object("Service", stored.namespace, stored.name)] = Serving(0)
+    for stored in store.list(SLICES):
+        name = nested_map(stored.doc, "metadata", "labels").get(SERVICE_NAME)
+        about = Object("Service", stored.namespace, str(name))
+        if about in found:
+            ready, of = _endpoints(stored.data, store, observer)
+            known = found[about]
+            found[about] = Serving(max(known.ready, ready), known.of | of)
+    return found
+
+
+def _endpoints(data: bytes, store: Store, observer: Observer) -> tuple[int, frozenset[Object]]:
+    try:
+        endpoints = codec.decode(data, _Slice).endpoints
+    except codec.DecodeError:
+        return 0, frozenset()
+    of: set[Object] = set()
+    for one in endpoints:
+        ref = one.target_ref
+        pod = store.get(PODS, ref.namespace, ref.name) if ref is not None and ref.kind == "Pod" else None
+        if pod is not None:
+            of.add(observer.root(seen(pod.data).metadata, "Pod"))
+    return sum(one.conditions.ready is not False for one in endpoints), frozenset(of)
+
+
+def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serving]) -> Iterator[Refusal]:
+    """The Services that have no ready endpoint because of the change, or those of other workloads."""
+    for about, now in sorted(changed.items()):
+        before = base.get(about)
+        if not now.ready and (before is None or before.ready):
+            if before is None:
+                text = "it has no ready endpoints: no Ready pod matches its selector"
+            else:
+                of = f" (without the change: {_names(before.of)})" if before.of else ""
+                text = f"it loses all its ready endpoints{of}"
+            yield Refusal("no-endpoints", about, text)
+        elif before is not None and before.ready and before.of and now.of and not before.of & now.of:
+            yield Refusal("no-endpoints", about, f"it serves {_names(now.of)} instead of {_names(before.of)}")
+
+
+def _names(objects: frozenset[Object]) -> str:
+    names = [str(one) for one in sorted(objects)]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def lost_data(
+    base: Mapping[Key, bytes | None], changed: Mapping[Key, bytes | None], initial: Mapping[Key, bytes]
+) -> Iterator[Refusal]:
+    """The volumes and the bound claims that are deleted because of the change.
+
+    base, changed: the final states of written objects, None for deleted ones. initial: those of the snapshot.
+    """
+    gone = {key for key, data in changed.items() if data is None and key in initial and base.get(key, b"") is not None}
+    volumes = {key[2] for key in gone if key[0] == VOLUMES}
+    for gvr, namespace, name in sorted(gone, key=str):
+        if gvr == VOLUMES:
+            doc = codec.decode_doc(initial[gvr, namespace, name])
+            space, claim = (nested_str(doc, "spec", "claimRef", field) for field in ("namespace", "name"))
+            of = f" of claim {space}/{claim}" if claim else ""
+            text = f"the volume{of} is deleted with its data"
+            yield Refusal("data", Object("PersistentVolume", "", name), text)
+        elif gvr == CLAIMS:
+            volume = nested_str(codec.decode_doc(initial[gvr, namespace, name]), "spec", "volumeName")
+            if volume and volume not in volumes:
+                text = f"the claim is deleted; its volume {volume} stays, and no claim can use it without work by hand"
+                yield Refusal("data", Object("PersistentVolumeClaim", namespace, name), text)
