@@ -31,10 +31,12 @@ _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
 _doc_decoder = msgspec.json.Decoder(dict[str, object])
 _decoders: dict[object, Decoder] = {}
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+_HALF = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+_LONE = re.compile(
+    rb"((?:[^\\]++|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)++)|" + _HALF,
+    re.DOTALL,
 )
-"""An escape in a string. Group 1: half of a surrogate pair alone."""
+"""Half of a surrogate pair alone. Group 1: other text up to the next one."""
 
 
 class DecodeError(MachineryError):
@@ -189,7 +191,7 @@ def _decode_odd(data: bytes, type_: type[T], decoder: Decoder) -> T:
     try:
         if _has_raw_parts(type_):
             return _from_parts(data, type_)
-        plain = nesting.shallow(_ESCAPE.sub(_whole, data), type_)
+        plain = nesting.shallow(_LONE.sub(_whole, data), type_)
     except nesting.Malformed as error:
         raise DecodeError(f"JSON is malformed: {error}") from None
     try:
@@ -229,8 +231,8 @@ def _deep_value(data: bytes, extents: nesting.Extents, first: int, last: int, le
     return [_deep_value(data, extents, start, end, level + 1) for start, end in extents.elements(first)]
 
 
-def _whole(escape: re.Match[bytes]) -> bytes:
-    return escape[0] if escape[1] is None else rb"\ufffd"
+def _whole(text: re.Match[bytes]) -> bytes:
+    return text[1] or rb"\ufffd"
 
 
 def _has_raw_parts(type_: type) -> bool:

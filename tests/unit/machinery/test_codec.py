@@ -64,3 +64,25 @@ def test_a_part_of_a_document_is_read_by_the_same_rules() -> None:
     assert codec.convert({"metadata": None, "spec": {"ports": None}}, Service) == Service()
     with pytest.raises(codec.ShapeError):
         codec.convert({"spec": 1}, Service)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (rb"a\ud800b", "a\ufffdb"),
+        (rb"\udc00\ud800", "\ufffd\ufffd"),
+        (rb"\ud83d\ude00\ud83d", "\U0001f600\ufffd"),
+        (rb"\\ud800 \ud800", "\\ud800 \ufffd"),
+        (rb"\\\ud800\n", "\\\ufffd\n"),
+        (rb"\ud800\u00e9", "\ufffd\u00e9"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_a_replacement_character(text: bytes, read: str) -> None:
+    """As encoding/json reads it; kube-apiserver returns what a RawExtension has."""
+    assert codec.decode_doc(b'{"a":"%s"}' % text) == {"a": read}
+    assert codec.decode(b'{"metadata":{"name":"%s"},"x":"%s"}' % (text, text), Pod).name == read
+
+
+def test_what_is_kept_as_raw_keeps_its_bytes() -> None:
+    text = rb'{"metadata":{"name":"a"},"data":{"x":"\ud800"}}'
+    assert codec.encode(codec.decode_paths(text, [("metadata", "finalizers")])) == text
