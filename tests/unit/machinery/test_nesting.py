@@ -1,6 +1,7 @@
 """Texts that nest deeply are split and cut without recursion."""
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from kcm_cli.machinery.nesting import DEEP, Extents, Malformed
 from tests.growth import grows_linearly
 
 DEPTHS = (300, 990, 1_200, 10_000, 100_000)
+TOO_DEEP = (*((1_200,) if sys.version_info < (3, 12) else ()), 10_000, 100_000)
+"""Levels that the decoder refuses."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda below: st.lists(below) | st.dictionaries(st.text(), below),
@@ -100,7 +103,7 @@ def test_what_nests_less_stays() -> None:
     assert nesting.shallow(text, Whole) == text
 
 
-@pytest.mark.parametrize("depth", DEPTHS[2:])
+@pytest.mark.parametrize("depth", TOO_DEEP)
 def test_a_deep_value_of_a_field_is_not_cut(depth: int) -> None:
     part = nested(depth, b'{"below":[', b"{}", b"]}")
     with pytest.raises(codec.ShapeError, match="nests too deeply"):
@@ -146,9 +149,9 @@ def test_values_at_paths_and_of_a_name_are_cut() -> None:
 
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_deep_documents_are_encoded_as_they_were(depth: int) -> None:
-    text = b'{"a":[1,{"b":%s,"c":[%s,"x"]}],"d":null}' % (nested(depth), nested(depth, b"[", b"1e3", b"]"))
+    text = b'{"a":[1,{"b":%s,"c":[%s,"x"]}],"d":null}' % (nested(depth), nested(depth, b"[", b"1", b"]"))
     doc = codec.decode_doc(text)
-    assert codec.encode(doc) == text.replace(b"1e3", b"1000.0" if depth < 900 else b"1e3")
+    assert codec.encode(doc) == text
     doc["d"] = 1
     assert codec.encode(doc).endswith(b',"d":1}')
 

@@ -22,6 +22,7 @@ from kcm_cli.rest.reading import read_object
 from kcm_cli.rest.transport import Response, Unreadable
 from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
+from tests.unit.machinery.test_nesting import DEPTHS, TOO_DEEP
 from tests.unit.runtime.test_informer import HOLD, JSON, Server, bookmark, status
 
 WIDGETS = Resource(GVR("example.com", "v1", "widgets"), "Widget", PartialObject)
@@ -35,7 +36,6 @@ KINDS = {
     "namespaces": (NAMESPACES, False),
     "widgets": (WIDGETS.metadata_only, True),
 }
-DEPTHS = (300, 990, 1_200, 10_000, 100_000)
 EVERY = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -156,7 +156,7 @@ def test_fields_that_no_controller_reads_nest_as_deeply_as_they_like(kind: str, 
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-@pytest.mark.parametrize("depth", DEPTHS[2:])
+@pytest.mark.parametrize("depth", TOO_DEEP)
 def test_an_object_that_nests_too_deeply_is_unknown_and_others_are_served(kind: str, depth: int) -> None:
     deep = [obj(kind, "deep", version, DECLARED[kind] % nested(depth)) for version in (3, 6, 8)]
     first = [event("ADDED", deep[0]), event("ADDED", obj(kind, "a", 4)), bookmark(5, last=True)]
@@ -246,7 +246,7 @@ def test_an_object_without_a_key_does_not_affect_the_others(item: bytes) -> None
 
 def test_the_owner_of_an_unknown_object_is_known() -> None:
     """So that what it owns is not created again."""
-    owners = b'"ownerReferences":[{"uid":5},{"uid":"u","controller":true}],"labels":%s' % nested(2_000)
+    owners = b'"ownerReferences":[{"uid":5},{"uid":"u","controller":true}],"labels":%s' % nested(20_000)
     found = PODS.decode_or_explain(obj("pods", "odd", 3, meta=owners))
     assert isinstance(found, Undecodable)
     assert (found.key, found.metadata.owner_references) == ("ns/odd", (OwnerReference(uid="u", controller=True),))
@@ -256,5 +256,5 @@ def test_the_owner_of_an_unknown_object_is_known() -> None:
 def test_an_answer_about_an_undecodable_object_is_unreadable(kind: str) -> None:
     """Like a lost answer: the write may have taken effect."""
     with pytest.raises(Unreadable):
-        read_object(KINDS[kind][0], obj(kind, "a", 3, DECLARED[kind] % nested(2_000)), "a")
+        read_object(KINDS[kind][0], obj(kind, "a", 3, DECLARED[kind] % nested(20_000)), "a")
     assert read_object(KINDS[kind][0], obj(kind, "a", 3, meta=managed(nested(2_000))), "a").name == "a"
