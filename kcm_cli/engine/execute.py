@@ -75,7 +75,12 @@ class Executor:
         if expect is not None:
             now = self._clock.monotonic()
             self._expectations.expect(
-                expect.key, now, creations=expect.creations, deletions=expect.deletions, more=expect.more
+                expect.key,
+                now,
+                uid=expect.uid,
+                creations=expect.creations,
+                deletions=expect.deletions,
+                more=expect.more,
             )
         if stage.mode is Mode.SEQUENTIAL:
             return await self._sequential(stage, expect)

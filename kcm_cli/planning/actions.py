@@ -147,12 +147,14 @@ class Mode(Enum):
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """The expectations of a stage: the number of creations, and the deletions (pod keys).
+    """The expectations of a stage: the number of creations, and the deletions (pod keys), of the object with this key
+    and uid.
 
     ``more``: they are added to those of an earlier stage of the plan.
     """
 
     key: str
+    uid: str
     creations: int = 0
     deletions: tuple[str, ...] = ()
     more: bool = False

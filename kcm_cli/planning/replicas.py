@@ -100,13 +100,15 @@ def _creations(owner: ReplicaOwner, count: int, remark: Remark) -> Stage:
     check_selected(owner.template, owner.selector)
     body = codec.encode(pod_from_template(owner.template, owner.resource, owner.obj))
     create = create_pod(owner.ref, owner.obj.namespace, body, "too few replicas")
-    return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count), remark=remark)
+    return Stage(
+        (create,) * count, Mode.SLOW_START, Expect(owner.obj.key, owner.obj.uid, creations=count), remark=remark
+    )
 
 
 def _deletions(owner: ReplicaOwner, chosen: Sequence[Pod], remark: Remark) -> Stage:
     deletes = tuple(delete_pod(owner.ref, pod, "too many replicas") for pod in chosen)
     keys = tuple(pod.key for pod in chosen)
-    return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=keys), remark=remark)
+    return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, owner.obj.uid, deletions=keys), remark=remark)
 
 
 def status(

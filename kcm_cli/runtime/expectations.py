@@ -12,6 +12,7 @@ TIMEOUT_S = 300.0
 
 
 class _Expected(msgspec.Struct):
+    uid: str
     since: float
     creations: int = 0
     deletions: set[str] = msgspec.field(default_factory=set)
@@ -22,24 +23,36 @@ class _Expected(msgspec.Struct):
 
 
 class Expectations:
-    """Creations are counted, deletions are tracked by object key, per controller key."""
+    """Creations are counted, deletions are tracked by object key, per controller key.
+
+    ``uid``: of the controller's object. What was expected of one object does not hold up another one of the same name.
+    """
 
     def __init__(self) -> None:
         self._expected: dict[str, _Expected] = {}
 
-    def satisfied(self, key: str, now: float) -> bool:
+    def satisfied(self, key: str, now: float, uid: str = "") -> bool:
         """Whether this key may plan: nothing is expected, all of it was observed, or it has expired."""
         expected = self._expected.get(key)
-        return expected is None or expected.fulfilled or now - expected.since > TIMEOUT_S
+        if expected is None or expected.uid != uid:
+            return True
+        return expected.fulfilled or now - expected.since > TIMEOUT_S
 
     def expect(
-        self, key: str, now: float, *, creations: int = 0, deletions: tuple[str, ...] = (), more: bool = False
+        self,
+        key: str,
+        now: float,
+        *,
+        uid: str = "",
+        creations: int = 0,
+        deletions: tuple[str, ...] = (),
+        more: bool = False,
     ) -> None:
         """Set what is expected, in place of what was: only a satisfied key plans. more: on top of what was, for a plan
         whose writes go out in several steps."""
         if not more:
             self.forget(key)
-        expected = self._expected.setdefault(key, _Expected(now))
+        expected = self._expected.setdefault(key, _Expected(uid, now))
         expected.creations += creations
         expected.deletions.update(deletions)
 

@@ -90,7 +90,7 @@ class DaemonSetController:
             return None
         if daemon_set.deleting:
             return None  # its revisions may have been deleted already
-        may_plan = self._expectations.satisfied(key, self._clock.monotonic())
+        may_plan = self._expectations.satisfied(key, self._clock.monotonic(), daemon_set.uid)
         claimed = await self._refs.claim(daemon_set, selector, claimable(self._pods.store, daemon_set))
         pods = claimed.members
         try:

@@ -90,7 +90,8 @@ class JobController:
         self._expectations = context.expectations
         self._executor = context.executor()
         self._refs = RefManager(self._executor, JOBS, PODS, (names.TRACKING_FINALIZER,))
-        self._backoffs: dict[str, Backoff] = {}
+        self._backoffs: dict[str, tuple[str, Backoff]] = {}
+        """By key, with the uid of the Job: one that is recreated under its name starts afresh."""
         self._queue, orphan_queue = context.queues
         self._jobs = context.cache(JOBS)
         self._pods = context.cache(PODS)
@@ -151,7 +152,7 @@ class JobController:
     async def _read(self, job: Job) -> tuple[Snapshot, Exception | None]:
         """The snapshot, and the first error. After an error ended pods are counted, but none are created or deleted."""
         selector = from_label_selector(job.spec.selector)
-        satisfied = self._expectations.satisfied(job.key, self._clock.monotonic())
+        satisfied = self._expectations.satisfied(job.key, self._clock.monotonic(), job.uid)
         claimed = await self._refs.claim(job, selector, claimable(self._pods.store, job))
         pods, error = claimed.members, claimed.error
         group = None
@@ -164,7 +165,7 @@ class JobController:
             job=job,
             pods=tuple(_adopted(pod) for pod in pods),
             satisfied=satisfied and error is None,
-            backoff=self._backoffs.get(job.key, FRESH),
+            backoff=self._backoff_of(job),
             features=self._features,
             pod_group=group,
         )
@@ -180,7 +181,7 @@ class JobController:
                 _check_template(job)
             except UnselectedTemplate as error:
                 return Outcome(failed=(Failed(planned.creations[0], error),), skipped=planned.creations[1:])
-            expect = Expect(key, creations=len(planned.creations))
+            expect = Expect(key, job.uid, creations=len(planned.creations))
             outcome = await self._executor.stage(Stage(planned.creations, Mode.SLOW_START, expect))
             for _ in outcome.failed:
                 log.log(V2, "Failed creation, decrementing expectations", extra={"fields": {"job": kobj(job)}})
@@ -196,7 +197,7 @@ class JobController:
         kept = _names(failures)
         deletions = tuple(deletion for deletion in planned.deletions if deletion.name not in kept)
         expected = tuple(f"{deletion.namespace}/{deletion.name}" for deletion in deletions)
-        stage = Stage(deletions, Mode.PARALLEL, Expect(key, deletions=expected) if planned.managed else None)
+        stage = Stage(deletions, Mode.PARALLEL, Expect(key, job.uid, deletions=expected) if planned.managed else None)
         outcome = await self._executor.stage(stage)
         for failure in outcome.failed:
             if isinstance(failure.action, Delete):
@@ -210,7 +211,7 @@ class JobController:
         job = planned.state.job
         if tracking.status != with_uncounted(job.status):
             job = await self._store(job, tracking.status)
-            self._remember(job.key, planned.state.backoff)
+            self._remember(job, planned.state.backoff)
             for notice in tracking.notices:
                 self._recorder.emit(notice)
         for action, times in tracking.policy_actions.items():
@@ -247,11 +248,15 @@ class JobController:
         self._metrics.status_written(job, job.status, stored.status)
         return stored
 
-    def _remember(self, key: str, backoff: Backoff) -> None:
+    def _backoff_of(self, job: Job) -> Backoff:
+        uid, backoff = self._backoffs.get(job.key, ("", FRESH))
+        return backoff if uid == job.uid else FRESH
+
+    def _remember(self, job: Job, backoff: Backoff) -> None:
         if backoff == FRESH:
-            self._backoffs.pop(key, None)
+            self._backoffs.pop(job.key, None)
         else:
-            self._backoffs[key] = backoff
+            self._backoffs[job.key] = job.uid, backoff
 
     def _job_finished(self, job: Job, tracking: Tracking) -> None:
         final = tracking.final

@@ -77,7 +77,7 @@ class ReplicaController(Generic[T]):
             fields = {"resource": str(self._resource), "key": key, "err": str(problem)}
             log.error("The selector cannot be used", extra={"fields": fields})
             return None  # retrying would not help
-        may_plan = self._expectations.satisfied(key, self._clock.monotonic())
+        may_plan = self._expectations.satisfied(key, self._clock.monotonic(), obj.uid)
         pods = claimable(self._pods, obj)
         candidates = pod_rules.active(pods)
         claimed = await self._refs.claim(obj, owner.selector, candidates)

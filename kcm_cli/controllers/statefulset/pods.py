@@ -73,15 +73,16 @@ class PodControl:
         self._recorder = recorder
 
     async def run(self, set_: StatefulSet, phases: Sequence[Phase]) -> None:
-        """Execute the phases. Raises the first error: at once in an ordered phase, else at the end of the phase."""
+        """Execute the phases. Raises the first error: at once in an ordered set, at the end in a parallel one."""
+        errors: list[Exception] = []
         for phase in phases:
             if phase.together:
-                errors = await self._slow_start(set_, phase)
-                if errors:
-                    raise errors[0]
+                errors += await self._slow_start(set_, phase)
             else:
                 for group in phase.groups:
                     await self._group(set_, group)
+        if errors:
+            raise errors[0]
 
     async def delete(self, set_: StatefulSet, pod: Pod, reason: str) -> None:
         """Delete a pod; NotFound counts as deleted."""

@@ -47,7 +47,7 @@ def outcome(
         pod = Pod(metadata=ObjectMeta("p", "ns", "p1"))
         action = create_pod(REF, "ns", {"metadata": {}}, "why") if method == "POST" else delete_pod(REF, pod, "why")
         creating = times if method == "POST" else 0
-        expect = Expect("ns/web", creating, () if creating else ("ns/p",))
+        expect = Expect("ns/web", "", creating, () if creating else ("ns/p",))
         stage = Stage((action,) * times, Mode.SLOW_START, expect=expect)
         await Executor(client, recorded, expectations, clock).stage(stage)
         return expectations.satisfied("ns/web", clock.monotonic())

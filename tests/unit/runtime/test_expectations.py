@@ -57,3 +57,13 @@ def test_unexpected_objects_can_be_observed() -> None:
     expectations.deletion_observed("a", "u")
     expectations.expect("a", 0.0, creations=1)
     assert not expectations.satisfied("a", 1.0)
+
+
+def test_another_object_of_the_same_name_expects_nothing():
+    """A sync of the first one that was under way when it was deleted may have set what it expects after that."""
+    expectations = Expectations()
+    expectations.expect("a", 0.0, uid="first", creations=1)
+    assert not expectations.satisfied("a", 1.0, "first")
+    assert expectations.satisfied("a", 1.0, "second")
+    expectations.expect("a", 2.0, uid="second", creations=1)
+    assert not expectations.satisfied("a", 3.0, "second")

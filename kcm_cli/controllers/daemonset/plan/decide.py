@@ -57,9 +57,11 @@ def _stages(snapshot: Snapshot, changes: Changes, why: Mapping[str, str]) -> tup
     deleted = tuple(f"{delete.namespace}/{delete.name}" for delete in deletions)
     found: list[Stage] = []
     if creations:
-        found.append(Stage(creations, Mode.SLOW_START, Expect(key, creations=len(creations))))
+        found.append(Stage(creations, Mode.SLOW_START, Expect(key, daemon_set.uid, creations=len(creations))))
     if deletions:
-        found.append(Stage(deletions, Mode.PARALLEL, Expect(key, deletions=deleted, more=bool(creations))))
+        found.append(
+            Stage(deletions, Mode.PARALLEL, Expect(key, daemon_set.uid, deletions=deleted, more=bool(creations)))
+        )
     return tuple(found)
 
 

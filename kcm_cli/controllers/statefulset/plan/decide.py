@@ -81,7 +81,7 @@ Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
 class Phase(msgspec.Struct, frozen=True):
     """Groups of steps, one group for each pod. ``together``: the groups do not wait for each other.
 
-    A failed step skips the rest of its group and the later phases, and, unless together, the later groups.
+    A failed step skips the rest of its group. Unless its phase is ``together``, it also skips later groups and phases.
     """
 
     groups: tuple[tuple[Step, ...], ...]

@@ -161,11 +161,12 @@ def test_a_new_revision_does_not_count_as_an_expected_pod(play, made):
             await story.make()
             await world.wait(30)
             expectations = vars(made[0])["_expectations"]
-            expectations.expect("default/agent", world.clock.monotonic(), creations=1)
+            uid = (await world.get(DAEMON_SETS, "agent"))["metadata"]["uid"]
+            expectations.expect("default/agent", world.clock.monotonic(), uid=uid, creations=1)
             await story.image("i:2")
             await world.wait(10)
             assert len(await world.items(CONTROLLER_REVISIONS)) == 2
-            assert not expectations.satisfied("default/agent", world.clock.monotonic())
+            assert not expectations.satisfied("default/agent", world.clock.monotonic(), uid)
 
     play(life)
 

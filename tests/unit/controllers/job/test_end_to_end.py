@@ -19,6 +19,7 @@ from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 JOBS = resource("jobs", "batch")
 FINALIZER = "batch.kubernetes.io/job-tracking"
+CONTAINER = {"name": "c", "image": "i"}
 
 
 class Story:
@@ -268,6 +269,26 @@ def test_pods_of_a_deleted_job_lose_their_finalizer(play):
     play(life)
 
 
+def test_finalizers_of_a_deleted_job_are_removed_in_the_end(play):
+    """Also where the first attempts fail."""
+
+    async def life(world: World) -> None:
+        story, broken = Story(world), False
+        refusing = Refusing(world.server.transport(), lambda sent: broken and sent.method == "PATCH")
+        async with story.running(refusing):
+            await story.make(run_time="1000s", completions=2, parallelism=2)
+            await world.wait(20)
+            broken = True
+            await world.delete(JOBS, "work", propagation="Background")
+            await world.wait(30)
+            assert (refusing.refused > 1, len(await story.held())) == (True, 2)
+            broken = False
+            await world.wait(60)
+            assert await story.held() == []
+
+    play(life)
+
+
 def test_orphan_pods_lose_their_finalizer_or_are_adopted(play):
     async def life(world: World) -> None:
         story = Story(world)
@@ -302,6 +323,34 @@ def test_orphan_pods_lose_their_finalizer_or_are_adopted(play):
             await world.patch(PODS, released, {"metadata": {"labels": {"mine": "2"}}})
             await world.wait(20)
             assert released not in await story.held()
+
+    play(life)
+
+
+def test_a_job_that_is_recreated_during_a_sync_has_its_pods(play):
+    """The sync of the first one, which adopts a pod meanwhile, then expects pods that belong to no Job any more."""
+
+    async def life(world: World) -> None:
+        story, done = Story(world), False
+        template = {
+            "metadata": {"labels": {"mine": "1"}},
+            "spec": {"restartPolicy": "Never", "containers": [CONTAINER]},
+        }
+        spec = {"manualSelector": True, "selector": {"matchLabels": {"mine": "1"}}, "template": template}
+
+        async def before(sent: Request) -> None:
+            nonlocal done
+            if not done and sent.method == "PATCH" and sent.path.endswith("/pods/stray"):
+                done = True
+                await world.delete(JOBS, "work", propagation="Background")
+                await world.wait(1)
+                await story.make(**spec)
+
+        await world.pod("stray", {"labels": {"mine": "1"}, "restartPolicy": "Never"}, run_time="1000s")
+        async with story.running(Refusing(world.server.transport(), lambda sent: False, before)):
+            await story.make(**spec, parallelism=3, completions=3)
+            await world.wait(60)
+            assert (done, await story.ended()) == (True, "Complete")
 
     play(life)
 

@@ -282,13 +282,14 @@ def test_a_pod_that_cannot_be_created_delays_no_other_of_a_parallel_set(play, wh
             return refusal(403, "Forbidden") if create else None
 
         async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
-            await story.make(replicas=4, podManagementPolicy="Parallel", volumeClaimTemplates=[TEMPLATE])
+            await story.make(replicas=5, podManagementPolicy="Parallel", volumeClaimTemplates=[TEMPLATE])
             await world.wait(20)
             on = what == "policy"
             await fail(world, what)
             await world.wait(5)
             for name in ("db-1", "db-2"):
                 await world.delete(PODS, name, grace_s=0)
+            await story.patch({"replicas": 4})
             await world.wait(30)
             pods = await world.items(PODS)
             mine = {pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"]["app"] == "db"}
