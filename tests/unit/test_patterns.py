@@ -32,21 +32,21 @@ BOUNDED: dict[str, str | bytes] = {
     # read on only after a bracket: a match without one is the last
     "machinery/nesting.py": rb'[^{}\[\]"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}\[\]"]*+)*+(?:([{\[])|([}\]])|\Z|")',
     "sandbox/nodes/expansion.py": r"\$\$|\$\(([^)]*)\)",  # searched up to the last closing parenthesis
-    "sandbox/nodes/shell.py": r"<<(-?)[ \t]*([\w.]+|'[\w.]+'|\"[\w.]+\")([^\n]*)\n",  # searched up to the last newline
 }
 """These are not searched further than to what ends each match."""
 FOUND = {
     "sandbox/apiserver/crd/checks/paths.py": r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+",
     "sandbox/apiserver/schema/gojson.py": r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]',
-    "sandbox/nodes/variables.py": r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?<![^\s;&|(])#[^\n]*",
 }
 """Each start at which these could read on and on belongs to an earlier match. They are measured."""
 UNNAMED = {
     r"""machinery/nesting.py:b'"%s"[ \\t\\r\\n]*+:' % re.escape(anywhere.encode())""",  # a name of a field
     "machinery/times.py:pattern",  # the elements of a layout, which are short
     "sandbox/apiserver/crd/formats.py:pattern",  # found in the module, see _held
-    "sandbox/nodes/text_commands.py:'|'.join(alternatives)",  # texts without signs
-    "sandbox/nodes/text_commands.py:re.escape(text)",
+    "sandbox/programs/builtins.py:f'[{re.escape(separators)}]'",  # one character
+    "sandbox/programs/text_commands.py:'|'.join(alternatives)",  # texts without signs
+    "sandbox/programs/text_commands.py:f'([{re.escape(source)}])\\\\1+'",  # one character again and again
+    "sandbox/programs/text_commands.py:re.escape(text)",
 }
 """Patterns that are made when they are needed."""
 

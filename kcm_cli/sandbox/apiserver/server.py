@@ -53,6 +53,7 @@ from kcm_cli.sandbox.apiserver.registry.responses import (
 )
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
 from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRange
+from kcm_cli.sandbox.apiserver.registry.upkeep import Upkeep
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
@@ -292,10 +293,12 @@ class ApiServer:
         return metadata
 
     async def bootstrap(self, documents: Sequence[Doc]) -> None:
-        """Create the objects that are missing. Watches can start from the revision after that."""
+        """Create the objects that are missing, and restore them from then on. Watches can start from the revision after
+        that."""
         await create_missing(self, documents)
         await self.core.clock.sleep(0)  # the server writes to some of them in the next turn
         self.core.store.compact(self.core.store.revision)
+        Upkeep(self, documents)
 
 
 _TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])

@@ -42,15 +42,15 @@ async def create_missing(server: Server, documents: Sequence[Doc]) -> None:
             if not _outdated(doc, known.doc):
                 continue
             method, path, doc = "PUT", gvr.path(namespace, name), _renewed(doc, known.copy())
-        request = Request(method, path, _QUERIES.get(doc["kind"], ()), _HEADERS, codec.encode(doc))
+        request = Request(method, path, _QUERIES.get(doc["kind"], ()), HEADERS, codec.encode(doc))
         answer = await server.handle_as(SYSTEM, request)
         if isinstance(answer, Response) and answer.status not in (200, 201, 409):
             raise BootstrapError(f"{path}: {from_response(answer)}")
 
 
-_HEADERS = {"user-agent": "kube-apiserver/", "content-type": "application/json"}
-_FLOWS = (("fieldManager", "api-priority-and-fairness-config-producer-v1"),)
-_QUERIES = {"FlowSchema": _FLOWS, "PriorityLevelConfiguration": _FLOWS}
+HEADERS = {"user-agent": "kube-apiserver/", "content-type": "application/json"}
+FLOWS = (("fieldManager", "api-priority-and-fairness-config-producer-v1"),)
+_QUERIES = {"FlowSchema": FLOWS, "PriorityLevelConfiguration": FLOWS}
 _OF_THIS_START: dict[str, tuple[str, ...]] = {
     "Endpoints": ("subsets",),
     "EndpointSlice": ("endpoints", "ports"),
@@ -59,12 +59,12 @@ _OF_THIS_START: dict[str, tuple[str, ...]] = {
 """Fields that differ from start to start: addresses, the port, the CA."""
 
 
-_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
+TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 """A ConfigMap with the date of the first start."""
 
 
 def _outdated(doc: Tree, known: Tree) -> bool:
-    if doc["metadata"]["name"] == _TRACKING:
+    if doc["metadata"]["name"] == TRACKING:
         return False
     return any(doc.get(field) != known.get(field) for field in _OF_THIS_START.get(doc["kind"], ()))
 

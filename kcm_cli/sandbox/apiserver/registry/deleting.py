@@ -13,7 +13,7 @@ from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.crd.definitions import mark_terminating
-from kcm_cli.sandbox.apiserver.errors import conflict
+from kcm_cli.sandbox.apiserver.errors import conflict, forbidden
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry import namespaces, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -51,6 +51,10 @@ class Deleter:
         """DELETE of one object. Raises ApiError."""
         options = delete_options(self._core.schemas, call.request, call.query)
         _warn(call, options)
+        why = self._core.rules(call.hub.info).lasting.get(call.name)
+        if why is not None:
+            gvr = call.resource.gvr
+            raise forbidden(gvr.group, gvr.plural, call.name, why)
         outcome = await self.remove(call, options)
         status = 202 if not outcome.removed and options.orphan_dependents is False else 200
         if isinstance(outcome.shown, Stored):

@@ -13,7 +13,8 @@ nor anything shared may be changed in place afterwards.
 upstream: apiserver pkg/registry/rest/{create,update,delete}.go, pkg/registry/*/*/strategy.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -108,6 +109,7 @@ class Strategy(msgspec.Struct, frozen=True):
     creates_on_update: a PUT of an object that does not exist creates it.
     needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
     returns_object_on_delete: DELETE returns the object, not a Status.
+    lasting: names of objects that are not deleted by name, each with the reason.
     propagation: the default propagation policy of deletions; Unsupported: the garbage collector adds no finalizer.
     empty_counts: an update with an empty list or map, which is not stored, increments the generation each time
     (upstream compares with reflect.DeepEqual).
@@ -147,6 +149,7 @@ class Strategy(msgspec.Struct, frozen=True):
     creates_on_update: bool = False
     needs_version_on_update: bool = False
     returns_object_on_delete: bool = False
+    lasting: Mapping[str, str] = MappingProxyType({})
     propagation: Propagation = "Background"
     grace_period: GracePeriod | None = None
 

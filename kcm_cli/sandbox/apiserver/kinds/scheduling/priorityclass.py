@@ -56,6 +56,7 @@ KIND = Kind(
         check=_check,
         check_change=_check_change,
         update_steps=("metadata", "change"),
+        lasting=dict.fromkeys(_SYSTEM, "this is a system priority class and cannot be deleted"),
     ),
     table=layout(
         NAME,
