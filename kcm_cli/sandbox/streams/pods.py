@@ -57,9 +57,10 @@ class Pod:
         """
         status = _status(self.doc, name)
         shown = f"container {quote(name)} in pod {quote(self.name)}"
-        if status is None:
-            return f"{shown} is not available"
-        if previous:
+        if status is None and not previous:  # what a kubelet has not reported yet, it knows
+            reported = any((self.doc.get("status") or {}).get(each) for each in _STATUSES)
+            return f"{shown} is not available" if reported else f"{shown} is waiting to start: ContainerCreating"
+        if status is None or previous:
             return f"previous terminated {shown} not found"
         state: Tree = status.get("state") or {}
         if state.get("terminated") or (status.get("lastState") or {}).get("terminated"):

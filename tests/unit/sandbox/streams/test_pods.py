@@ -26,7 +26,10 @@ def test_why_there_are_no_logs(text: str, kind: str) -> None:
 
 
 def test_a_container_without_a_status_is_not_available() -> None:
-    assert pod({}).no_logs("c", previous=False) == 'container "c" in pod "p" is not available'
+    assert pod({}).no_logs("c", previous=False) == f"{WAITS}: ContainerCreating"
+    other = pod({"containerStatuses": [{"name": "d", "state": {"waiting": {}}}]})
+    assert other.no_logs("c", previous=False) == 'container "c" in pod "p" is not available'
+    assert other.no_logs("c", previous=True) == 'previous terminated container "c" in pod "p" not found'
 
 
 def pod(status: dict[str, object]) -> Pod:
