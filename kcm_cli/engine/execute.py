@@ -168,7 +168,7 @@ class Executor:
 
 def tell(remark: Remark) -> None:
     """Log what a plan says about a decision."""
-    log.log(level_of(remark.verbosity), remark.message, extra={"fields": remark.fields})
+    log.log(level_of(remark.verbosity), remark.message, extra={"fields": remark.fields}, stacklevel=2)
 
 
 def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()) -> Outcome:

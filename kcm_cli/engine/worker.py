@@ -39,7 +39,7 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
     retried, dropped: the messages of a key that is retried, and of one that is given up. level, dropped_level: their
     levels. key: the field with the key; "" for none. ref: whether it names an object. err: the text of the error, with
     {key} and {error}. end: of the error that follows
-    where ``dropped`` is none.
+    where ``dropped`` is none. retries: the field of ``dropped`` with the number of retries; "" for none.
     """
 
     retried: str
@@ -50,6 +50,7 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
     ref: bool = False
     err: str = "{error}"
     end: str = "Unhandled Error"
+    retries: str = ""
 
 
 UNHANDLED_LOGGER = "UnhandledError"
@@ -183,6 +184,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             fields["logger"] = UNHANDLED_LOGGER
         if lines.key:
             fields[lines.key] = kref(key) if lines.ref else key
+        if dropped and lines.retries:
+            fields[lines.retries] = self.retries
         fields["err"] = lines.err.format(key=key, error=error)
         if lines is SYNC_FAILED:
             fields |= {"controller": self.controller, "attempts": attempts}

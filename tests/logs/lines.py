@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tests.places import ROOT
 
 _LEVELS = {"info": 0, "error": -1, "warning": -2, "debug": 4, "exception": -1}
+_DECLARATIONS = ("Failures", "ObjectFailed")
 _ERROR, _WARNING = -1, -2
 _PARTS = ("controllers", "engine", "manager", "planning", "runtime")
 _WORDS = ("log", "Remark", "retried=", "ObjectFailed")
@@ -50,6 +51,9 @@ def _trees() -> tuple[ast.Module, ...]:
 
 def _in_module(tree: ast.Module) -> Iterator[Line]:
     texts = _assigned_texts(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DECLARATIONS:
+            yield from _of_failures(node)
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not _logs(function):
             continue
@@ -84,6 +88,23 @@ def _of_call(node: ast.Call, known: dict[str, tuple[set[str], bool]], texts: dic
         return
     for text in _texts(message, texts):
         yield Line(text, level, frozenset(keys), complete)
+
+
+def _of_failures(node: ast.Call) -> Iterator[Line]:
+    """The lines that a queue or a pass declares."""
+    words = {word.arg: word.value for word in node.keywords}
+    if node.args:  # ObjectFailed(message, key)
+        words = {"retried": node.args[0], "key": node.args[1]}
+    key = words.get("key")
+    named = [word.value for word in (key, words.get("retries")) if isinstance(word, ast.Constant)]
+    keys = {"err", *map(str, named)}
+    for name, level in (("retried", "level"), ("dropped", "dropped_level")):
+        text = words.get(name)
+        if isinstance(text, ast.Constant):
+            yield Line(str(text.value), _level(words[level]) if level in words else _ERROR, frozenset(keys), True)
+    end = words.get("end")
+    if isinstance(end, ast.Constant):
+        yield Line(str(end.value), _ERROR, frozenset(("err",)), True)
 
 
 def _texts(node: ast.expr, known: dict[str, set[str]]) -> set[str]:

@@ -104,6 +104,7 @@ CONTROLLER = Controller(
             retried="Error syncing request, requeuing",
             dropped="Dropping request out of the queue after max retries",
             key="request",
+            retries="retries",
         ),
         retries=RETRIES,
         measured=False,  # nor does upstream
