@@ -9,16 +9,28 @@ _FLOAT_BITS = 1024
 
 
 def same(left: object, right: object) -> bool:
-    """Whether two values are equal."""
-    if left is right:
-        return True
-    if type(left) is not type(right):
-        return _are_same_float(left, right) or _are_same_float(right, left)
-    if isinstance(left, dict) and isinstance(right, dict):
-        return len(left) == len(right) and all(key in right and same(item, right[key]) for key, item in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
-    return left == right
+    """Whether two values are equal, however deep they are."""
+    left_of, right_of = [left], [right]
+    while left_of:
+        one, other = left_of.pop(), right_of.pop()
+        if one is other:
+            continue
+        if type(one) is not type(other):
+            if not (_are_same_float(one, other) or _are_same_float(other, one)):
+                return False
+        elif isinstance(one, dict) and isinstance(other, dict):
+            if one.keys() != other.keys():
+                return False
+            left_of += one.values()
+            right_of += [other[key] for key in one]
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            left_of += one
+            right_of += other
+        elif one != other:
+            return False
+    return True
 
 
 def _are_same_float(number: object, wide: object) -> bool:

@@ -23,3 +23,14 @@ from kcm_cli.machinery.same import same
 )
 def test_only_values_with_equal_json_are_equal(left: object, right: object, equal: bool) -> None:
     assert same(left, right) is equal
+
+
+@pytest.mark.parametrize("depth", [300, 1_000, 100_000])
+def test_deep_values_are_compared(depth: int) -> None:
+    def nested(core: object) -> object:
+        for _ in range(depth):
+            core = [{"a": core}]
+        return core
+
+    assert same(nested(1), nested(1))
+    assert not same(nested(1), nested(1.0))
