@@ -9,6 +9,7 @@ upstream: pkg/controller/nodelifecycle
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -85,6 +86,10 @@ class NodeLifecycleController:
         self._threshold = config.unhealthy_zone_threshold
         self.period_s = context.config(KubeCloudSharedConfig).node_monitor_period_s
         self._metrics = NodeMetrics(context.metrics)
+        self._informers = context.informers
+        self._live: Mapping[str, Lease] | None = None
+        """The Leases on the API server, if they were listed in this pass."""
+        self._listing = asyncio.Lock()
         self._known: dict[str, Node] = {}
         self._health: dict[str, Health] = {}
         self._steady: dict[str, ReadyNode] = {}
@@ -149,6 +154,7 @@ class NodeLifecycleController:
 
     async def check_nodes(self) -> None:
         """Check all nodes once. A node whose status could not be written is not counted in its zone."""
+        self._live = None
         nodes = self._nodes.store.list()
         zones: dict[str, list[Condition | None]] = {}
         others = [node for node in nodes if not self._is_unchanged(node, zones)]
@@ -249,6 +255,10 @@ class NodeLifecycleController:
             return node, before, before
         conditions = plan.status(node, now.wall)
         ready = find(conditions, READY)
+        if ready != before and await self._is_renewed(node):
+            fields = {"node": kobj(node)}
+            log.log(V2, "The Lease of the node is renewed, the cache does not show it", extra={"fields": fields})
+            return node, before, before
         if ready != before:
             if ready is not None and before is not None:
                 fields = {
@@ -266,6 +276,29 @@ class NodeLifecycleController:
             await writes.update(self._client, Update(NODES, node, changes, "status", reason=reason))
             self._health[node.name] = Health(health.probe, ready, health.renewed)
         return node, before, ready
+
+    async def _is_renewed(self, node: Node) -> bool:
+        """Whether a node that seems to be silent has renewed its Lease, and the cache is behind. Then its health is
+        updated."""
+        lease = (await self._live_leases()).get(node.name)
+        now = Moment(self._clock.now(), self._clock.monotonic())
+        health = update_health(self._health.get(node.name), node, _renewed(lease), now)
+        if past_grace_period(health, self._periods, now.monotonic):
+            return False
+        self._health[node.name] = health
+        return True
+
+    async def _live_leases(self) -> Mapping[str, Lease]:
+        """The Leases on the API server by node, listed once in a pass. None if that fails: the cache decides."""
+        async with self._listing:
+            if self._live is None:
+                try:
+                    found = await self._informers.list_now(LEASES, LEASE_NAMESPACE)
+                    self._live = {lease.name: lease for lease in found.items}
+                except RequestError as error:
+                    log.log(V2, "Leases cannot be listed, the cache decides", extra={"fields": {"err": str(error)}})
+                    self._live = {}
+            return self._live
 
     async def _try_evict_by(self, node: Node, ready: Condition) -> None:
         """``_evict_by`` with errors logged: the next check retries, and the node's pods are handled all the same."""

@@ -350,6 +350,40 @@ def test_concurrent_changes_of_a_pod_are_not_overwritten(play):
     play(life)
 
 
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_nodes_whose_renewals_the_cache_does_not_show_stay_ready(play, listed):
+    """The watch of Leases hangs. Without a list the cache decides, as upstream's: all nodes seem to be silent."""
+
+    async def life(world: World) -> None:
+        lists, written, hangs = list[str](), set[str](), [False]
+
+        def refuses(request: Request) -> bool:
+            if request.method == "PUT" and request.path.endswith("/status"):
+                written.add(request.path.split("/")[-2])
+            wanted = hangs[0] and request.path == LEASES and request.method == "GET"
+            lists.extend([request.path] * wanted)
+            return wanted and not listed
+
+        held = Held(Refusing(world.server.transport(), refuses), world.clock, LEASES, lambda request: False)
+        async with running(world, held):
+            await world.wait(20)
+            held.hold()
+            hangs[0] = True
+            await world.wait(120)
+            silent, *others = await names(world)
+            assert written == (set() if listed else {silent, *others})
+            if listed:
+                assert 1 <= len(lists) <= 4  # once in a pass in which a grace period ends
+                await commands.fail(world.client, silent)
+                await world.wait(130)
+                assert written == {silent}
+
+    play(life)
+
+
 def test_unknown_conditions_reported_by_a_node_are_kept(play):
     async def life(world: World) -> None:
         conditions = [{"type": "Ready", "status": "Unknown"}, {"type": "DiskPressure", "status": "False"}]
