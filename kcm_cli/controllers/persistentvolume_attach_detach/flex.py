@@ -167,8 +167,8 @@ async def _killed(process: asyncio.subprocess.Process) -> None:
 def _answer(command: str, output: bytes, code: int) -> Doc:
     """Parse a driver's output. Keys are case-insensitive, as in Go's decoder."""
     try:
-        doc = msgspec.json.decode(output, type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        doc = codec.decode_doc(output)
+    except codec.DecodeError as error:
         raise FlexError(f"{command} command failed: {error}") from error
     answer: Doc = {key.lower(): value for key, value in doc.items()}
     status = answer.get("status")
