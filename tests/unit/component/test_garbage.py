@@ -7,6 +7,7 @@ import pytest
 
 from kcm_cli.component import garbage, virtual
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.memory import Allocator
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,21 @@ def test_times_of_full_collections(
     assert frozen == [garbage.PERIOD_S]
     assert len(collected) == times
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize(("cpu_s", "times"), [(0.0, 3), (1.3, 0)], ids=["at rest", "busy"])
+def test_memory_is_given_back_at_rest(monkeypatch: pytest.MonkeyPatch, cpu_s: float, times: int) -> None:
+    given: list[float] = []
+
+    async def main() -> None:
+        clock = LoopClock()
+        monkeypatch.setattr(Allocator, "give_back", lambda _: given.append(clock.monotonic()))
+        monkeypatch.setattr(garbage.gc, "freeze", lambda: None)
+        monkeypatch.setattr(garbage.time, "process_time", lambda: clock.monotonic() / garbage.PERIOD_S * cpu_s)
+        task = asyncio.create_task(garbage.collect_at_rest(clock))
+        await clock.sleep(2 * garbage.TRIM_S + 20)
+        task.cancel()
+        await asyncio.wait([task])
+
+    virtual.run(main())
+    assert len(given) == times
