@@ -3,7 +3,8 @@ outcome."""
 
 from kcm_cli.controllers.job.plan.decide import JobPlan, SyncAction, give_up, plan, remove_finalizer
 from kcm_cli.controllers.job.plan.state import JobState, with_uncounted
-from kcm_cli.controllers.job.plan.status import Tracking, counted, finished, status
+from kcm_cli.controllers.job.plan.status import Tracking, finished, status
+from kcm_cli.controllers.job.plan.tracking import counted
 
 __all__ = [
     "JobPlan",

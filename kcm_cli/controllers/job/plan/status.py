@@ -1,27 +1,26 @@
-"""The status of a Job: counters, suspension, and the ending. Each ended pod is counted exactly once.
+"""The status of a Job: numbers of pods, suspension, and the ending.
 
-Expected flow: ``status`` adds the uids of ended pods to status.uncountedTerminatedPods (indexes that succeeded to
-completedIndexes) and announces the ending. When that status is stored, the finalizers of these pods are removed.
-``counted`` moves uids of pods without the finalizer into the counters. ``finished`` adds the final condition when no
-pod is uncounted or terminating. A sync that stops at any step is continued by the next one.
+Expected flow: ``status`` adds the uids of ended pods to status.uncountedTerminatedPods (``tracking.ended_pods``) and
+announces the ending. When that status is stored, the finalizers of these pods are removed, and they are counted
+(``tracking.counted``). ``finished`` adds the final condition when no pod is uncounted or terminating. A sync that stops
+at any step is continued by the next one.
 
 upstream: pkg/controller/job/job_controller.go#syncJob, after the management of pods; trackJobStatusAndRemoveFinalizers
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
 
-from kcm_cli.api.batch import JOBS, Job, JobStatus, Uncounted
+from kcm_cli.api.batch import JOBS, JobStatus, Uncounted
 from kcm_cli.api.core import Condition, Pod
-from kcm_cli.controllers.job.plan import names, policies, spec
+from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.conditions import completed, condition, ensured
 from kcm_cli.controllers.job.plan.decide import JobPlan
-from kcm_cli.controllers.job.plan.pods import JobPod
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import NO_UNCOUNTED, JobState
+from kcm_cli.controllers.job.plan.tracking import counted, ended_pods
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Create, Delete, Notice, Outcome, ref_to
 from kcm_cli.planning.conditions import is_true
@@ -48,19 +47,6 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     policy_actions: Mapping[str, int]
 
 
-class _EndedPods(msgspec.Struct):
-    """The ended pods that one sync counts."""
-
-    succeeded: list[str]
-    failed: list[str]
-    indexes: list[int] = msgspec.field(default_factory=list)
-    release: list[Pod] = msgspec.field(default_factory=list)
-    actions: Counter[str] = msgspec.field(default_factory=Counter)
-
-    def __len__(self) -> int:
-        return len(self.succeeded) + len(self.failed) + len(self.indexes)
-
-
 def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
     """The status after the plan's pods were created or deleted with this outcome."""
     state = plan.state
@@ -71,7 +57,8 @@ def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
     if over is None and plan.managed:
         numbers, notices = _suspension(state, numbers, now)
     new = counted(numbers, waiting)
-    ended = _ended_pods(state, new, over)
+    failing = over is not None and over.type != names.SUCCESS_CRITERIA_MET
+    ended = ended_pods(state, new, over=over is not None, failing=failing)
     uncounted = Uncounted(tuple(ended.succeeded), tuple(ended.failed))
     new = msgspec.structs.replace(new, uncounted_terminated_pods=uncounted)
     if spec.is_indexed(state.job):
@@ -102,24 +89,6 @@ def _ending(plan: JobPlan, outcome: Outcome, active: int, now: datetime) -> Cond
     return completed(now) if _complete(plan.state, active) else None
 
 
-def counted(status: JobStatus, waiting: frozenset[str]) -> JobStatus:
-    """The status with uncounted pods moved to the counters once their finalizers are removed; the same object if there
-    are none."""
-    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
-    succeeded = tuple(uid for uid in uncounted.succeeded if uid in waiting)
-    failed = tuple(uid for uid in uncounted.failed if uid in waiting)
-    more = len(uncounted.succeeded) - len(succeeded)
-    more_failed = len(uncounted.failed) - len(failed)
-    if not more and not more_failed:
-        return status
-    return msgspec.structs.replace(
-        status,
-        succeeded=status.succeeded + more,
-        failed=status.failed + more_failed,
-        uncounted_terminated_pods=Uncounted(succeeded, failed),
-    )
-
-
 def finished(tracking: Tracking, status: JobStatus, now: datetime) -> JobStatus | None:
     """The status with the final condition; None while a pod is uncounted or terminating, or while the Job goes on."""
     final = tracking.final
@@ -129,60 +98,6 @@ def finished(tracking: Tracking, status: JobStatus, now: datetime) -> JobStatus 
     conditions = ensured(status.conditions, condition(final.type, final.reason, final.message, now))
     ended = final.last_transition_time if final.type == COMPLETE else status.completion_time
     return msgspec.structs.replace(status, conditions=conditions, completion_time=ended)
-
-
-def _ended_pods(state: JobState, status: JobStatus, over: Condition | None) -> _EndedPods:
-    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
-    known_succeeded, known_failed = set(state.uncounted.succeeded), set(state.uncounted.failed)
-    ended = _EndedPods(list(uncounted.succeeded), list(uncounted.failed))
-    failing = over is not None and over.type != names.SUCCESS_CRITERIA_MET
-    for job_pod in _ordered(state):
-        if not job_pod.tracked or not _may_release(state, job_pod, over=over is not None):
-            continue
-        uid = job_pod.pod.uid
-        ended.release.append(job_pod.pod)
-        if job_pod.succeeded and uid not in known_failed:
-            _note_success(state, ended, job_pod, known=uid in known_succeeded)
-        elif (job_pod.failed or failing) and job_pod.valid and uid not in known_failed:
-            _note_failure(state.job, ended, job_pod.pod)
-        if len(ended) >= names.MAX_UNCOUNTED:
-            break
-    return ended
-
-
-def _note_success(state: JobState, ended: _EndedPods, job_pod: JobPod, *, known: bool) -> None:
-    """Note a succeeded pod: by index for an Indexed Job, else by uid."""
-    if not spec.is_indexed(state.job):
-        if not known:
-            ended.succeeded.append(job_pod.pod.uid)
-    elif job_pod.valid and job_pod.index not in state.succeeded_before:
-        ended.indexes.append(job_pod.index)
-
-
-def _note_failure(job: Job, ended: _EndedPods, pod: Pod) -> None:
-    match = policies.match(job.spec.pod_failure_policy, pod)
-    if match.action is not None:
-        ended.actions[match.action] += 1
-    if match.counts:
-        ended.failed.append(pod.uid)
-
-
-def _ordered(state: JobState) -> Iterable[JobPod]:
-    """The pods in the order in which they are counted: for an Indexed Job by index."""
-    if not spec.is_indexed(state.job):
-        return state.pods
-    return sorted(state.pods, key=lambda job_pod: job_pod.index)
-
-
-def _may_release(state: JobState, job_pod: JobPod, *, over: bool) -> bool:
-    """Whether the finalizer may be removed: the pod succeeded, the Job ends or is being deleted, or the pod failed and
-    its annotations are not needed for its replacement."""
-    if over or job_pod.succeeded or state.job.deleting:
-        return True
-    if not job_pod.failed:
-        return False
-    delayed = state.delayed.get(job_pod.index)
-    return delayed is None or delayed.pod.uid != job_pod.pod.uid
 
 
 def _indexed(state: JobState, status: JobStatus) -> JobStatus:
