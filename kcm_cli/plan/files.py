@@ -24,6 +24,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.redaction import Redaction
+from kcm_cli.plan.shapes import Shapes
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
 
 LONGEST = 64 << 20
@@ -180,6 +181,7 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
     if not _FIRST_YEAR <= taken_at.year <= _LAST_YEAR:
         raise _Wrong(f"takenAt: {header.taken_at} is no time of a cluster")
     collections: dict[GVR, Collection] = {}
+    shapes = Shapes()
     total = 0
     while True:
         line = next(lines)
@@ -191,7 +193,7 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
             raise _Wrong(f"{gvr.group_resource}: it says that there are {named.count} objects of a kind")
         if gvr in collections:
             raise _Wrong(f"{gvr.group_resource}: it is there twice")
-        kept = tuple(_item(next(lines), gvr, named.kind, number) for number in range(1, named.count + 1))
+        kept = tuple(_item(next(lines), gvr, named.kind, number, shapes) for number in range(1, named.count + 1))
         total += len(kept)
         collections[gvr] = Collection(gvr, named.kind, named.namespaced, kept)
     if _decoded(line, _End, "the last line").end != total:
@@ -208,11 +210,17 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
     )
 
 
-def _item(line: bytes, gvr: GVR, kind: str, number: int) -> Item:
+def _item(line: bytes, gvr: GVR, kind: str, number: int, shapes: Shapes) -> Item:
     item = item_of(line.rstrip(b"\n"), gvr, kind)
     if item is None:
         where = f"{gvr.group_resource}, object {number}"
         raise _Wrong(f"{where}: it is no object with a metadata.name")
+    try:
+        fault = shapes.fault(gvr, kind, item.doc)
+    except codec.DecodeError as error:
+        fault = str(error)
+    if fault:
+        raise _Wrong(f"{gvr.group_resource} {item.namespace and f'{item.namespace}/'}{item.name}: {fault}")
     return item
 
 

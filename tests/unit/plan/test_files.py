@@ -130,6 +130,13 @@ def with_first_object(lines: list[bytes], data: bytes) -> list[bytes]:
     return [*lines[:at], data, *lines[at + 1 :]]
 
 
+def with_pod_like(lines: list[bytes], data: bytes) -> list[bytes]:
+    """The lines with this pod for the first one."""
+    at = next(number for number, line in enumerate(lines) if line.startswith(b'{"resource":["","v1","pods"]')) + 1
+    head = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},'
+    return [*lines[:at], head + data[1:], *lines[at + 1 :]]
+
+
 def lines_of(path: Path) -> list[bytes]:
     return gzip.decompress(path.read_bytes()).splitlines()
 
@@ -163,6 +170,21 @@ def lines_of(path: Path) -> list[bytes]:
         (lambda lines: with_first_object(lines, b"[]"), ", object 1: "),
         (lambda lines: with_first_object(lines, b"null"), ", object 1: "),
         (lambda lines: with_first_object(lines, b'{"metadata":{"name":"x"'), ", object 1: "),
+        (lambda lines: with_pod_like(lines, b'{"spec":7}'), "pods x: spec: a number instead of an object"),
+        (lambda lines: with_pod_like(lines, b'{"spec":{"containers":{}}}'), "pods x: spec.containers: an object inst"),
+        (
+            lambda lines: with_pod_like(lines, b'{"spec":{"containers":[null]}}'),
+            "pods x: spec.containers[0]: null inst",
+        ),
+        (
+            lambda lines: with_pod_like(lines, b'{"spec":{"nodeName":true}}'),
+            "pods x: spec.nodeName: boolean instead of",
+        ),
+        (lambda lines: with_pod_like(lines, b'{"status":{"phase":[]}}'), "pods x: status.phase: a list instead of str"),
+        (
+            lambda lines: with_pod_like(lines, b'{"spec":{"nodeSelector":{"a":{}}}}'),
+            "pods x: spec.nodeSelector[a]: an obj",
+        ),
         (lambda lines: [lines[0], b'{"resource":["","v1","pods"],"kind":"Pod"}', *lines[1:]], "it is there twice"),
     ],
 )
@@ -266,7 +288,7 @@ def test_a_file_that_cannot_be_written_is_kept(tmp_path: Path, monkeypatch: pyte
     assert [one.name for one in tmp_path.iterdir()] == ["cluster.kcm"]
 
 
-@pytest.mark.parametrize("field", ["spec", "status", "later"])
+@pytest.mark.parametrize("field", ["later", "apiVersionToo"])
 def test_an_object_that_nests_deeply_harms_no_plan(tmp_path: Path, field: str) -> None:
     path = tmp_path / "cluster.kcm"
     save(with_pod(containers=[{"name": "c", "env": [{"name": "A", "value": "v"}]}]), path)
