@@ -169,7 +169,7 @@ def parse_version_request(text: str) -> str:
     """``true``, ``false``, ``raw``, or ``vX.Y.Z...`` to report the version with something added."""
     if text == "raw":
         return text
-    if number := re.fullmatch(r"(v\d+\.\d+\.\d+)(-[\w.-]+)?(\+[\w.-]+)?", text):
+    if number := re.fullmatch(r"(v\d+\.\d+\.\d+)(-[\w.-]+)?(\+[\w.-]+)?", text, re.ASCII):
         if number[1] != GIT_VERSION:
             raise ValueError(f"must begin with {GIT_VERSION}, which is what this is")
         return text

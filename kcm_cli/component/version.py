@@ -21,7 +21,7 @@ _COMMIT = Path(kcm_cli.__file__).with_name("commit.txt")
 
 COMPONENT = "kube"
 
-_parts = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_parts = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?", re.ASCII)
 
 
 class Version(msgspec.Struct, frozen=True, order=True):

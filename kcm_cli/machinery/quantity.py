@@ -14,6 +14,7 @@ from functools import total_ordering
 from typing import NamedTuple
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import SPACES
 from kcm_cli.machinery.remembered import remembered
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
@@ -199,7 +200,7 @@ def _held_big(amount: int, scale: int, format_: Format) -> tuple[int, int, Forma
 def from_json(value: object) -> Quantity:
     """A quantity from a JSON string (surrounding spaces are ignored) or number. Raises FormatError."""
     if isinstance(value, str):
-        return parse(value.strip())
+        return parse(value.strip(SPACES))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return parse(str(value))
     return ZERO if value is None else parse("x")

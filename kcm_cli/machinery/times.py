@@ -25,7 +25,7 @@ _ELEMENTS = (
     (r"(?:Z|[+-]\d{2}:\d{2})", "Z07:00"),
 )
 _MICRO_ELEMENTS = (*_ELEMENTS[:-2], (r"[0-5]\d", "05"), (r"[.,]\d{6}", ".000000"), _ELEMENTS[-1])
-_has_micros = re.compile(r"[^.,]*[.,]\d{6}(?:Z|[+-].*)").fullmatch
+_has_micros = re.compile("[^.,]*[.,][0-9]{6}(?:Z|[+-].*)").fullmatch
 
 _MIDNIGHT = "24"
 """An hour that newer Pythons take for the next day's 0."""
@@ -133,7 +133,7 @@ def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS) -> str:
     head = f"parsing time {quote(text)}"
     rest = text
     for pattern, element in elements:
-        match = re.match(pattern, rest)
+        match = re.match(pattern, rest, re.ASCII)
         if match is None:
             if element != "2006" and (word := _out_of_range(rest, element)):
                 return f"{head}: {word} out of range"
@@ -145,4 +145,4 @@ def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS) -> str:
 
 def _out_of_range(rest: str, element: str) -> str:
     words = {"01": "month", "02": "day", "15": "hour", "04": "minute", "05": "second"}
-    return words.get(element, "") if re.match(r"\d{2}", rest) else ""
+    return words.get(element, "") if re.match("[0-9]{2}", rest) else ""

@@ -196,7 +196,7 @@ class _Reader:
             version = codec.decode(response.body, _VersionInfo).git_version if response.status == 200 else ""
         except codec.DecodeError:
             raise PlanError("the server's /version cannot be read: is it a Kubernetes API server?") from None
-        return (version if re.match(r"v\d+\.\d+", version) else ""), now.replace(microsecond=0)
+        return (version if re.match("v[0-9]+[.][0-9]+", version) else ""), now.replace(microsecond=0)
 
     async def all(self, kinds: Iterable[Kind]) -> None:
         """Read these kinds into ``found``."""

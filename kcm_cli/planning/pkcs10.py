@@ -1,8 +1,10 @@
 """Certificate requests as Go's crypto/x509 reads them.
 
 The API server, its admission and kubectl show the request that Go reads. What is signed has to be that request, so
-nothing else reads one here. What Go may read and this reader does not (``UnsupportedError``) is not signed: times in
-the subject, tags above 30, URIs that Go might change, RSA keys of more than 16384 bits.
+nothing else reads one here. What Go may read and this reader does not (``UnsupportedError``) is not signed:
+
+- times in the subject, tags above 30, URIs that Go might change, RSA keys of more than 16384 bits
+- requests of more than 64 KiB, which would hold the loop for long
 
 upstream: crypto/x509/x509.go#ParseCertificateRequest, CertificateRequest.CheckSignature
 """
@@ -25,6 +27,7 @@ _SUBJECT_ALTERNATIVE_NAME = "2.5.29.17"
 _EMAIL, _DNS, _URI, _IP = 1, 2, 6, 7
 _IP_SIZES = (4, 16)
 _ATTRIBUTES = der.CONTEXT | der.CONSTRUCTED
+_MOST_BYTES = 64 * 1024
 _MAX_RSA_BITS = 16384
 _MIN_RSA_BITS = 1024
 _MAX_RSA_EXPONENT = 2**31 - 1
@@ -56,6 +59,8 @@ def from_pem(text: bytes) -> CertificateRequest:
 
 def from_der(data: bytes) -> CertificateRequest:
     """A request, whose signature is valid. Raises FormatError."""
+    if len(data) > _MOST_BYTES:
+        raise UnsupportedError(f"more than {_MOST_BYTES} bytes are not supported")
     outer = Reader(data)
     whole = outer.content(der.SEQUENCE)
     if not outer.done:
@@ -297,7 +302,7 @@ def _check_signature(scheme: _Scheme | None, key: PublicKey, signature: bytes, d
         raise FormatError("x509: cannot verify signature: algorithm unimplemented")
     try:
         _verify(scheme, key, signature, data)
-    except InvalidSignature:
+    except (InvalidSignature, ValueError):  # ValueError: the key is too small for the hash
         raise FormatError("x509: signature verification failed") from None
     except UnsupportedAlgorithm as error:
         raise UnsupportedError(f"x509: cannot verify signature: {error}") from None

@@ -44,14 +44,16 @@ from kcm_cli.sandbox.apiserver.kinds.certificates import certificatesigningreque
 from kcm_cli.sandbox.apiserver.schema import gojson, yaml_body
 from kcm_cli.sandbox.apiserver.schema.yaml_scalars import BadScalar
 from kcm_cli.sandbox.apiserver.validation import container_env, volume_sources
-from kcm_cli.sandbox.nodes import expansion, shell
+from kcm_cli.sandbox.nodes import expansion
+from kcm_cli.sandbox.programs import syntax
+from kcm_cli.sandbox.programs.errors import Unknown
 from tests.growth import grows_linearly
 
 SIZE = 8_000
 """Characters of a text: a quadratic parser in Python takes seconds for it."""
 QUICK_S = 0.02
 REFUSALS = (
-    *(ValueError, LookupError, yaml.YAMLError, shell.Unknown, Unreadable, CelSyntaxError),
+    *(ValueError, LookupError, yaml.YAMLError, Unknown, Unreadable, CelSyntaxError),
     *(gojson.SyntaxProblem, yaml_body.YamlError, BadScalar),
 )
 
@@ -93,7 +95,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "field path": container_env._split_subscript,
     "iqn": lambda text: volume_sources._IQN["iqn"](f"iqn{text}"),
     "reference to a variable": partial(expansion.expand, env={}),
-    "shell": shell.parse,
+    "shell": syntax.parse,
     "list of a flag": flag_values.split_list,
     "integer of a flag": flag_values.parse_int,
     **{f"name {rule.__name__}": rule for rule in (names.dns1123_subdomain, names.qualified_name, names.percent)},

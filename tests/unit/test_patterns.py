@@ -20,6 +20,7 @@ from tests.places import ROOT
 
 PACKAGE = ROOT / "kcm_cli"
 _OF_PATTERNS = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
+_OF_TEXT = frozenset({"match", "fullmatch", "search", "finditer", "findall"})
 _MADE = frozenset({*_OF_PATTERNS, "compile"})
 
 OWN_TEXT: dict[str, str | bytes] = {
@@ -74,8 +75,8 @@ def _in_source(path: Path) -> list[tuple[str, str | bytes | None, int, frozenset
             continue
         if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re"):
             continue
-        flags = [*node.args[1:], *(one.value for one in node.keywords)] if node.func.attr == "compile" else []
-        flags += [one.value for one in node.keywords if one.arg == "flags"]
+        flags = node.args[1:2] if node.func.attr == "compile" else node.args[2:3] if node.func.attr in _OF_TEXT else []
+        flags = [*flags] + [one.value for one in node.keywords if one.arg == "flags"]
         expression = ast.unparse(node.args[0])
         try:
             text = eval(expression, dict(vars(module)))
@@ -145,6 +146,42 @@ def test_no_pattern_grows_faster_than_its_text(path: Path) -> None:
         f"{path.relative_to(PACKAGE)}:{expression}" for expression, text, _, _ in _in_source(path) if text is None
     }
     assert unnamed <= UNNAMED
+
+
+UNICODE_DIGITS = {"sandbox/nodes", "sandbox/programs", "testing"}
+"""Parts that read the shell's words and the texts of tests."""
+ASCII_ALREADY = {"machinery/cel/kubernetes.py"}
+"""What is looked at was matched before."""
+
+
+def _of_strangers() -> list[Any]:
+    names = [(path, str(path.relative_to(PACKAGE))) for path in sorted(PACKAGE.rglob("*.py"))]
+    return [pytest.param(path, id=name) for path, name in names if not any(map(name.startswith, UNICODE_DIGITS))]
+
+
+@pytest.mark.parametrize("path", _of_strangers())
+def test_digits_are_those_of_ascii(path: Path) -> None:
+    """Python reads the digits of all scripts as numbers, Go those of ASCII."""
+    text = path.read_text()
+    for _, pattern, flags, _ in _in_source(path) if "re." in text else ():
+        if isinstance(pattern, str) and r"\d" in pattern.replace(r"[^\W\d_]", ""):
+            assert flags & re.ASCII or "(?a" in pattern, pattern
+    if str(path.relative_to(PACKAGE)) in ASCII_ALREADY:
+        return
+    tree = ast.parse(text)
+    checked = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BoolOp) and _asks(node, {"isascii"})
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in {"isdigit", "isdecimal", "isnumeric"}:
+            assert id(node) in checked, f"line {node.lineno}: {node.attr} without isascii"
+
+
+def _asks(node: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr in names for part in ast.walk(node))
 
 
 @pytest.mark.parametrize("table", [OWN_TEXT, BOUNDED, FOUND], ids=["own", "bounded", "found"])

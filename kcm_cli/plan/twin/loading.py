@@ -11,6 +11,7 @@ from typing import Any
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.meta import OwnerReference, View, number_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.snapshot import Snapshot
@@ -174,9 +175,10 @@ class _Rows:
             used: Any = (quota.get("status") or {}).get("used") or {}
             namespace = str((quota.get("metadata") or {}).get("namespace"))
             for name, gvr in _COUNTED.items():
-                if str(used.get(name, "")).isdecimal() and not self._is_read(self._served(gvr)):
+                count = parse_int64(str(used.get(name, ""))) or 0
+                if count > 0 and not self._is_read(self._served(gvr)):
                     key = gvr, namespace
-                    wanted[key] = max(wanted.get(key, 0), int(used[name]))
+                    wanted[key] = max(wanted.get(key, 0), count)
         for (gvr, namespace), count in sorted(wanted.items(), key=str):
             for number in range(min(count, 10_000)):
                 yield self._made(self._served(gvr), namespace, f"not-read-{number}", "", {})

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.views import SimulatedPod
 
@@ -46,4 +47,5 @@ def contradicted(pod: SimulatedPod, version: str, conditions: Sequence[Condition
 
 
 def _is_newer(version: str, than: str) -> bool:
-    return version.isdigit() and than.isdigit() and int(version) > int(than)
+    new, old = parse_int64(version), parse_int64(than)
+    return new is not None and old is not None and new > old

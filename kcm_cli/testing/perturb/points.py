@@ -74,7 +74,7 @@ def point_of(text: str) -> Point:
     kind, at, spot = text.partition("@")
     parts, hashed, nth = spot.rpartition("#")
     words = parts.split(":")
-    if kind not in ALL_KINDS or not at or not hashed or len(words) != 3 or not nth.isdigit():
+    if kind not in ALL_KINDS or not at or not hashed or len(words) != 3 or not (nth.isascii() and nth.isdigit()):
         raise ValueError(f"{text!r} is no point: write it as a report has it, like crash@update:widgets:web#1")
     return Point(kind, Spot(words[0], words[1], words[2], int(nth)))
 

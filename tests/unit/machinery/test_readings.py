@@ -107,3 +107,8 @@ def test_texts_are_read_as_by_go(kind: str) -> None:
     assert rows
     found = {text: reading(kind, text) for text, _ in rows}
     assert found == dict(rows)
+
+
+@pytest.mark.parametrize("text", ["\0", "a,\0b", "a\0>10"])
+def test_a_nul_in_a_label_selector_is_invalid(text: str) -> None:
+    assert reading("labels", text) == {}

@@ -54,6 +54,22 @@ def test_token(load):
     assert (loaded.server, header(loaded)) == (SERVER, "Bearer abc")
 
 
+@pytest.mark.parametrize("kind", ["clusters", "users", "contexts"])
+def test_of_two_of_one_name_none_is_meant(load, kind):
+    doc = config()
+    doc[kind] = [*doc[kind], doc[kind][0]]
+    with pytest.raises(KubeconfigError, match=rf"{kind}: duplicate name"):
+        load(doc)
+
+
+def test_null_is_absent(load):
+    doc = config(
+        cluster={"insecure-skip-tls-verify": None, "tls-server-name": None}, user={"token": None}, preferences=None
+    )
+    loaded = load(doc)
+    assert (loaded.server, loaded.tls.insecure, header(loaded)) == (SERVER, False, "")
+
+
 def test_a_context_without_user(load):
     doc = config()
     doc["contexts"][0]["context"] = {"cluster": "k"}

@@ -9,6 +9,7 @@ import binascii
 from datetime import datetime
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import SPACES
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
@@ -81,7 +82,7 @@ def _quantity(text: str) -> str:
 def quantity(value: object) -> object:
     """resource.Quantity: of a number, its text is parsed."""
     if value.__class__ is str:
-        return _quantity(value.strip())
+        return _quantity(value.strip(SPACES))
     if value.__class__ is bool or not isinstance(value, int | float):
         return _quantity(str(value).lower())
     return _quantity(repr(value))

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _LOCAL = "localhost/"
 _SECCOMP_RUNTIME = ("runtime/default", "docker/default")
-_cost = re.compile(r"-\d+|0|[1-9]\d*").fullmatch
+_cost = re.compile("-[0-9]+|0|[1-9][0-9]*").fullmatch
 _COST_LIMIT = 2**31
 
 
@@ -45,6 +45,8 @@ def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) 
 def _tolerations(text: str, path: str) -> Errors:
     try:
         items = json.loads(text)
+    except RecursionError:
+        return [errors.invalid(path, _TOLERATIONS, "exceeded max depth")]
     except ValueError as error:
         return [errors.invalid(path, _TOLERATIONS, str(error))]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):

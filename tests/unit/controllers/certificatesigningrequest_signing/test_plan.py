@@ -33,13 +33,20 @@ def test_duration_of_certificates(asked_s, expected):
     assert plan.duration_s(asked_s, 3600.0) == expected
 
 
-def test_a_request_that_only_go_can_read_is_not_tried_for_ever():
-    asked = in_base64(request(name(), x509.UniformResourceIdentifier("//x")))
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        pytest.param([x509.UniformResourceIdentifier("//x")], "the form of a URI is not supported", id="a URI"),
+        pytest.param([x509.DNSName("x" * 99)] * 700, "more than 65536 bytes are not supported", id="large"),
+    ],
+)
+def test_a_request_that_only_go_can_read_is_not_tried_for_ever(names, why):
+    asked = in_base64(request(name(), *names))
     update = plan.plan(stored(asked, Approved="True"), 3600.0, datetime(2030, 1, 1, tzinfo=UTC))
     (path,) = update.changes
     failed = update.changes[path][-1]
     assert (path, failed["type"], failed["reason"]) == (("status", "conditions"), "Failed", "SignerValidationFailure")
-    assert "the form of a URI is not supported" in failed["message"]
+    assert why in failed["message"]
 
 
 def test_an_invalid_request_is_tried_again():

@@ -103,7 +103,10 @@ def _json(text: str, expected: type, go: str) -> tuple[Any, str]:
     """The JSON value in an annotation, and the error of Go's decoder."""
     if problem := gojson.syntax_error(text):
         return None, problem
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return None, "exceeded max depth"
     return (value, "") if isinstance(value, expected) else (None, strict.unreadable(value, go))
 
 
