@@ -189,7 +189,7 @@ _PODS = {
     "pending": "{be} Pending{detail}",
     "ready": "{be} Ready",
     "unready": "{be} not Ready any more",
-    "terminating": "{be} being deleted",
+    "terminating": "{be} being deleted{noted}",
     "preempted": "{be} preempted{by}",
     "gone": "{be} deleted",
     "failed": "failed{detail}",
@@ -223,7 +223,8 @@ def describe(one: Happening) -> str:
         alone = about.kind == "Pod"
         who, be = str(about) if alone else f"{count} pod{plural} of {about}", "are" if plural and not alone else "is"
         detail, by = f": {one.detail}" if one.detail else "", f" {one.detail}" if one.detail else ""
-        return f"{who} {_PODS[one.what].format(be=be, detail=detail, by=by)}"
+        noted = f" ({one.detail})" if one.detail else ""
+        return f"{who} {_PODS[one.what].format(be=be, detail=detail, by=by, noted=noted)}"
     again = f" ({count} times)" if plural else ""
     noted = f": {one.detail}" if one.detail else ""
     text = _OTHERS.get(one.what, "{about}: {detail}").format(about=about, detail=one.detail, noted=noted)

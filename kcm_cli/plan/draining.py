@@ -68,7 +68,8 @@ class Draining(msgspec.Struct):
                 yield Refusal("drain", about, text)
                 continue
             waiting = sum(_named(key) in self.blocked for key in pods)
-            why = f", {waiting} of them held by disruption budgets" if waiting else ", which do not end"
+            of_them = "" if waiting == len(pods) else f"{waiting} of them "
+            why = f", {of_them}held by disruption budgets" if waiting else ", which do not end"
             yield Refusal("drain", about, f"it is not drained within {within}: {counted(len(pods), 'pod')} left{why}")
 
     async def _cordon(self, node: str) -> None:

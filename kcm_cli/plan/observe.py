@@ -24,6 +24,7 @@ AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
 _ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
 PREEMPTED = "preempted"
 _SCHEDULER = "kube-scheduler"
+_TERMINAL, _ENDED = ("Failed", "Succeeded"), "it had ended"
 
 
 class Empty(View, frozen=True, gc=False):
@@ -259,7 +260,7 @@ class Observer:
             if ACTING.get() == _SCHEDULER:
                 self.note(PREEMPTED, about, f"{new.metadata.namespace}/{new.metadata.name}")
             else:
-                self.note("terminating", about)
+                self.note("terminating", about, _ENDED if new.phase in _TERMINAL else "")
         scheduled = new.condition("PodScheduled")
         if scheduled.status == "False" and scheduled.message != old.condition("PodScheduled").message:
             self.note("pending", about, scheduled.message)
@@ -268,7 +269,7 @@ class Observer:
             self.note("ready", about)
         elif was == "True" and ready != "True" and not new.metadata.deletion_timestamp and new.phase == "Running":
             self.note("unready", about)
-        if new.phase != old.phase and new.phase in ("Failed", "Succeeded") and not new.metadata.deletion_timestamp:
+        if new.phase != old.phase and new.phase in _TERMINAL and not new.metadata.deletion_timestamp:
             self.note(new.phase.lower(), about, new.status.reason)
         if event.previous is not None and new.restarts > old.restarts:
             self.restarts[about] += new.restarts - old.restarts

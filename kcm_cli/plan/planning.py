@@ -46,11 +46,11 @@ from kcm_cli.plan.twin.writes import Write
 
 _SHOWN = 3
 _KIND_OF = {(one.gvr.group, one.gvr.plural): one.kind for one in KINDS}
-_OF_JOBS = frozenset(
+OF_JOBS = frozenset(
     (
         "job-controller",
         "cronjob-controller",
-        "garbage-collector-controller",
+        "generic-garbage-collector",
         "namespace-controller",
         "ttl-after-finished-controller",
     )
@@ -238,7 +238,8 @@ def _evicted_jobs(happened: Sequence[Happening]) -> Iterator[str]:
             for one in happened
             if one.what in ("terminating", "preempted")
             and one.about.kind in ("Job", "CronJob")
-            and one.cause not in _OF_JOBS
+            and one.cause not in OF_JOBS
+            and not one.detail
         }
     ):
         yield f"evicted pods of {about} end as failed, not with exit code 0 in the second after SIGTERM"

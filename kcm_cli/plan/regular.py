@@ -3,7 +3,7 @@
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.twin.writes import Write
 
-_BEGINNERS = frozenset(("cronjob-controller", "horizontal-pod-autoscaler-controller"))
+BEGINNERS = frozenset(("cronjob-controller", "horizontal-pod-autoscaler"))
 _FOLLOWERS = frozenset(("endpoints", "endpointslices", "poddisruptionbudgets", "resourcequotas"))
 """What is rewritten as pods come and go; their writes name no pod."""
 
@@ -20,7 +20,7 @@ class Regular:
         kind, _, name = write.owner.partition("/")
         owner = Object(kind, about.namespace, name)
         follows = write.resource in _FOLLOWERS and about.namespace in self._namespaces
-        if not (write.client in _BEGINNERS or about in self._objects or owner in self._objects or follows):
+        if not (write.client in BEGINNERS or about in self._objects or owner in self._objects or follows):
             return False
         self._objects.add(about)
         if about.kind == "Pod":

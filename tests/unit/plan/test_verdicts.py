@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from kcm_cli.cli.plan import main
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.plan import (
     Apply,
     Delete,
@@ -22,6 +23,8 @@ from kcm_cli.plan import (
     plan,
     save,
 )
+from kcm_cli.plan.planning import OF_JOBS
+from kcm_cli.plan.regular import BEGINNERS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
@@ -225,19 +228,50 @@ def test_bare_pods_and_jobs_that_cannot_start_are_stuck(run: Run) -> None:
 # -- P7: pods of Jobs
 
 
-def test_how_evicted_pods_of_jobs_end_is_an_assumption(run: Run) -> None:
+@cache
+def with_job() -> Snapshot:
     async def story(world: World) -> None:
-        doc = job("work", 2)
+        doc = job("work", 3)
+        doc["spec"]["parallelism"] = 3
         doc["spec"]["template"]["metadata"]["annotations"] = {"sandbox.kcm.dev/run-time": "10h"}
         await world.create("batch/v1/jobs", doc)
+        await world.create("batch/v1/jobs", job("over", 3))
         await world.clock.sleep(60)
 
+    return snapshot_of(story)
+
+
+def test_how_evicted_pods_of_jobs_end_is_an_assumption(run: Run) -> None:
+    ran = run(with_job(), *(word for name in ("node-1", "node-2") for word in ("--drain", name)), "--for", "10m")
+    assumed = f"evicted pods of Job {NAMESPACE}/work end as failed, not with exit code 0 in the second after SIGTERM"
+    assert (ran.code, ran.verdict) == (0, f"The change brings no problems, if {assumed}.")
+    assert f"evicted pods of Job {NAMESPACE}/over" not in ran.text  # they had ended
+
+
+# -- U15: the audit
+
+
+def test_regular_work_is_apart_from_that_of_a_takeover(run: Run) -> None:
+    async def story(world: World) -> None:
+        once = job("x", 1)["spec"]
+        spec = {"schedule": "* * * * *", "jobTemplate": {"spec": once}}
+        metadata = {"name": "tick", "namespace": NAMESPACE}
+        await world.create("batch/v1/cronjobs", {"metadata": metadata, "spec": spec})
+        await world.create("apps/v1/deployments", deployment("web", 2))
+        await world.clock.sleep(150)
+
     snapshot = snapshot_of(story)
-    arguments = [word for name in ("node-1", "node-2", "node-3") for word in ("--drain", name)]
-    ran = run(snapshot, *arguments[:4], "--for", "10m", fail_on="failed")
-    if "work" in ran.text:
-        assert f"evicted pods of Job {NAMESPACE}/work end as failed" in ran.text
-        assert ran.verdict.startswith("The change brings no problems, if evicted pods of Job")
+    answer = plan(snapshot, (), Options(300))
+    assert {one.controller for one in answer.audit} >= {"cronjob-controller", "job-controller"}
+    assert [one for one in answer.audit if not one.scheduled] == []
+    assert not answer.changed
+    ran = run(snapshot)
+    assert "writes of routine and" in ran.verdict and "regular work of CronJobs and autoscalers" in ran.verdict
+
+
+def test_clients_by_name() -> None:
+    names = {descriptor.client or descriptor.name for descriptor in all_controllers()}
+    assert names >= BEGINNERS and names >= OF_JOBS
 
 
 # -- U5: namespaces
