@@ -198,7 +198,11 @@ RESOURCE_CLAIMS = Resource(
     GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True, raw_fields=_RAW_FIELDS
 )
 RESOURCE_CLAIM_TEMPLATES = Resource(
-    GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate, keeps_raw=True
+    GVR(GROUP, "v1", "resourceclaimtemplates"),
+    "ResourceClaimTemplate",
+    ResourceClaimTemplate,
+    keeps_raw=True,
+    raw_fields=(RawField(("spec", "spec", "devices", *_PARAMETERS), (2, 2, 1, 3, 2, 1, 2, 1)),),
 )
 DEVICE_CLASSES = Resource(GVR(GROUP, "v1", "deviceclasses"), "DeviceClass", DeviceClass, namespaced=False)
 RESOURCE_SLICES = Resource(GVR(GROUP, "v1", "resourceslices"), "ResourceSlice", ResourceSlice, namespaced=False)

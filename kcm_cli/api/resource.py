@@ -79,15 +79,13 @@ class _TypeMeta(msgspec.Struct, frozen=True, gc=False):
 _METADATA_ONLY = ("meta.k8s.io/v1", "PartialObjectMetadata")
 _LONGEST_HEAD = 512
 _UNTYPED = b'{"metadata":{'
-_FIELDS = "fieldsV1"
-"""Of managed fields, in metadata of objects and of templates: stored as its user wrote it."""
 
 
 class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
     """A kind: its GVR, whether it is namespaced, and its view.
 
     keeps_raw: views keep the raw document, so that an update can edit it without losing unknown fields.
-    raw_fields: fields that must keep their stored bytes.
+    raw_fields: fields that must keep their stored bytes; all RawExtensions of a kind with ``keeps_raw``.
     """
 
     gvr: GVR
@@ -125,7 +123,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
     def _check_text_but_stored(self, data: bytes | msgspec.Raw) -> None:
         """Raises codec.TextError for invalid UTF-8 outside of what the API server returns as it was written."""
-        codec.check_text(codec.without(data, (field.names for field in self.raw_fields), _FIELDS))
+        codec.check_text(codec.without(data, (field.names for field in self.raw_fields), codec.MANAGED_FIELDS))
 
     def heads(self, *, metadata_only: bool = False) -> tuple[bytes, ...]:
         """The first bytes of most objects of this kind. Go writes structs and maps in different orders."""

@@ -27,6 +27,9 @@ Doc = dict[str, object]
 Decoder = msgspec.json.Decoder[object]
 Data = bytes | bytearray | memoryview | str | msgspec.Raw
 
+MANAGED_FIELDS = "fieldsV1"
+"""Of managed fields, in metadata of objects and of templates: the API server returns them as their user wrote them."""
+
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
 _doc_decoder = msgspec.json.Decoder(dict[str, object])
@@ -79,17 +82,19 @@ def decode(data: Data, type_: type[T]) -> T:
 def decode_doc(data: Data) -> Doc:
     """Decode a JSON object without dropping anything. Raises DecodeError.
 
-    If it nests too deeply for the decoder, what is below its first ``nesting.LEVELS`` levels is ``msgspec.Raw``, which
-    is encoded as the same bytes.
+    Parts that the decoder refuses because they nest too deeply, or are managed fields with invalid UTF-8, are
+    ``msgspec.Raw``, which is encoded as the same bytes.
     """
     try:
         return _doc_decoder.decode(data)
     except msgspec.ValidationError as error:
         raise ShapeError(str(error)) from None
-    except UnicodeError as error:
-        raise TextError(str(error)) from None
     except RecursionError:
-        return _deep_doc(_bytes(data))
+        return _odd_doc(_bytes(data))
+    except UnicodeError:
+        text = _bytes(data)
+        check_text(without(text, (), MANAGED_FIELDS))
+        return _odd_doc(text)
     except msgspec.DecodeError:
         return _decode_odd(_bytes(data), Doc, cast(Decoder, _doc_decoder))
 
@@ -210,10 +215,10 @@ def _decode_odd(data: bytes, type_: type[T], decoder: Decoder) -> T:
         raise DecodeError(str(error)) from None
 
 
-def _deep_doc(data: bytes) -> Doc:
+def _odd_doc(data: bytes) -> Doc:
     try:
         extents = nesting.Extents(data)
-        found = _deep_value(data, extents, extents.root, len(data), 1)
+        found = _odd_value(data, extents, extents.root, len(data), 1)
     except nesting.Malformed as error:
         raise DecodeError(f"JSON is malformed: {error}") from None
     if not isinstance(found, dict):
@@ -221,14 +226,20 @@ def _deep_doc(data: bytes) -> Doc:
     return found
 
 
-def _deep_value(data: bytes, extents: nesting.Extents, first: int, last: int, level: int) -> object:
-    if not extents.is_deep(first):
-        return decode(data[first:last], object)
-    if level == nesting.LEVELS:
-        return msgspec.Raw(data[first:last])
-    if data[first : first + 1] == b"{":
-        return {name: _deep_value(data, extents, start, end, level + 1) for name, start, end in extents.members(first)}
-    return [_deep_value(data, extents, start, end, level + 1) for start, end in extents.elements(first)]
+def _odd_value(data: bytes, extents: nesting.Extents, first: int, last: int, level: int) -> object:
+    """A value whose parts are decoded, or else are Raw."""
+    text = data[first:last]
+    try:
+        if not extents.is_deep(first):
+            return decode(text, object)
+    except (TextError, ShapeError):
+        pass
+    if level < nesting.LEVELS and text[:1] == b"[":
+        return [_odd_value(data, extents, start, end, level + 1) for start, end in extents.elements(first)]
+    parts = list(extents.members(first)) if level < nesting.LEVELS else []
+    if not parts or any("\ufffd" in name for name, _, _ in parts):  # a name that cannot be kept
+        return msgspec.Raw(text)
+    return {name: _odd_value(data, extents, start, end, level + 1) for name, start, end in parts}
 
 
 def _whole(text: re.Match[bytes]) -> bytes:

@@ -50,7 +50,7 @@ def with_condition(request: CertificateSigningRequest, condition: codec.Doc, sub
     """The request's conditions with one added. Raises ValueError for a view without its raw document."""
     if request.raw is None:
         raise ValueError(f"request {request.name} keeps no raw document")
-    known = nested_list(codec.decode_doc(request.raw), "status", "conditions")
+    known = nested_list(codec.decode_paths(request.raw, [("status", "conditions")]), "status", "conditions")
     changes: dict[Path, Value] = {("status", "conditions"): [*known, condition]}
     reason = f"condition {condition.get('type')}"
     return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, subresource, reason=reason)

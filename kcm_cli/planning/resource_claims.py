@@ -13,7 +13,7 @@ import msgspec
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim, PodResourceClaimStatus
 from kcm_cli.api.devices import Consumer, DeviceToleration
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
-from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.codec import Doc, decode_paths
 from kcm_cli.machinery.documents import nested_list
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 
@@ -151,7 +151,7 @@ def consumer_of(pod: Pod, group: PodGroup | None = None, entry: PodResourceClaim
 
 def users_of(claim: Object) -> list[Doc]:
     """The raw ``reservedFor`` entries of a claim, with fields that this version does not know."""
-    users = nested_list(decode_doc(claim.raw or b"{}"), "status", "reservedFor")
+    users = nested_list(decode_paths(claim.raw or b"{}", [("status", "reservedFor")]), "status", "reservedFor")
     return [user for user in users if isinstance(user, dict)]
 
 

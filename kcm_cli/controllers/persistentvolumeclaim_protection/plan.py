@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim, Pod
 from kcm_cli.api.well_known import PVC_PROTECTION
-from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.codec import Doc, decode_paths
 from kcm_cli.machinery.documents import nested_list, nested_str
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import protection
@@ -59,7 +59,7 @@ def status(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Upda
         new |= {"reason": "NoPodsUsingPVC", "message": "No pods are currently referencing this PVC"}
     else:
         new |= {"reason": "PodUsingPVC", "message": "A pod is currently referencing this PVC"}
-    known = nested_list(decode_doc(claim.raw or b"{}"), "status", "conditions")
+    known = nested_list(decode_paths(claim.raw or b"{}", [("status", "conditions")]), "status", "conditions")
     conditions = [new if nested_str(one, "type") == UNUSED else one for one in known]
     if new not in conditions:
         conditions.append(new)

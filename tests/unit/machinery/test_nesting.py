@@ -159,3 +159,18 @@ def test_deep_documents_are_encoded_as_they_were(depth: int) -> None:
 def test_a_deep_list_is_no_document() -> None:
     with pytest.raises(codec.ShapeError):
         codec.decode_doc(nested(2_000, b"[", b"", b"]"))
+
+
+@pytest.mark.parametrize(
+    "fields", [b'{"f:\xff":{}}', b'{"f:a":{"k:\xff":{},"f:b":{}}}', b'{"v:\xff":"\xff"}', nested(100_000)]
+)
+def test_documents_keep_managed_fields_as_they_were(fields: bytes) -> None:
+    text = b'{"metadata":{"name":"a","managedFields":[{"fieldsV1":%s}]},"status":{"x":[1]}}' % fields
+    doc = codec.decode_doc(text)
+    assert codec.encode(doc) == text
+    assert doc["status"] == {"x": [1]}
+
+
+def test_documents_with_other_invalid_text_are_an_error() -> None:
+    with pytest.raises(codec.TextError):
+        codec.decode_doc(b'{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:\xff":{}}}]},"status":"\xff"}')

@@ -22,6 +22,7 @@ from kcm_cli.rest.reading import read_object
 from kcm_cli.rest.transport import Response, Unreadable
 from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
+from tests.unit.api.schemas import resources
 from tests.unit.machinery.test_nesting import DEPTHS, TOO_DEEP
 from tests.unit.runtime.test_informer import HOLD, JSON, Server, bookmark, status
 
@@ -230,6 +231,35 @@ def test_revisions_have_what_their_user_wrote(data: bytes) -> None:
         seen = Seen(kind, server)
         assert (seen.known, len(server.asked) <= 3) == ({"odd": "3", "a": "4"}, True)
         assert data in codec.encode(edited(next(one for one in seen.objects if one.name == "odd"), {("revision",): 4}))
+
+
+RAW = {
+    "controllerrevisions": b'"data":%s',
+    "resourceclaims": b'"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":%s}}]}}',
+    "resourceclaimtemplates": b'"spec":{"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":%s}}]}}}',
+}
+
+
+def test_all_kinds_that_keep_their_documents_say_where_raw_extensions_are() -> None:
+    assert {name for name, resource in resources().items() if resource.raw_fields} == {
+        "CONTROLLER_REVISIONS",
+        "RESOURCE_CLAIMS",
+        "RESOURCE_CLAIM_TEMPLATES",
+    }
+
+
+@pytest.mark.parametrize("kind", RAW)
+@pytest.mark.parametrize("data", [b'{"a":"\xff"}', b'{"\xff":[1]}', rb'{"a":"\ud800"}'])
+def test_raw_extensions_have_any_text(kind: str, data: bytes) -> None:
+    """Any user may store one, and each version of it would be requested again, and then listed."""
+    odd = [
+        event(type_, obj(kind, "odd", version, RAW[kind] % data)) for type_, version in (("ADDED", 3), ("MODIFIED", 7))
+    ]
+    server = Server([[odd[0], event("ADDED", obj(kind, "a", 4)), bookmark(5, last=True), odd[1], HOLD]])
+    seen = Seen(kind, server)
+    assert (seen.known, len(server.asked)) == ({"odd": "7", "a": "4"}, 1)
+    one = next(one for one in seen.objects if one.name == "odd")
+    assert data in codec.encode(edited(one, {("metadata", "finalizers"): []}))
 
 
 @pytest.mark.parametrize("item", [b"null", b"{}", b"5", b'{"metadata":null}', b'{"metadata":{"name":5}}', b"[]"])
