@@ -55,6 +55,8 @@ _QUIET = frozenset(
         "tokenreviews",
     )
 )
+_OF_OTHERS = frozenset(("", "Scale"))
+"""Kinds that do not say of what: the resource is logged instead."""
 _REASONS = {"status": "status changed", "scale": "scaled", "finalize": "finalized"}
 """For writes to subresources that give no reason of their own."""
 
@@ -204,13 +206,13 @@ async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
 
 def _fields(write: Write, name: str) -> dict[str, object]:
     """Who writes what, for which owner, and why."""
-    request, (_, _, subresource) = write.request, write.resource.partition("/")
+    request, (plural, _, subresource) = write.request, write.resource.partition("/")
     kind, key = syncing()
     owner = request.owner
     if not owner and kind and (kind, key) != (request.kind, f"{write.namespace}/{name}" if write.namespace else name):
         owner = f"{kind} {key}"
     fields: dict[str, object] = {"logger": write.controller, "verb": write.verb}
-    fields["kind"] = request.kind or write.resource
+    fields["kind"] = plural if request.kind in _OF_OTHERS else request.kind
     fields["object"] = KRef(name, write.namespace)
     if subresource:
         fields["subresource"] = subresource

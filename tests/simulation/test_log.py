@@ -151,7 +151,7 @@ def test_what_was_made_for_another_object_names_it(told: Run) -> None:
         ("job-controller", "delete", "Pod", f"Job {SPACE}"),
         ("statefulset-controller", "delete", "Pod", f"StatefulSet {SPACE}"),
         ("daemonset-controller", "delete", "Pod", f"DaemonSet {SPACE}"),
-        ("horizontal-pod-autoscaler-controller", "update", "Scale", f"HorizontalPodAutoscaler {SPACE}"),
+        ("horizontal-pod-autoscaler-controller", "update", "deployments", f"HorizontalPodAutoscaler {SPACE}"),
     } <= owners
 
 
