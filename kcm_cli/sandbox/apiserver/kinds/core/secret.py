@@ -8,9 +8,11 @@ import base64
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from kcm_cli.component import key_pairs
 from kcm_cli.machinery import pem
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_keys, validate_locked
@@ -95,18 +97,18 @@ def of_secret(new: Tree, old: Tree | None) -> list[str]:
 
 
 def _pair_problem(certificate: bytes, key: bytes) -> str:
-    chain, private = pem.chain(certificate), pem.private_key(key)
+    chain = pem.chain(certificate)
     if not chain:
         return _no_certificate([block.type for block in pem.blocks(certificate)])
-    if private is None:
+    if pem.private_key(key) is None:
         return _no_key([block.type for block in pem.blocks(key)])
     try:
         public = x509.load_der_x509_certificate(chain[0]).public_key()
     except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
         return "x509: malformed certificate"
     try:
-        own = load_der_private_key(private, None).public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        own = key_pairs.pair_key(key).public_key()
+    except FormatError:
         return "tls: failed to parse private key"
     if type(own) is not type(public):
         return "tls: private key type does not match public key type"

@@ -102,6 +102,14 @@ def test_certificates_for_masters_are_refused(api: Api) -> None:
     assert csr(api, "other", "system:masters", signer="example.com/own").status == 201
 
 
+def test_only_the_first_block_of_a_request_counts(api: Api) -> None:
+    masters, people = (base64.b64decode(request(group)) for group in ("system:masters", "people"))
+    for name, text, status in (("first", masters + people, 403), ("hidden", b"#" + masters + people, 201)):
+        encoded = base64.b64encode(text).decode()
+        spec = {"request": encoded, "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]}
+        assert api.post(CSRS, {"metadata": {"name": name}, "spec": spec}).status == status
+
+
 @pytest.mark.parametrize(("resource", "verb"), [("example.com/own", "approve"), ("example.com/*", "approve")])
 def test_approving_requires_permission_for_the_signer(api: Api, resource: str, verb: str) -> None:
     name = resource.replace("/", "-").replace("*", "any")
