@@ -23,11 +23,11 @@ from kcm_cli.component import logs
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.loops import run_process
-from kcm_cli.component.openssl_callbacks import NoCallbacksError
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
 from kcm_cli.sandbox.run import Sandbox
+from kcm_cli.serving.openssl_callbacks import NoCallbacksError
 
 if TYPE_CHECKING:
     from kcm_cli.cli.sandbox_manager import SandboxManager

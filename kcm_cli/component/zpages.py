@@ -10,11 +10,12 @@ from datetime import datetime
 
 import msgspec
 
-from kcm_cli.component.connection_limits import MAX_ACCEPT
 from kcm_cli.component.version import BINARY, EffectiveVersion
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
 
+MAX_ACCEPT = 4096
+"""The characters of an Accept header that are read."""
 GROUP = "config.k8s.io"
 _STRUCTURED = ("application/json", "application/yaml")
 _TEXT = "text/plain"

@@ -13,7 +13,8 @@ from typing import Any
 from kcm_cli.component.clock import RealClock
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError, Unreachable
 from kcm_cli.sandbox.apiserver.server import ApiServer
-from kcm_cli.sandbox.apiserver.types import Dropped, User
+from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.serving.connection import Dropped
 
 TURN_S = 0.005
 

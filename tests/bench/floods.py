@@ -1,6 +1,7 @@
 """What floods cost the others who ask, and the process that is flooded: one JSON line for each kind.
 
-    python -m tests.bench.floods [--target manager|sandbox] [--seconds 10] [--source 127.0.0.1] [KIND ...]
+    python -m tests.bench.floods [--target manager|sandbox] [--seconds 10] [--connections 500] [--source 127.0.0.1,...]
+        [KIND ...]
     KUBEBUILDER_ASSETS=DIR python -m tests.bench.floods --program DIR/kube-controller-manager
 
 ``source``: from where the flood comes; the others ask from 127.0.0.1. ``new_ms`` and ``kept_ms``: how long /healthz
@@ -111,7 +112,8 @@ def measure(kind: str, process: psutil.Process, port: int, api: str, options: ar
     if kind == "nothing":
         time.sleep(options.seconds)
     else:
-        words = [sys.executable, "-m", "tests.bench.flood", kind, str(port), str(options.seconds), options.source]
+        numbers = [str(port), str(options.seconds), str(options.connections)]
+        words = [sys.executable, "-m", "tests.bench.flood", kind, *numbers, *options.source.split(",")]
         output = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT).stdout
         attacker = json.loads(output)
     cpu_s = _cpu_s(process) - cpu_s
@@ -171,6 +173,7 @@ def main() -> None:
     parser.add_argument("--target", choices=("manager", "sandbox"), default="manager")
     parser.add_argument("--program", default="", help="another manager than kcm")
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--connections", type=int, default=500)
     parser.add_argument("--source", default="127.0.0.1")
     parser.add_argument("kinds", nargs="*", help=", ".join(("nothing", *KINDS)))
     options = parser.parse_args()

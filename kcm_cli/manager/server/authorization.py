@@ -5,16 +5,19 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/options/authorization.go, pkg/
 """
 
 from collections.abc import Iterable
+from hashlib import sha256
 
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.component.auth_config import AuthorizationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
-from kcm_cli.manager.server.review import Decision, Reviewer, access_spec, review_access
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.manager.server.review import MAX_REVIEWED, Decision, Reviewer, Shared, access_spec, review_access
 from kcm_cli.manager.server.user import User
 
 _LIMIT = 8192
-_CACHEABLE_BYTES = 10000
+_REASON_BYTES = 1024
+"""Decisions with a longer reason are not kept, so that all take 4 MiB at most, if their reasons are those of RBAC."""
 _ALLOWED = Decision(allowed=True)
 _NO_OPINION = Decision()
 
@@ -40,27 +43,31 @@ class Authorizer:
         self._open = OpenPaths(config.always_allow_paths)
         self._reviewer = reviewer
         self._clock = clock
+        self._asking = Shared[Decision]()
         self._known: dict[bytes, tuple[float, Decision]] = {}
 
     async def decide(self, user: User, verb: str, path: str) -> Decision:
         """The decision. Raises ReviewError if the API server does not answer."""
         if MASTERS in user.groups or path in self._open:
             return _ALLOWED
-        if self._reviewer is None:
+        if (reviewer := self._reviewer) is None or len(path) > MAX_REVIEWED:
             return _NO_OPINION
         spec = access_spec(user, verb, path)
-        key = codec.encode(spec)
+        key = sha256(codec.encode(spec)).digest()  # a request may have a path of a megabyte
         entry = self._known.get(key)
         if entry is not None and entry[0] > self._clock.monotonic():
             return entry[1]
-        decision = await review_access(self._reviewer, spec)
+        return await self._asking.call(key, lambda: self._ask(reviewer, key, spec))
+
+    async def _ask(self, reviewer: Reviewer, key: bytes, spec: Doc) -> Decision:
+        decision = await review_access(reviewer, spec)
         self._remember(key, decision)
         return decision
 
     def _remember(self, key: bytes, decision: Decision) -> None:
         config = self._config
         ttl_s = config.authorized_cache_ttl_s if decision.allowed else config.unauthorized_cache_ttl_s
-        if ttl_s <= 0 or len(key) >= _CACHEABLE_BYTES:
+        if ttl_s <= 0 or len(decision.reason) > _REASON_BYTES:
             return
         if len(self._known) >= _LIMIT:
             self._known.pop(next(iter(self._known)))

@@ -7,7 +7,7 @@ import logging
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server import responses
@@ -78,18 +78,3 @@ class Guard:
         fields = {"URI": request.url.path, "reason": decision.reason}
         log.debug("Forbidden", extra={"fields": fields})
         return responses.forbidden(request, user.name, verb, path, decision.reason)
-
-
-class NoCache:
-    """Sets Cache-Control, so that answers are not cached."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (b"cache-control", b"no-cache, private")]
-            await send(message)
-
-        await self._app(scope, receive, marked)

@@ -7,7 +7,8 @@ plugin/pkg/authorizer/webhook
 import asyncio
 import logging
 import random
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -28,6 +29,10 @@ T = TypeVar("T")
 TOKEN_REVIEWS = GVR("authentication.k8s.io", "v1", "tokenreviews")
 ACCESS_REVIEWS = GVR("authorization.k8s.io", "v1", "subjectaccessreviews")
 TIMEOUT_S = 10.0
+AT_ONCE = 8
+"""Reviews of one kind. Each has a connection to the API server, which takes 300 KiB."""
+MAX_REVIEWED = 64 << 10
+"""The characters of a token or a path that is reviewed. A longer one would take ten times its size meanwhile."""
 _STEPS = 5
 _FIRST_WAIT_S = 0.5
 _FACTOR = 1.5
@@ -38,8 +43,37 @@ class ReviewError(Exception):
     """The API server did not answer. The text is the last error."""
 
 
+class Shared(Generic[T]):
+    """Calls in progress. Concurrent ones with the same key are one, which ends when no caller waits for it."""
+
+    def __init__(self) -> None:
+        self._calls: dict[bytes, tuple[asyncio.Task[T], set[object]]] = {}
+
+    async def call(self, key: bytes, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The result of the call that is in progress, else of a new one."""
+        if key not in self._calls:
+            task = asyncio.get_running_loop().create_task(make())
+            task.add_done_callback(lambda done: self._forget(key, done))
+            self._calls[key] = task, set()
+        task, waiting = self._calls[key]
+        waiting.add(caller := object())
+        try:
+            return await asyncio.shield(task)
+        finally:
+            waiting.discard(caller)
+            if not waiting and task.cancel():
+                self._forget(key, task)  # the next caller begins anew
+
+    def _forget(self, key: bytes, task: "asyncio.Task[T]") -> None:
+        if key in self._calls and self._calls[key][0] is task:
+            del self._calls[key]
+        if task.done() and not task.cancelled():
+            task.exception()  # those who waited have it; an unwatched one must not be reported at exit
+
+
 class Reviewer:
-    """Sends reviews of one kind. A review times out after TIMEOUT_S, including retries."""
+    """Sends reviews of one kind, AT_ONCE at a time. A review times out after TIMEOUT_S, including retries and waiting
+    for others."""
 
     def __init__(
         self, client: Client, reviews: GVR, kind: str, metrics: ReviewMetrics, clock: Clock, rng: random.Random
@@ -50,13 +84,14 @@ class Reviewer:
         self._metrics = metrics
         self._clock = clock
         self._rng = rng
+        self._free = asyncio.Semaphore(AT_ONCE)
 
     async def ask(self, spec: Doc, type_: type[T]) -> T:
         """The review with its status. Raises ReviewError."""
         body = codec.encode({**self._head, "metadata": {}, "spec": spec, "status": {}})
         request = Request("POST", self._path, (), {"content-type": "application/json"}, body)
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(TIMEOUT_S), self._free:
                 return read(await self._with_retries(request), type_)
         except (TimeoutError, RequestError) as error:
             why = str(error) or "context deadline exceeded"

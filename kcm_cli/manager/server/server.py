@@ -24,7 +24,7 @@ from kcm_cli.manager.server.authentication import Authenticator
 from kcm_cli.manager.server.authorization import Authorizer
 from kcm_cli.manager.server.ciphers import curve
 from kcm_cli.manager.server.cluster_trust import ClusterTrust
-from kcm_cli.manager.server.guard import Guard, NoCache
+from kcm_cli.manager.server.guard import Guard
 from kcm_cli.manager.server.http import Endpoint, HttpServer
 from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
@@ -88,6 +88,7 @@ class Server:
         self._trust = Trust(from_files(config.authentication))
         self._trusted(TrustState(), since)
         self._http: HttpServer | None = None
+        self._stopped = asyncio.Event()
         self._sockets: list[socket.socket] = [listener] if listener is not None else []
         try:
             self._secure = listener or self._listen(config.serving.bind_address, config.serving.port)
@@ -109,7 +110,8 @@ class Server:
 
     async def serve(self, delegates: Delegates, rng: random.Random) -> None:
         """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be read."""
-        http = self._http = HttpServer(self._endpoints(delegates, rng), self._clock)
+        endpoint = self._endpoint(delegates, rng)
+        http = self._http = None if endpoint is None else HttpServer(endpoint, self._clock)
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._reload(), name="certificates")]
             cluster = self._cluster_trust(delegates, rng)
@@ -118,24 +120,23 @@ class Server:
             for address, port in self.addresses:
                 log.info("Serving", extra={"fields": {"address": f"{address}:{port}"}})
             try:
-                await http.serve()
+                await (self._stopped.wait() if http is None else http.serve())
             finally:
                 for task in background:
                     task.cancel()
 
-    def _endpoints(self, delegates: Delegates, rng: random.Random) -> tuple[Endpoint, ...]:
-        found = []
-        if self._secure is not None and self._tls is not None:
-            guard = Middleware(
-                Guard,
-                authenticator=self._authenticator(delegates, rng),
-                authorizer=self._authorizer(delegates, rng),
-                clock=self._clock,
-                metrics=self._metrics,
-            )
-            app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache), guard])
-            found.append(Endpoint(self._secure, app, self._tls.context))
-        return tuple(found)
+    def _endpoint(self, delegates: Delegates, rng: random.Random) -> Endpoint | None:
+        if self._secure is None or self._tls is None:
+            return None
+        guard = Middleware(
+            Guard,
+            authenticator=self._authenticator(delegates, rng),
+            authorizer=self._authorizer(delegates, rng),
+            clock=self._clock,
+            metrics=self._metrics,
+        )
+        app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[guard])
+        return Endpoint(self._secure, app, self._tls.context)
 
     def _authenticator(self, delegates: Delegates, rng: random.Random) -> Authenticator:
         return Authenticator(
@@ -182,6 +183,7 @@ class Server:
 
     async def stop(self) -> None:
         """Let ``serve`` end. Call it on the server's loop."""
+        self._stopped.set()
         if self._http is not None:
             self._http.stop()
 

@@ -15,13 +15,13 @@ from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
 from kcm_cli.component import key_pairs
-from kcm_cli.component.openssl_callbacks import NoCallbacksError, switch_by_name
 from kcm_cli.component.serving_config import ServingConfig
-from kcm_cli.component.tls_transport import server_context
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
 from kcm_cli.manager.server.self_signed import Pair
 from kcm_cli.manager.server.trust import Trust
+from kcm_cli.serving.openssl_callbacks import NoCallbacksError, switch_by_name
+from kcm_cli.serving.tls_transport import server_context
 
 _DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
 

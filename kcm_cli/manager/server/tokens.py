@@ -1,18 +1,18 @@
 """Authenticates bearer tokens: the API server reviews them, and the results are cached.
 
 The cache has keyed hashes of tokens only. It holds positive and negative results, but no errors. Concurrent requests
-with the same token share one review.
+with the same token share one review, which ends when none of them waits for it.
 
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/token/cache/cached_token_authenticator.go
 """
 
-import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server.metrics import TokenCacheMetrics
+from kcm_cli.manager.server.review import MAX_REVIEWED, Shared
 from kcm_cli.manager.server.user import AuthenticationError, User
 
 Review = Callable[[str], Awaitable[User | None]]
@@ -29,10 +29,12 @@ class TokenCache:
         self._clock = clock
         self._metrics = metrics
         self._known: dict[bytes, tuple[float, User | None]] = {}
-        self._fetching: dict[bytes, asyncio.Future[User | None]] = {}
+        self._fetching = Shared[User | None]()
 
     async def user(self, token: str) -> User | None:
         """The user of a token; None for an unknown token. Raises AuthenticationError, ReviewError."""
+        if len(token) > MAX_REVIEWED:
+            return None
         start = self._clock.monotonic()
         key = hmac.digest(self._secret, token.encode(), sha256)
         entry = self._known.get(key)
@@ -42,23 +44,10 @@ class TokenCache:
         blocked = self._metrics.active.labels("blocked")
         blocked.inc()
         try:
-            return await self._shared(key, token)
+            return await self._fetching.call(key, lambda: self._fetch(key, token))
         finally:
             blocked.dec()
             self._looked_up("miss", start)
-
-    async def _shared(self, key: bytes, token: str) -> User | None:
-        pending = self._fetching.get(key)
-        if pending is not None:
-            return await asyncio.shield(pending)
-        pending = self._fetching[key] = asyncio.ensure_future(self._fetch(key, token))
-        pending.add_done_callback(lambda done: self._forget(key, done))
-        return await asyncio.shield(pending)
-
-    def _forget(self, key: bytes, done: asyncio.Future[User | None]) -> None:
-        self._fetching.pop(key, None)
-        if not done.cancelled():
-            done.exception()  # those who waited have it; an unwatched one must not be reported at exit
 
     async def _fetch(self, key: bytes, token: str) -> User | None:
         flying = self._metrics.active.labels("in_flight")

@@ -131,11 +131,3 @@ class ApiError(Exception):
             self.status["details"] = details
         self.status["code"] = code
         self.headers: dict[str, str] = {}
-
-
-class Dropped(Exception):
-    """The connection ends without a response or in the middle of it. ``effect``: whether the request took effect."""
-
-    def __init__(self, *, effect: bool) -> None:
-        super().__init__("injected: the connection was broken")
-        self.effect = effect

@@ -12,7 +12,7 @@ import msgspec
 
 from kcm_cli.sandbox.streams import spdy, websocket
 from kcm_cli.sandbox.streams.pipe import Pipe
-from kcm_cli.sandbox.streams.upgrade import Duplex, Upgraded, upgraded
+from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 PROTOCOL = "portforward.k8s.io"
 TUNNEL = f"SPDY/3.1+{PROTOCOL}"

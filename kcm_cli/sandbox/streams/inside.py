@@ -39,8 +39,8 @@ from kcm_cli.sandbox.streams.log_lines import LogOptions, is_true, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue
 from kcm_cli.sandbox.streams.pods import PODS, Pod, Run, end_of
 from kcm_cli.sandbox.streams.remote import Console, Wanted
-from kcm_cli.sandbox.streams.upgrade import Upgraded
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
+from kcm_cli.serving.upgrade import Upgraded
 
 LOGS, EXEC_CODE, FORWARD = "logs", "exec-code", "forward"
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))

@@ -11,7 +11,7 @@ from typing import Any
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.streams import websocket
-from kcm_cli.sandbox.streams.upgrade import Duplex, Upgraded, upgraded
+from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 BASE64 = "base64.binary.k8s.io"
 PROTOCOLS = ("binary.k8s.io", BASE64, "")

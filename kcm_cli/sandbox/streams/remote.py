@@ -12,7 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.streams import spdy, websocket
 from kcm_cli.sandbox.streams.pipe import Pipe
-from kcm_cli.sandbox.streams.upgrade import Duplex, Upgraded, upgraded
+from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 WEBSOCKETS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")

@@ -14,8 +14,9 @@ from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed, as_json
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event, Stored
-from kcm_cli.sandbox.apiserver.types import ApiError, Dropped, RequestInfo
+from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo
 from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.serving.connection import Dropped
 from kcm_cli.testing.perturb.kopf_flaws import KopfFlaws
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record

@@ -10,7 +10,8 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.registry.responses import error_response
-from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
+from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.serving.connection import Dropped
 
 LOST = 0
 """The status of a request whose connection ended without a response."""

@@ -1,24 +1,38 @@
-"""The server: sockets, TLS, connections, graceful shutdown."""
+"""The server: sockets, TLS, requests, graceful shutdown."""
 
 import asyncio
+import gzip
+import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from email.utils import format_datetime
 from functools import partial
+from urllib.parse import parse_qsl, unquote
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
 
 from kcm_cli.component import key_pairs
 from kcm_cli.component.clock import Clock, RealClock
-from kcm_cli.component.connection_limits import ConnectionLimits, Limits, Slot
-from kcm_cli.component.secure_listener import Listener, SecureListener
-from kcm_cli.component.tls_transport import server_context
-from kcm_cli.sandbox.apiserver.http.protocol import Handler, HttpConnection
+from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.serving.connection import Handler, HttpConnection, Received
+from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
+from kcm_cli.serving.secure_listener import Listener, SecureListener
+from kcm_cli.serving.tls_transport import server_context
+from kcm_cli.serving.turns import REQUESTS, Turns
 
 _RECEIVED_BYTES = 32 * 1024
-LIMITS = Limits(1024, all_head_bytes=2 << 20, sweep_s=5.0)
+LIMITS = Limits(1024, all_head_bytes=4 << 20, sweep_s=5.0)
+GZIP_BYTES = 128 * 1024
+_GZIP_LEVEL = 1
+_FIRST_COUNTS = frozenset(("authorization", "content-type"))
+"""Headers of which the first one is used, if they are repeated."""
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_NO_QUERY: tuple[tuple[str, str], ...] = ()
+
+Handle = Callable[[Request, bytes | None], Awaitable[Response | Stream]]
+"""Answers a request of a client with this certificate (DER)."""
 
 
 def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Context:
@@ -38,13 +52,24 @@ def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Cont
 class HttpServer:
     """Serves a handler on bound sockets, within limits. ``start``, then ``stop`` once."""
 
-    def __init__(self, handler: Handler, clock: Clock, limits: Limits = LIMITS) -> None:
-        self.handler = handler
+    def __init__(self, handle: Handle, clock: Clock, limits: Limits = LIMITS) -> None:
+        self._handle = handle
+        self.turns = Turns(most=REQUESTS)
         self.limits = ConnectionLimits(limits, RealClock())
         self.open: set[HttpConnection] = set()
         self._clock = clock
         self._listeners: list[Listener] = []
         self._date: tuple[int, str] = (0, "")
+
+    def handler(self, certificates: tuple[bytes, ...]) -> Handler:
+        """The handler of a connection's requests."""
+        handle, peer = self._handle, next(iter(certificates), None)
+
+        async def handler(received: Received) -> Response | Stream:
+            request = _request(received)
+            return await _compressed(request, await handle(request, peer))
+
+        return handler
 
     async def start(self, sockets: Sequence[socket.socket], context: SSL.Context | None) -> None:
         """Accept connections. Without a context they use plain HTTP."""
@@ -62,8 +87,7 @@ class HttpServer:
             listener.close()
         deadline = self._clock.monotonic() + patience_s
         for connection in list(self.open):
-            if not connection.busy:
-                connection.close()
+            connection.shutdown()
         while any(c.busy for c in self.open) and self._clock.monotonic() < deadline:
             await self._clock.sleep(0.02)
         for connection in list(self.open):
@@ -77,3 +101,45 @@ class HttpServer:
         if self._date[0] != second:
             self._date = (second, format_datetime(self._clock.now(), usegmt=True))
         return self._date[1]
+
+
+async def _compressed(request: Request, answer: Response | Stream) -> Response | Stream:
+    """A large answer, with gzip if the client accepts it."""
+    if not isinstance(answer, Response) or len(answer.body) < GZIP_BYTES:
+        return answer
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return answer
+    body = await asyncio.to_thread(gzip.compress, answer.body, _GZIP_LEVEL)
+    varies = ["Accept-Encoding", answer.headers["vary"]] if "vary" in answer.headers else ["Accept-Encoding"]
+    return Response(answer.status, {**answer.headers, "content-encoding": "gzip", "vary": "\n".join(varies)}, body)
+
+
+def _request(received: Received) -> Request:
+    path, _, text = received.target.decode("latin-1").partition("?")
+    if not path.startswith(("/", "*")):
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    headers = _headers(received)
+    if received.method != "PATCH" and not headers.get("content-type", "a").islower():
+        headers["content-type"] = headers["content-type"].lower()
+    query = tuple(parse_qsl(_readable(text), keep_blank_values=True)) if text else _NO_QUERY
+    return Request(received.method, unquote(path) if "%" in path else path, query, headers, received.body)
+
+
+def _headers(received: Received) -> dict[str, str]:
+    """The headers by their name in lower case; repeated ones are joined."""
+    found: dict[str, str] = {}
+    for name, value in received.headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        known = found.get(key)
+        if known is None:
+            found[key] = text
+        elif key not in _FIRST_COUNTS:
+            found[key] = f"{known}\n{text}" if key.startswith("impersonate-") else f"{known}, {text}"
+    return found
+
+
+def _readable(query: str) -> str:
+    """The query without the parameters that Go ignores: those with a semicolon or an invalid escape."""
+    if ";" not in query and not _BAD_ESCAPE.search(query):
+        return query
+    return "&".join(part for part in query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part))

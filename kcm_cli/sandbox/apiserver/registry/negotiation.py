@@ -9,7 +9,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.component.connection_limits import MAX_ACCEPT
+from kcm_cli.component.zpages import MAX_ACCEPT
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.errors import bad_request

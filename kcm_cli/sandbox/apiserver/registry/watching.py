@@ -28,9 +28,10 @@ from kcm_cli.sandbox.apiserver.registry.responses import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.selection import Selection
 from kcm_cli.sandbox.apiserver.schema.bodies import target_of
 from kcm_cli.sandbox.apiserver.store import Compacted, Event, Stored, Watcher, frame_of
-from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
+from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.streams import websocket
 from kcm_cli.sandbox.streams.one_way import events_over_websocket
+from kcm_cli.serving.connection import Dropped
 
 MIN_TIMEOUT_S = 1800.0
 BOOKMARK_S = 60.0

@@ -75,10 +75,42 @@ def test_concurrent_requests_share_one_review() -> None:
         assert users == [User("jane")] * 5
         assert await cache.user("bad") is None
         assert await cache.user("bad") is None
+        assert await cache.user("x" * 70_000) is None
         assert asked == ["good", "bad"]
         await asyncio.sleep(10.1)
         await cache.user("good")
         assert asked == ["good", "bad", "good"]
+
+    virtual.run(main())
+
+
+def test_a_review_ends_when_nobody_waits_for_it() -> None:
+    """So that a client which goes away leaves no token of a megabyte behind."""
+
+    async def main() -> None:
+        asked, ended = list[str](), 0
+
+        async def review(token: str) -> User | None:
+            nonlocal ended
+            asked.append(token)
+            try:
+                await asyncio.sleep(1)
+            except asyncio.CancelledError:
+                ended += 1
+                raise
+            return User("jane")
+
+        cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
+        first, second = (asyncio.ensure_future(cache.user("t")) for _ in range(2))
+        await asyncio.sleep(0.5)
+        first.cancel()
+        await asyncio.sleep(0)
+        assert ended == 0
+        second.cancel()
+        await asyncio.sleep(0.1)
+        assert ended == 1
+        assert await cache.user("t") == User("jane")
+        assert asked == ["t", "t"]
 
     virtual.run(main())
 

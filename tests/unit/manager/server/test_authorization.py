@@ -1,5 +1,6 @@
 import json
 import random
+import sys
 from dataclasses import dataclass, field
 
 import pytest
@@ -111,5 +112,20 @@ def test_permanent_failures_are_errors() -> None:
             await authorizer(Answers([403])).decide(JANE, "get", "/metrics")
         with pytest.raises(ReviewError):
             await authorizer(Answers([ConnectionLost("reset")] * 9)).decide(JANE, "get", "/metrics")
+
+    virtual.run(main())
+
+
+def test_paths_of_any_length_take_little_memory() -> None:
+    async def main() -> None:
+        answers = Answers([False] * 100)
+        subject = authorizer(answers)
+        for _ in range(2):
+            for number in range(100):
+                assert not (await subject.decide(ANONYMOUS, "get", f"/{number}/" + "x" * 60_000)).allowed
+        assert len(answers.specs) == 100
+        assert sum(sys.getsizeof(key) for key in subject._known) < 10_000
+        assert not (await subject.decide(ANONYMOUS, "get", "/" + "x" * 70_000)).allowed  # without a review
+        assert len(answers.specs) == 100
 
     virtual.run(main())

@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.streams import websocket
 from kcm_cli.sandbox.streams.one_way import events_over_websocket, over_websocket
-from kcm_cli.sandbox.streams.upgrade import Upgraded
+from kcm_cli.serving.upgrade import Upgraded
 from tests.growth import grows_linearly
 from tests.streams import masked
 

@@ -10,8 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
-from kcm_cli.component.handshakes import Handshakes
-from kcm_cli.component.tls_transport import MAX_CHAIN, PEER_CERTIFICATES, TlsProtocol, server_context
+from kcm_cli.serving.tls_transport import MAX_CHAIN, PEER_CERTIFICATES, TlsProtocol, server_context
+from kcm_cli.serving.turns import Turns
 from tests.processes import insecure
 from tests.trust.cases import LEAF, ROOT, sign
 
@@ -49,7 +49,7 @@ def test_reading_pauses_while_the_client_does_not_read() -> None:
     async def main() -> None:
         raw = Raw()
         context = SSL.Context(SSL.TLS_SERVER_METHOD)
-        protocol = TlsProtocol(context, bytearray(1), Handshakes(), asyncio.Protocol, lambda why: None)
+        protocol = TlsProtocol(context, bytearray(1), (Turns(), Turns()), asyncio.Protocol, lambda why: None)
         protocol.connection_made(raw)
         protocol.pause_writing()
         assert not raw.reading
@@ -78,7 +78,7 @@ def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None
     async def main() -> None:
         raw, caller = Raw(), SSL.Connection(client)
         caller.set_connect_state()
-        protocol = TlsProtocol(server, bytearray(1), Handshakes(), asyncio.Protocol, failures.append)
+        protocol = TlsProtocol(server, bytearray(1), (Turns(), Turns()), asyncio.Protocol, failures.append)
         protocol.connection_made(raw)
         for _ in range(4):
             with suppress(SSL.WantReadError):
@@ -123,7 +123,7 @@ def test_the_chain_of_a_client_is_limited(tmp_path: Path, sent: int, read: int, 
     inner, failures, raw, request = Inner(), list[str](), Raw(), b"x" * 70_000
 
     async def main() -> None:
-        protocol = TlsProtocol(context, bytearray(1), Handshakes(), lambda: inner, failures.append)
+        protocol = TlsProtocol(context, bytearray(1), (Turns(), Turns()), lambda: inner, failures.append)
         protocol.connection_made(raw)
         to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = caller.wrap_bio(to_client, to_server)

@@ -1,7 +1,6 @@
 """Accepts a server's connections: a few at a time, limited, over TLS.
 
-The loop accepts ACCEPTS connections in a turn, so that established connections do not wait for all new ones. A
-connection beyond the limits is closed before any objects are created for it.
+The loop accepts ACCEPTS connections in a turn, so that established connections do not wait for all new ones.
 """
 
 import asyncio
@@ -12,9 +11,9 @@ from typing import cast
 
 from OpenSSL import SSL
 
-from kcm_cli.component.connection_limits import ConnectionLimits, Slot
-from kcm_cli.component.handshakes import Handshakes
-from kcm_cli.component.tls_transport import TlsProtocol
+from kcm_cli.serving.connection_limits import ConnectionLimits, Slot
+from kcm_cli.serving.tls_transport import TlsProtocol
+from kcm_cli.serving.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +21,7 @@ ACCEPTS = 16
 BACKLOG = 1024
 REST_S = 1.0
 """Nothing is accepted for so long when the process has no descriptors left."""
-_BUFFER_BYTES = 64 * 1024
+_BUFFER_BYTES = 16 * 1024
 
 
 class Listener:
@@ -81,9 +80,6 @@ class Listener:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opening = _Opening()
         slot = self._limits.admit(address, opening.close)
-        if slot is None:
-            sock.close()
-            return
         task = self._loop.create_task(self._open(sock, slot, opening))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
@@ -126,7 +122,7 @@ class SecureListener:
         self.context = context
         self.make = make
         self.buffer = bytearray(_BUFFER_BYTES)
-        self.handshakes = Handshakes()
+        self.turns = Turns(), Turns()
 
     def connection(self, slot: Slot) -> asyncio.BaseProtocol:
         """The protocol of a new connection."""
@@ -137,7 +133,7 @@ class _Connection(TlsProtocol):
     """A connection that holds a slot from its start to its end."""
 
     def __init__(self, listener: SecureListener, slot: Slot) -> None:
-        super().__init__(listener.context(), listener.buffer, listener.handshakes, self._open, _failed)
+        super().__init__(listener.context(), listener.buffer, listener.turns, self._open, _failed)
         self._limits = listener.limits
         self._protocol = listener.make
         self._slot = slot

@@ -17,8 +17,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
-from kcm_cli.component.handshakes import Handshakes
-from kcm_cli.component.openssl_callbacks import request_certificates, speak_http_1
+from kcm_cli.serving.openssl_callbacks import request_certificates, speak_http_1
+from kcm_cli.serving.turns import Turns
 
 PEER_CERTIFICATES = "peer_certificates"
 """``get_extra_info``: the certificates (DER) that the client sent, its own first."""
@@ -32,6 +32,8 @@ HANDSHAKE_BYTES = 32 * 1024
 """What a client may send in its handshake. OpenSSL takes 100 KB of certificates, and parses 250 in 6 ms."""
 _EARLY = 32 * 1024
 """Bytes that are read while a handshake waits for its turn, since the first request may follow at once."""
+_AT_ONCE = 4 * 1024
+"""What is decrypted without waiting for a turn."""
 _CLIENT_HELLO = b"\x16"
 _NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_STARTS = (b"GET", b"HEA", b"POS", b"PUT", b"OPT", b"DEL", b"PAT", b"CON", b"TRA")
@@ -60,19 +62,20 @@ class TlsProtocol(asyncio.BufferedProtocol):
     """The protocol between a socket's transport and the inner protocol, which is made once the handshake is done.
 
     buffer: the read buffer, shared by all connections of a loop. (With one for each read of 256 KiB, the heap would not
-    shrink after a flood.) handshakes: those of the loop. failed: called when a handshake fails.
+    shrink after a flood.) turns: of the loop, for handshakes, and for decrypting what established connections receive.
+    failed: called when a handshake fails.
     """
 
     def __init__(
         self,
         context: SSL.Context,
         buffer: bytearray,
-        handshakes: Handshakes,
+        turns: tuple[Turns, Turns],
         make: Callable[[], asyncio.Protocol],
         failed: Callable[[str], None],
     ) -> None:
         self._buffer = buffer
-        self._handshakes = handshakes
+        self._handshakes, self._reads = turns
         self._context: SSL.Context | None = context
         self._tls = _NONE  # made with the first byte
         self._make = make
@@ -86,7 +89,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._reading = True
         self._ended = False
         self.address = ""
-        self.answered = False
+        self.continued = False
 
     @property
     def established(self) -> bool:
@@ -110,12 +113,12 @@ class TlsProtocol(asyncio.BufferedProtocol):
         """Handle received bytes."""
         if self._context is not None and not self._begin(self._context, data):
             return
-        if self._inner is not None:
+        if self._inner is not None and not self._early and len(data) <= _AT_ONCE:
             self._feed(data)
             return
         self._early += data
         self._set_reading()
-        self._handshakes.add(self)
+        (self._handshakes if self._inner is None else self._reads).add(self)
 
     def _feed(self, data: bytes) -> None:
         for start in range(0, len(data), _FED):
@@ -141,12 +144,14 @@ class TlsProtocol(asyncio.BufferedProtocol):
         if self._inner is None:
             self._failed("EOF")
         else:
+            self._feed(bytes(self._early))
             self._inner.eof_received()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._ended = True
         self._handshakes.discard(self)
+        self._reads.discard(self)
         inner, self._inner = self._inner, None
         self._make, self._failed = _nothing, _ignored
         self._tls = _NONE  # the buffers go now, not when cycles are collected
@@ -168,9 +173,12 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     # the handshake
 
-    def shake(self) -> None:
-        """Continue the handshake; when it is done, read the data after it."""
-        if self._ended or self._inner is not None:
+    def proceed(self) -> None:
+        """Continue the handshake; when it is done, decrypt a part of what has been received."""
+        if self._ended:
+            return
+        if self._inner is not None:
+            self._proceed_reading()
             return
         part = bytes(self._early[: HANDSHAKE_BYTES - self._shaken])
         del self._early[: len(part)]
@@ -181,7 +189,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
             self._tls.do_handshake()
         except SSL.WantReadError:
             self._flush()
-            self.answered = True
+            self.continued = True
             if self._shaken < HANDSHAKE_BYTES:
                 self._set_reading()
             else:
@@ -199,10 +207,21 @@ class TlsProtocol(asyncio.BufferedProtocol):
             return
         self._inner = self._make()
         self._inner.connection_made(TlsTransport(self, self._raw_transport, certificates))
-        early, self._early = bytes(self._early), bytearray()
         self._set_reading()
         self.read()
-        self._feed(early)
+        self._read_on()
+
+    def _proceed_reading(self) -> None:
+        part = bytes(self._early[:_CHUNK])
+        del self._early[: len(part)]
+        self._feed(part)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Decrypt what has been received in the next turns, then read more."""
+        if self._early and not self._paused:
+            self._reads.add(self)
+        self._set_reading()
 
     def _end(self, why: str) -> None:
         self._ended = True
@@ -266,10 +285,12 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._set_reading()
         if not paused:
             asyncio.get_running_loop().call_soon(self.read)
+            self._read_on()
 
     def _set_reading(self) -> None:
         """Read from the socket while the protocol takes data and the client takes answers."""
-        reading = not (self._paused or self._stalled or len(self._early) > _EARLY)
+        held = len(self._early) > (_EARLY if self._inner is None else 0)
+        reading = not (self._paused or self._stalled or held)
         if self._ended or self._raw is None or self._reading == reading or self._raw.is_closing():
             return
         self._reading = reading

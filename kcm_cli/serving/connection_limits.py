@@ -2,14 +2,15 @@
 
 A server has one ``ConnectionLimits``, and a ``Slot`` for each connection. As in Go's server, a head (request line and
 headers) has at most MAX_HEAD_BYTES and must arrive within HEAD_S, and a connection is idle for at most IDLE_S. In
-addition there are limits for all connections together, which Go's server lacks: their number, MOST_HEAD_BYTES of
-incomplete heads, and MOST_BODY_BYTES of bodies, where these are collected.
+addition there are limits for all connections together, which Go's server lacks: their number, MOST_HEAD_BYTES of heads
+until they are answered, and MOST_BODY_BYTES of bodies.
 
-Guarantees: connections that wait for their client do not affect others. When there are too many connections, the client
-address (the /64 of an IPv6 address) with the most of them loses one: first the longest waiting one that has never had
-an answer, then one that had, which are at most half of all. When heads or bodies are too large in sum, the largest is
-refused. A connection whose request is being handled is kept, unless its client does not read the answer, or its client
-has more than half of all connections and another one needs one.
+Guarantees: a client address (the /64 of an IPv6 address) costs others nothing, however many connections it has, and
+whether they wait for it or for the server. A new connection is always admitted. When there are too many, the address
+with the most of them loses one, if it has more than an eighth of all; else any address does. First goes one that waits
+for its client: of those the longest waiting one that has never had an answer, then one that had (at most half of all).
+If none waits, the one goes whose request has been handled for the longest time. When heads or bodies are too large in
+sum, the largest is refused.
 
 upstream: net/http/server.go, staging/src/k8s.io/apiserver/pkg/server/secure_serving.go
 """
@@ -25,17 +26,16 @@ from kcm_cli.component.clock import Clock
 
 MAX_HEAD_BYTES = (1 << 20) + 4096
 MAX_HEADERS = 1024
-MAX_ACCEPT = 4096
-"""The characters of an Accept header that are read."""
+HEADER_BYTES = 256
+"""What a header takes in memory beside its text."""
 HEAD_S = 32.0
 IDLE_S = 90.0
 MOST_HEAD_BYTES = 4 << 20
 MOST_BODY_BYTES = 24 << 20
-MAX_UNREAD_BODY_BYTES = 256 << 10
-"""A body that its handler did not read is read so far, to keep the connection."""
 _REFUSED_S = 0.5
 """A client that is refused has so long to read why."""
 SWEEP_S = 0.5
+_SHARE = 8
 _NEVER = float("inf")
 
 
@@ -77,17 +77,15 @@ class Slot:
         self._limits = limits
         self._close = close
         self._refuse = refuse
-        self.address = _network(address)
+        self.address = address
         self.served = False
         self.refused = False
-        self.since = limits.now()
-        self.until = self.since + limits.settings.head_s
-        limits.expect(self.until)
         self.head_bytes = 0
         self.body_bytes = 0
         self.headers = 0
         self.stalled = False
         self._idle = False
+        self.wait(limits.settings.head_s)
 
     def on_refusal(self, close: Callable[[], None], refuse: Callable[[], None]) -> None:
         """Set the functions that close the connection, and that answer 431 and then close it."""
@@ -99,46 +97,49 @@ class Slot:
         return self.until != _NEVER or self.stalled
 
     def received(self, count: int) -> bool:
-        """Count bytes of a head. Returns False if there are too many."""
-        if self.head_bytes == 0:
-            self._begin()
+        """Count bytes of heads. Returns False if there are too many."""
+        if self._idle:  # the first byte after an idle time starts the head's deadline
+            self._idle = False
+            self.until = self._limits.now() + self._limits.settings.head_s
+            self._limits.expect(self.until)
         self.head_bytes += count
         fits = self._limits.head_grown(self, count)
-        return fits and self.head_bytes <= self._limits.settings.head_bytes
+        return fits and self.head_bytes <= self._limits.settings.head_bytes + self.headers * HEADER_BYTES
+
+    def header(self) -> bool:
+        """Count a header that arrived; False if there are too many."""
+        self.headers += 1
+        return self.received(HEADER_BYTES) and self.headers <= self._limits.settings.headers
 
     def body(self, count: int) -> bool:
         """Count bytes of a body that is collected. Returns False if there are too many."""
         self.body_bytes += count
         return self._limits.body_grown(self, count)
 
-    def _begin(self) -> None:
-        """The first byte after an idle time starts the head's deadline. A new connection's has started already."""
-        if self._idle:
-            self._idle = False
-            self.until = self._limits.now() + self._limits.settings.head_s
-            self._limits.expect(self.until)
-
-    def header(self) -> bool:
-        """Count a header that arrived; False if there are too many."""
-        self.headers += 1
-        return self.headers <= self._limits.settings.headers
-
-    def complete(self) -> None:
-        """The head is complete, and the request is being handled."""
-        self._limits.forget(self)
-        self.headers = 0
-        self.until = _NEVER
-
-    def idle(self, for_s: float | None = None) -> None:
-        """The request has been answered: the next may begin within IDLE_S (or ``for_s``)."""
-        settings = self._limits.settings
-        self.served = self.served or for_s is None
-        self._idle = for_s is None and self.head_bytes == 0
-        if for_s is None:
-            for_s = settings.idle_s if self._idle else settings.head_s
+    def wait(self, for_s: float) -> None:
+        """Give the client so long for its next step."""
         self.since = self._limits.now()
         self.until = self.since + for_s
         self._limits.expect(self.until)
+
+    def complete(self) -> None:
+        """The request is complete, and is being handled. Its bytes count until it has been answered."""
+        self.since, self.until = self._limits.now(), _NEVER
+
+    def answered(self, held: int = 0) -> None:
+        """The request has been answered: the next may begin within IDLE_S. held: bytes of it that arrived already."""
+        self.served = True
+        self.forget()
+        self._idle = not held
+        self.wait(self._limits.settings.idle_s if self._idle else self._limits.settings.head_s)
+        if held:
+            self.head_bytes = held
+            self._limits.head_grown(self, held)
+
+    def forget(self) -> None:
+        """The bytes of the request have been freed."""
+        self._limits.freed(self)
+        self.headers = self.head_bytes = self.body_bytes = 0
 
     def close(self) -> None:
         """Close the connection, without an answer."""
@@ -147,10 +148,10 @@ class Slot:
     def refuse(self) -> None:
         """Answer 431, and close the connection soon."""
         self.refused = True
-        self.complete()
-        self.idle(_REFUSED_S)
-        self._limits.end_soon(self, _REFUSED_S)
         self._refuse()
+        self.forget()
+        self.wait(_REFUSED_S)
+        self._limits.end_soon(self, _REFUSED_S)
 
 
 class ConnectionLimits:
@@ -172,13 +173,13 @@ class ConnectionLimits:
         """Seconds on the clock of the deadlines."""
         return self._clock.monotonic()
 
-    def admit(self, address: str, close: Callable[[], None]) -> Slot | None:
-        """The slot of a new connection, for which another may be closed; None if all are busy."""
-        if len(self._slots) >= self.settings.connections and not self._make_room(address):
-            return None
-        slot = Slot(self, address, close, close)
-        self._slots[slot] = None
+    def admit(self, address: str, close: Callable[[], None]) -> Slot:
+        """The slot of a new connection, for which another may be closed."""
+        slot = Slot(self, _network(address), close, close)
         self._counts[slot.address] += 1
+        if len(self._slots) >= self.settings.connections:
+            self.end(self._loser())
+        self._slots[slot] = None
         return slot
 
     def leave(self, slot: Slot) -> None:
@@ -189,7 +190,7 @@ class ConnectionLimits:
             if not self._counts[slot.address]:
                 del self._counts[slot.address]
             slot.on_refusal(_nothing, _nothing)
-        self.forget(slot)  # bytes may have come after its end
+        slot.forget()  # bytes may have come after its end
 
     def end(self, slot: Slot) -> None:
         """Close a connection, if it is not closed."""
@@ -210,7 +211,7 @@ class ConnectionLimits:
             self.end(slot)
 
     def head_grown(self, slot: Slot, count: int) -> bool:
-        """Count more bytes of a slot's head. Returns False if there are too many."""
+        """Count more bytes of a slot's heads. Returns False if there are too many."""
         self._head_bytes += count
         while self._head_bytes > self.settings.all_head_bytes:
             largest = max(self._slots, key=lambda one: one.head_bytes)
@@ -229,30 +230,25 @@ class ConnectionLimits:
             largest.refuse()
         return True
 
-    def forget(self, slot: Slot) -> None:
-        """A slot's bytes have been freed."""
+    def freed(self, slot: Slot) -> None:
+        """Count a slot's bytes no more."""
         self._head_bytes -= slot.head_bytes
         self._body_bytes -= slot.body_bytes
-        slot.head_bytes = slot.body_bytes = 0
 
-    def _make_room(self, address: str) -> bool:
-        waiting = [slot for slot in self._slots if slot.waiting] or self._greedy(address)
-        if not waiting:
-            return False
+    def _loser(self) -> Slot:
+        """The connection to close for a new one, whose address is counted."""
+        waiting = [slot for slot in self._slots if slot.waiting]
         kept = sum(slot.served for slot in waiting) <= self.settings.connections // 2
-        # Those who wait for a request go before those whose answer is not read.
-        loser = min(
-            waiting, key=lambda slot: (-self._counts[slot.address], slot.stalled, kept and slot.served, slot.since)
-        )
-        self.end(loser)
-        return True
 
-    def _greedy(self, address: str) -> list[Slot]:
-        """Connections with a request in progress, of another client that has more than half of all connections."""
-        most = max(self._counts, key=self._counts.__getitem__)
-        if most == _network(address) or self._counts[most] <= self.settings.connections // 2:
-            return []
-        return [slot for slot in self._slots if slot.address == most]
+        share = self.settings.connections // _SHARE
+
+        def order(slot: Slot) -> tuple[int, bool, int, bool, bool, float]:
+            count = self._counts[slot.address]
+            greedy = count if count > share else 0
+            # Those who wait for a request go before those whose answer is not read.
+            return -greedy, not slot.waiting, -count, slot.stalled, kept and slot.served, slot.since
+
+        return min(self._slots, key=order)
 
     def expect(self, until: float) -> None:
         """Schedule a check of the deadlines at this time."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.connection_limits import HEAD_S, IDLE_S, ConnectionLimits, Limits, Slot
+from kcm_cli.serving.connection_limits import HEAD_S, IDLE_S, ConnectionLimits, Limits, Slot
 
 
 class Peers:
@@ -17,12 +17,9 @@ class Peers:
         self.refused: list[str] = []
         self.slots: dict[str, Slot] = {}
 
-    def connect(self, name: str, address: str = "a") -> bool:
-        slot = self.limits.admit(address, lambda: self.closed.append(name))
-        if slot is not None:
-            slot.on_refusal(lambda: self.closed.append(name), lambda: self.refused.append(name))
-            self.slots[name] = slot
-        return slot is not None
+    def connect(self, name: str, address: str = "a") -> None:
+        slot = self.slots[name] = self.limits.admit(address, lambda: self.closed.append(name))
+        slot.on_refusal(lambda: self.closed.append(name), lambda: self.refused.append(name))
 
 
 def test_timeouts_equal_gos() -> None:
@@ -33,7 +30,7 @@ def test_timeouts_equal_gos() -> None:
         for name in ("idle", "again", "busy"):
             peers.slots[name].complete()
         for name in ("idle", "again"):
-            peers.slots[name].idle()
+            peers.slots[name].answered()
         for _ in range(int(HEAD_S)):
             peers.slots["drips"].received(1)
             await asyncio.sleep(1)
@@ -70,13 +67,13 @@ def test_connections_with_a_response_are_closed_last() -> None:
         for name in ("probe", "other"):
             peers.connect(name)
             peers.slots[name].complete()
-            peers.slots[name].idle()
+            peers.slots[name].answered()
         for number in range(5):
             await asyncio.sleep(1)
             peers.connect(f"flood{number}")
         assert peers.closed == ["flood0", "flood1", "flood2"]
         peers.slots["flood3"].complete()
-        peers.slots["flood3"].idle()  # more than half of all have had one now: it protects nobody
+        peers.slots["flood3"].answered()  # more than half of all have had one now: it protects nobody
         peers.connect("more")
         assert peers.closed[-1] == "probe"
 
@@ -96,29 +93,78 @@ def test_addresses_of_one_network_are_one_client() -> None:
     virtual.run(main())
 
 
-def test_running_requests_are_kept_unless_the_client_does_not_read() -> None:
+def test_running_requests_are_kept_while_others_wait_for_their_clients() -> None:
     async def main() -> None:
-        peers = Peers(Limits(2))
-        for name in ("one", "two"):
+        peers = Peers(Limits(3))
+        for name in ("one", "two", "idle"):
+            await asyncio.sleep(1)
             peers.connect(name)
+        for name in ("one", "two"):
             peers.slots[name].complete()
-        assert not peers.connect("three")
-        peers.slots["two"].stalled = True
-        assert peers.connect("four")
-        assert peers.closed == ["two"]
+        peers.connect("three")
+        peers.slots["three"].complete()
+        assert peers.closed == ["idle"]
+        peers.slots["two"].stalled = True  # its client does not read
+        peers.connect("four")
+        assert peers.closed == ["idle", "two"]
 
     virtual.run(main())
 
 
-def test_one_client_cannot_use_all_connections() -> None:
+def test_a_client_that_waits_for_the_server_keeps_nobody_out() -> None:
+    """Two addresses with requests that take long, each without half of the connections."""
+
     async def main() -> None:
-        peers = Peers(Limits(4))
-        for number in range(4):
-            peers.connect(f"busy{number}")
+        peers = Peers(Limits(64))
+        for name in ("probe", "scraper"):
+            peers.connect(name, "honest")
+            peers.slots[name].complete()
+            peers.slots[name].answered()
+        for number in range(200):
+            await asyncio.sleep(0.01)
+            peers.connect(f"busy{number}", f"address{number % 2}")
             peers.slots[f"busy{number}"].complete()
-        assert not peers.connect("same")
-        assert peers.connect("other", "b")
-        assert peers.closed == ["busy0"]
+        assert peers.closed == [f"busy{number}" for number in range(138)]  # the longest first
+        peers.connect("late", "another")
+        peers.slots["late"].complete()
+        assert peers.closed[138:] == ["busy138"]
+        assert len(peers.limits) == 64
+
+    virtual.run(main())
+
+
+def test_an_address_below_its_share_loses_nothing_that_runs() -> None:
+    """An eighth of all: a botnet with one idle connection each does not displace a client with a few requests."""
+
+    async def main() -> None:
+        peers = Peers(Limits(64))
+        for number in range(8):
+            peers.connect(f"honest{number}", "honest")
+            peers.slots[f"honest{number}"].complete()
+        for number in range(200):
+            await asyncio.sleep(0.01)
+            peers.connect(f"bot{number}", f"10.0.0.{number}")
+        assert len(peers.closed) == 144
+        assert not [name for name in peers.closed if name.startswith("honest")]
+
+    virtual.run(main())
+
+
+def test_heads_count_until_they_are_answered() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(10, all_head_bytes=1000))
+        for name in ("one", "two"):
+            peers.connect(name)
+            assert peers.slots[name].received(300)
+            assert peers.slots[name].header()  # what it takes in memory, too
+        peers.slots["one"].complete()
+        peers.connect("more")
+        peers.slots["more"].received(1)
+        assert peers.refused == ["one"]
+        peers.slots["two"].complete()
+        peers.slots["two"].answered(held=200)
+        assert peers.slots["more"].received(500)
+        assert peers.refused == ["one"]
 
     virtual.run(main())
 
@@ -136,6 +182,7 @@ def test_heads_are_limited_each_and_in_total() -> None:
         assert peers.slots["more"].received(80)
         assert peers.refused == ["middle", "large"]
         peers.slots["small"].complete()
+        peers.slots["small"].answered()
         assert peers.slots["more"].received(20)
         await asyncio.sleep(2)
         assert peers.closed == ["large", "middle"]  # a moment after they were refused
@@ -150,6 +197,7 @@ def test_headers_are_counted_for_each_head() -> None:
         slot = peers.slots["one"]
         assert [slot.header() for _ in range(3)] == [True, True, False]
         slot.complete()
+        slot.answered()
         assert slot.header()
 
     virtual.run(main())
@@ -162,7 +210,7 @@ def test_a_closed_connection_frees_its_slot_and_bytes() -> None:
         peers.slots["one"].received(100)
         peers.limits.leave(peers.slots["one"])
         peers.limits.leave(peers.slots["one"])
-        assert peers.connect("two")
+        peers.connect("two")
         assert peers.slots["two"].received(100)
         peers.limits.close()
         assert peers.closed == ["two"]
@@ -189,14 +237,13 @@ def test_deadlines_are_checked_when_one_expires() -> None:
         limits = ConnectionLimits(Limits(10), clock)
         slots = [limits.admit("a", lambda: None), limits.admit("a", lambda: None)]
         for slot in slots:
-            assert slot is not None
             slot.complete()
         await asyncio.sleep(86_400)
         assert clock.timers == 1  # for the heads
         for _ in range(int(10 * HEAD_S)):
-            assert slots[0] is not None and slots[0].received(1)
+            assert slots[0].received(1)
             slots[0].complete()
-            slots[0].idle()
+            slots[0].answered()
             await asyncio.sleep(1)
         assert clock.timers < 30 and len(limits) == 2
         await asyncio.sleep(IDLE_S)

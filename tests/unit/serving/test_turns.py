@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from kcm_cli.component.handshakes import Handshakes
+from kcm_cli.serving.turns import Turns
 
 
 @dataclass(eq=False)
@@ -11,21 +11,21 @@ class One:
     name: str
     done: list[str]
     address: str = "a"
-    answered: bool = False
+    continued: bool = False
 
-    def shake(self) -> None:
+    def proceed(self) -> None:
         self.done.append(self.name)
 
 
 def test_order_of_handshakes() -> None:
     async def main() -> None:
-        done, handshakes = list[str](), Handshakes(60)
+        done, handshakes = list[str](), Turns(60)
         for name in ("a1", "a2", "a3", "a4"):
             handshakes.add(One(name, done))
         handshakes.add(One("b", done, "b"))
         for name in ("c1", "c2", "c3"):
-            handshakes.add(One(name, done, "c", answered=True))
-        handshakes.add(One("d", done, "d", answered=True))
+            handshakes.add(One(name, done, "c", continued=True))
+        handshakes.add(One("d", done, "d", continued=True))
         await asyncio.sleep(0)
         assert done == ["c3", "d", "c1", "c2", "a4", "b", "a1", "a3", "a2"]
 
@@ -36,7 +36,7 @@ def test_no_handshake_starves() -> None:
     """A hundred clients behind one address, each with the next connection as soon as it has had its turn."""
 
     async def main() -> None:
-        done, handshakes = list[str](), Handshakes(0)
+        done, handshakes = list[str](), Turns(0)
         for number in range(100):
             handshakes.add(One(str(number), done))
         while len(done) < 200:
@@ -49,7 +49,7 @@ def test_no_handshake_starves() -> None:
 
 def test_other_tasks_run_between_handshakes() -> None:
     async def main() -> None:
-        done, handshakes = list[str](), Handshakes(0)
+        done, handshakes = list[str](), Turns(0)
         for number in range(3):
             handshakes.add(One(str(number), done))
         for turns in range(3):
@@ -62,8 +62,8 @@ def test_other_tasks_run_between_handshakes() -> None:
 
 def test_closed_handshakes_are_dropped() -> None:
     async def main() -> None:
-        done, handshakes = list[str](), Handshakes(60)
-        ones = [One("begun", done), One("answered", done, answered=True), One("stays", done, "b")]
+        done, handshakes = list[str](), Turns(60)
+        ones = [One("begun", done), One("answered", done, continued=True), One("stays", done, "b")]
         for one in ones:
             handshakes.add(one)
             handshakes.add(one)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from OpenSSL import SSL
 
-from kcm_cli.component import openssl_callbacks
-from kcm_cli.component.openssl_callbacks import NoCallbacksError, switch_by_name
-from kcm_cli.component.tls_transport import server_context
+from kcm_cli.serving import openssl_callbacks
+from kcm_cli.serving.openssl_callbacks import NoCallbacksError, switch_by_name
+from kcm_cli.serving.tls_transport import server_context
 from tests.places import ROOT as PROJECT
 from tests.processes import insecure
 from tests.trust.cases import LEAF, ROOT, Signed, sign
