@@ -18,6 +18,7 @@ SERVICES, SLICES = GVR("", "v1", "services"), GVR("discovery.k8s.io", "v1", "end
 VOLUMES, CLAIMS = GVR("", "v1", "persistentvolumes"), GVR("", "v1", "persistentvolumeclaims")
 Key = tuple[GVR, str, str]
 _NAMED = 3
+_AT_ONCE = " "
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -104,17 +105,26 @@ def lost_data(
 
     base, changed: the final states of written objects, None for deleted ones. initial: those of the snapshot.
     """
-    gone = {key for key, data in changed.items() if data is None and key in initial and base.get(key, b"") is not None}
-    volumes = {key[2] for key in gone if key[0] == VOLUMES}
-    for gvr, namespace, name in sorted(gone, key=str):
+    volumes = {key[2] for key, data in changed.items() if key[0] == VOLUMES and data is None}
+    for key in sorted((key for key in changed if key[0] in (VOLUMES, CLAIMS) and key in initial), key=str):
+        how = _leaves(changed[key])
+        if not how or _leaves(base.get(key, initial[key])) or _leaves(initial[key]):
+            continue
+        gvr, namespace, name = key
+        doc = codec.decode_doc(initial[key])
         if gvr == VOLUMES:
-            doc = codec.decode_doc(initial[gvr, namespace, name])
             space, claim = (nested_str(doc, "spec", "claimRef", field) for field in ("namespace", "name"))
             of = f" of claim {space}/{claim}" if claim else ""
-            text = f"the volume{of} is deleted with its data"
-            yield Refusal("data", Object("PersistentVolume", "", name), text)
-        elif gvr == CLAIMS:
-            volume = nested_str(codec.decode_doc(initial[gvr, namespace, name]), "spec", "volumeName")
-            if volume and volume not in volumes:
-                text = f"the claim is deleted; its volume {volume} stays, and no claim can use it without work by hand"
-                yield Refusal("data", Object("PersistentVolumeClaim", namespace, name), text)
+            yield Refusal(
+                "data", Object("PersistentVolume", "", name), f"the volume{of} is deleted{how.rstrip()} with its data"
+            )
+        elif (volume := nested_str(doc, "spec", "volumeName")) and volume not in volumes:
+            text = f"the claim is deleted{how.rstrip(' ,')}; no claim can use its volume {volume} without work by hand"
+            yield Refusal("data", Object("PersistentVolumeClaim", namespace, name), text)
+
+
+def _leaves(data: bytes | None) -> str:
+    """How an object is deleted: at once, or when nothing uses it any more; empty if it stays."""
+    if data is None:
+        return _AT_ONCE
+    return ", as soon as nothing uses it," if seen(data).metadata.deletion_timestamp else ""

@@ -46,9 +46,9 @@ _KIND_OF = {
 Key = tuple[GVR, str, str]
 LONG_S = 60.0
 """For how long replicas may be missing before that is a problem."""
-_RESTLESS = 5
+_RESTLESS = 3
 """How many times its replicas a workload may replace them in the last part of the time, if it is to come to rest."""
-_LAST_PART = 0.25
+_LAST_PART = 0.5
 
 
 class Problems:

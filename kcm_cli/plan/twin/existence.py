@@ -3,7 +3,8 @@
 What pods of the snapshot that have started refer to does exist.
 """
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable
 
 import msgspec
 
@@ -37,18 +38,19 @@ class _Unread(msgspec.Struct, frozen=True):
 class Existence:
     """assumed: what has to exist, as text."""
 
-    def __init__(self, snapshot: Snapshot, store: Store, started: Iterable[SimulatedPod]) -> None:
-        """started: the pods of the snapshot that have started."""
+    def __init__(self, snapshot: Snapshot, store: Store) -> None:
         self._store = store
         self._read = {kind for kind, gvr in _RESOURCES.items() if _is_read(snapshot, gvr)}
         self._used: set[tuple[str, str, str]] = set()
         self.assumed: set[str] = set()
-        record = References(self._recorder("ConfigMap"), self._recorder("Secret"))
-        for pod in started:
-            record.of_volumes(pod)
-            for container in containers_of(pod):
-                list(record.of_variables(pod, container))
+        self._recorded = References(self._recorder("ConfigMap"), self._recorder("Secret"))
         self.references = References(self._finder("ConfigMap"), self._finder("Secret"))
+
+    def used_by(self, pod: SimulatedPod) -> None:
+        """Note what a pod of the snapshot refers to that has started."""
+        self._recorded.of_volumes(pod)
+        for container in containers_of(pod):
+            deque(self._recorded.of_variables(pod, container), 0)
 
     def _recorder(self, kind: str) -> Callable[[str], _Unread]:
         def find(key: str) -> _Unread:

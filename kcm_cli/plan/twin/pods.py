@@ -67,19 +67,17 @@ _NOTHING = _Times()
 class Learned:
     """Implements ``nodes.behaviour.Behaviour`` and ``nodes.kubelet.Obstructions``.
 
-    unpullable: images that are assumed not to exist. no_pull: images that cannot be pulled, with the reasons.
+    unpullable: images that are assumed not to exist. existence: of the ConfigMaps and Secrets that new pods refer to;
+    all exist without it. no_pull: images that cannot be pulled, with the reasons.
     """
 
-    def __init__(self, snapshot: Snapshot, unpullable: Iterable[str] = ()) -> None:
+    def __init__(self, snapshot: Snapshot, unpullable: Iterable[str] = (), existence: Existence | None = None) -> None:
         self._generations: dict[str, int] = {}
         self._owners = _owners(snapshot)
         self._times: dict[str, _Times] = {}
         self._images: dict[str, set[str]] = {}
         self.no_pull: dict[str, str] = dict.fromkeys(unpullable, "taken for one that does not exist")
-        self.existence: Existence | None = None
-        """Of the ConfigMaps and Secrets that new pods refer to; None if all exist."""
-        self.started: list[SimulatedPod] = []
-        """The pods of the snapshot that have started."""
+        self._existence = existence
         self.assumed: set[str] = set()
         """Images of new pods that were on no node."""
         self.refused: dict[str, str] = {}
@@ -144,9 +142,9 @@ class Learned:
 
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
         """The obstacle of a new pod whose volumes show ConfigMaps or Secrets that do not exist."""
-        if pod.uid in self._generations or self.existence is None:
+        if pod.uid in self._generations or self._existence is None:
             return None
-        texts = self.existence.references.of_volumes(pod)
+        texts = self._existence.references.of_volumes(pod)
         return Hold(MOUNT, texts[0], tuple(texts[1:])) if texts else None
 
     def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
@@ -156,7 +154,7 @@ class Learned:
         return [self._hold(container.image) or self._config(pod, container) for container in containers_of(pod)]
 
     def _config(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
-        problems = self.existence.references.of_variables(pod, container) if self.existence is not None else ()
+        problems = self._existence.references.of_variables(pod, container) if self._existence is not None else ()
         return next((Hold(CONFIG_ERROR, text) for text in problems), None)
 
     def missing_pull_secrets(self, pod: SimulatedPod) -> tuple[str, ...]:
@@ -204,8 +202,9 @@ class Learned:
         if pod.spec.node_name:  # others are new to their kubelet, whenever they come to it
             self._generations[pod.uid] = pod.metadata.generation
         self._note_images(pod)
-        if any(s.state is not None and s.state.waiting is None for s in pod.status.container_statuses):
-            self.started.append(pod)
+        has_started = any(s.state is not None and s.state.waiting is None for s in pod.status.container_statuses)
+        if has_started and self._existence is not None:
+            self._existence.used_by(pod)
         ref = controller_of(pod)
         if ref is None:
             return

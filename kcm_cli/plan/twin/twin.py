@@ -84,8 +84,8 @@ class Twin:
         self.store = Store(self.loaded)
         latency = self._rng()
         self.written = Written(self.clock.monotonic, lambda: self.clock.sleep(latency.uniform(*LATENCY_S)))
-        self.learned = Learned(snapshot, unpullable)
-        self.existence = self.learned.existence = Existence(snapshot, self.store, self.learned.started)
+        self.existence = Existence(snapshot, self.store)
+        self.learned = Learned(snapshot, unpullable, self.existence)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
         certificates = _certificates(snapshot.taken_at)

@@ -340,6 +340,12 @@ def test_lost_volumes_are_a_problem(run: Run) -> None:
     assert "data    PersistentVolume pvc-" in ran.text and "is deleted with its data" in ran.text
     ran = run(with_volumes(), "--delete", f"{NAMESPACE}/sts/store", fail_on="data")
     assert ran.code == 0  # the claims stay
+    ran = run(with_volumes(), "--delete", f"{NAMESPACE}/pvc/data-store-0", fail_on="data")
+    assert ran.code == 3
+    assert (
+        f"PersistentVolumeClaim {NAMESPACE}/data-store-0: the claim is deleted, as soon as nothing uses it; "
+        in ran.text
+    )
 
 
 def test_a_lost_target_breaks_its_autoscaler(run: Run) -> None:
@@ -377,6 +383,23 @@ def test_too_few_ready_pods_for_long(run: Run) -> None:
 def test_a_rollout_and_a_drain_are_not_too_few_for_long(run: Run) -> None:
     assert run(settled(), "--set-image", f"{NAMESPACE}/deploy/web=v2", fail_on="unavailable,stuck").code == 0
     assert run(settled(), "--drain", "node-1", fail_on="unavailable,stuck").code == 0
+
+
+def test_pods_that_are_evicted_for_ever(run: Run) -> None:
+    async def story(world: World) -> None:
+        doc = deployment("web", 2)
+        pod = doc["spec"]["template"]["spec"]
+        pod["nodeSelector"] = {"kubernetes.io/hostname": "node-1"}
+        away = {"key": "example.com/away", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 12}
+        pod["tolerations"] = [away]
+        await world.create("apps/v1/deployments", doc)
+        await world.clock.sleep(60)
+
+    taints = [{"key": "example.com/away", "effect": "NoExecute"}]
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "spec": {"taints": taints}}
+    ran = run(snapshot_of(story), "--server-side", manifests=[node], fail_on="stuck")
+    assert (ran.code, ran.verdict) == (3, "1 problem: 1 object does not finish")
+    assert f"stuck   Deployment {NAMESPACE}/web: it does not come to rest: " in ran.text
 
 
 # -- texts
