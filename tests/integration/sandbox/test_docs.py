@@ -1,9 +1,11 @@
-"""The unchanged examples of the pages about tests, run by a separate pytest in a separate folder."""
+"""The unchanged examples of the pages about tests, each run by a pytest of its own in a folder of its own."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.places import ROOT
 
@@ -17,12 +19,15 @@ def test_the_pages_have_their_examples() -> None:
     assert TEXT.count("\n# test_") == sum(name.startswith("test_") for name in FILES)
 
 
-def test_the_examples_pass(tmp_path: Path) -> None:
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("test_")])
+def test_an_example_passes_alone(tmp_path: Path, name: str) -> None:
+    """In a process of its own: nothing that an earlier example has made or learned helps it."""
+    for file, text in FILES.items():
+        if file == name or not file.startswith("test_"):
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
-    tests = sum(text.count("\ndef test_") + text.count("\nasync def test_") for text in FILES.values())
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    tests = FILES[name].count("\ndef test_") + FILES[name].count("\nasync def test_")
     assert done.returncode == 0, done.stdout
     assert f"{tests} passed" in done.stdout
