@@ -30,11 +30,12 @@ def main(arguments: Sequence[str]) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Errors are printed to standard error, one line each."""
     if any(word in _HELP for word in arguments):
         return _help()
-    if any(word in ("--version", "--version=true") for word in arguments):
+    printed = next((word for word in arguments if word in ("--version", "--version=true", "--version=raw")), "")
+    if printed:
         # imported here, as all below: envtest asks for --help before each start
-        from kcm_cli.component.version import GIT_VERSION
+        from kcm_cli.component.version import GIT_VERSION, raw_version
 
-        sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
+        sys.stdout.write(f"{raw_version() if printed.endswith('raw') else f'Kubernetes {GIT_VERSION}'}\n")
         return 0
     from kcm_cli.component.garbage import no_collections
 

@@ -8,7 +8,7 @@ upstream: cmd/kube-apiserver/app/options, pkg/kubeapiserver/options, pkg/control
 from collections.abc import Iterator
 
 from kcm_cli.component.flagset import Flag, FlagSet
-from kcm_cli.component.kinds import BOOL, INT, IP, MULTIMAP, STRING, STRING_MAP, STRINGS, Kind
+from kcm_cli.component.kinds import BOOL, INT, IP, MULTIMAP, STRING, STRINGS, SWITCHES, VERSION, Kind
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 ABOUT = """kube-apiserver of kcm's sandbox serves the Kubernetes API, with simulated nodes, a scheduler and the
@@ -43,12 +43,24 @@ DONE = (
     Flag("service-cluster-ip-range", STRING, SERVICE_RANGE, "CIDRs of Service addresses.", "Served"),
     Flag("disable-admission-plugins", STRINGS, (), "Admission plugins to disable.", "Served"),
     Flag("enable-admission-plugins", STRINGS, (), "Accepted for plugins that are enabled by default.", "Served"),
-    Flag("runtime-config", STRING_MAP, (), "API versions to serve, as group/version=true|false.", "Served"),
+    Flag(
+        "runtime-config",
+        SWITCHES,
+        (),
+        "API versions to serve, as group/version=true|false; without a value true.",
+        "Served",
+    ),
     Flag(
         "feature-gates", MULTIMAP, (), "Feature gates of the controllers. Those of the server do not change.", "Served"
     ),
     Flag("etcd-servers", STRINGS, (), "Required, but no connection is made.", "Served"),
-    Flag("version", BOOL, False, "Print the version and exit.", "Served"),
+    Flag(
+        "version",
+        VERSION,
+        "false",
+        "true or raw: print the version and exit. vX.Y.Z with a suffix: report this one.",
+        "Served",
+    ),
     Flag("help", BOOL, False, "Show this help.", "Served", shorthand="h"),
 )
 _TUNING = """

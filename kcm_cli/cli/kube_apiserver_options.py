@@ -13,8 +13,9 @@ import msgspec
 
 from kcm_cli.cli.kube_apiserver_flags import DONE, REFUSED, REFUSED_TOO, VERSIONS, WITHOUT_EFFECT, flags, names_of
 from kcm_cli.component.featuregates import resolve
+from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.version import BINARY
+from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
@@ -147,6 +148,7 @@ class _Reader:
             token_keys=tuple(self._file("service-account-key-file", path) for path in key_files),
             disabled_plugins=self._disabled(),
             service_ranges=self._ranges(),
+            version=version if (version := self._text("version")).startswith("v") else GIT_VERSION,
         )
 
     def _tokens(self) -> Mapping[str, User]:
@@ -216,11 +218,15 @@ class _Reader:
         pairs = self._given.get("runtime-config", ())
         assert isinstance(pairs, tuple)
         for name, value in pairs:
-            wanted = value.lower() not in ("false", "0", "f")
+            try:
+                wanted = parse_bool(value) if value else True
+            except ValueError as error:
+                self.problems.append(f"--runtime-config: {name}={value}: {error}")
+                continue
             if name in _STAGES:
                 if wanted != (name in ("api/ga", "api/all")):
                     self.notes.append(f"--runtime-config: {name}={value} has no effect")
-            elif (name in served) != wanted:
+            elif (name.removeprefix("api/") in served) != wanted:
                 why = "is not served" if wanted else "cannot be turned off"
                 self.problems.append(f"--runtime-config: {name} {why} by the sandbox")
 

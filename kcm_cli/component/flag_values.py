@@ -99,6 +99,16 @@ def parse_map(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
+def parse_switches(text: str) -> tuple[tuple[str, str], ...]:
+    """``k=v,k2``: a key alone is true."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if part:
+            found[key] = value if equals else "true"
+    return tuple(found.items())
+
+
 def parse_multimap(text: str) -> tuple[tuple[str, str], ...]:
     """``component:value,value``; without a component the key is empty."""
     pairs = []

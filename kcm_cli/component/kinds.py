@@ -24,6 +24,7 @@ from kcm_cli.component.flag_values import (
     parse_level,
     parse_map,
     parse_multimap,
+    parse_switches,
     parse_version_request,
     parse_vmodule,
     split_list,
@@ -193,6 +194,7 @@ INT32_SLICE = Kind(
 )
 IP = Kind("ip", parse_ip, str, _same, lambda d: parse_ip(_text(d)), blank_keeps=True)
 STRING_MAP = Kind("stringToString", parse_map, _show_pairs, dict, _file_only, join=_join_map, zero=())
+SWITCHES = Kind("mapStringString", parse_switches, _show_pairs, dict, _file_only, join=_join_map, zero=())
 MULTIMAP = Kind(
     "colonSeparatedMultimapStringString", parse_multimap, _show_multimap, list, _file_only, join=_join, zero=()
 )

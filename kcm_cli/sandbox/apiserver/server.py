@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response
@@ -85,6 +86,7 @@ class Dependencies(msgspec.Struct, frozen=True):
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
     flags: Mapping[str, str] = msgspec.field(default_factory=dict)
+    version: str = GIT_VERSION
 
 
 class _Work(msgspec.Struct):
@@ -148,7 +150,7 @@ class ApiServer:
         self.faults = Faults(self, deps.clock)
         self._verbs.watching.opened = self.faults.opened
         custom.replaced = self._verbs.watching.end_later
-        self._discovery = Discovery(self.catalog, deps.clock, deps.flags)
+        self._discovery = Discovery(self.catalog, deps.clock, deps.flags, deps.version)
         self._openapi = OpenApi(self.catalog, deps.schemas.builtin, custom)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.sandbox.apiserver.types import User
 
 ISSUER = "https://kubernetes.default.svc"
@@ -30,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True):
     issues new tokens. audiences: of such tokens, by default the issuers. token_keys: PEM of private keys, public keys
     or certificates that verify tokens, by default the signing key. disabled_plugins: admission plugins by upstream's
     names. service_ranges: CIDRs of Services, one for each family, the cluster's default family first. ratchets: see
-    ``registry.core.Core``.
+    ``registry.core.Core``. version: the gitVersion of /version.
     """
 
     tokens: Mapping[str, User] = msgspec.field(default_factory=dict)
@@ -43,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True):
     disabled_plugins: frozenset[str] = frozenset()
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
+    version: str = GIT_VERSION
 
     def flags(self) -> Mapping[str, str]:
         """The values as kube-apiserver shows them on /flagz, by flag."""

@@ -6,6 +6,7 @@ import pytest
 
 from kcm_cli.cli.kube_apiserver_flags import flags
 from kcm_cli.cli.kube_apiserver_options import Command, read
+from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.sandbox.apiserver.types import User
 
 ETCD = "--etcd-servers=http://127.0.0.1:1"
@@ -88,7 +89,10 @@ def test_flags_without_effect_are_reported(argument: str, note: str) -> None:
 
 @pytest.mark.parametrize(
     "argument",
-    ["--v=4", "-v=2", "--watch-cache", "--event-ttl=1h", "--profiling=false", "--runtime-config=api/all=true,apps/v1"],
+    [
+        *("--v=4", "-v=2", "--watch-cache", "--event-ttl=1h", "--profiling=false", "--runtime-config=api/v1"),
+        *("--runtime-config=api/all=true,apps/v1", "--runtime-config=apps/v1=, batch/v1=T"),
+    ],
 )
 def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
     assert asked(argument).problems == ()
@@ -107,6 +111,9 @@ def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
         ("--enable-admission-plugins=Nothing", '--enable-admission-plugins plugin "Nothing" is unknown'),
         ("--runtime-config=batch/v2alpha1=true", "--runtime-config: batch/v2alpha1 is not served by the sandbox"),
         ("--runtime-config=batch/v1=false", "--runtime-config: batch/v1 cannot be turned off by the sandbox"),
+        ("--runtime-config=batch/v1=x", "--runtime-config: batch/v1=x: "),
+        ("--runtime-config=nonsense", "--runtime-config: nonsense is not served by the sandbox"),
+        ("--version=v1.35.0-x", "must begin with v1.36."),
         ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
         ("--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24", "expected a CIDR, or two of different families"),
         ("--service-cluster-ip-range=here", "expected a CIDR, or two of different families"),
@@ -117,6 +124,11 @@ def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
 )
 def test_unsupported_flags_are_refused(argument: str, problem: str) -> None:
     assert any(problem in found for found in asked(argument).problems), asked(argument).problems
+
+
+def test_a_version_with_a_suffix_is_reported() -> None:
+    assert asked(f"--version={GIT_VERSION}-custom").settings.version == f"{GIT_VERSION}-custom"
+    assert asked().settings.version == GIT_VERSION
 
 
 def test_etcd_servers_are_required() -> None:

@@ -50,8 +50,9 @@ VERSION: Doc = {
 class Discovery:
     """See the module."""
 
-    def __init__(self, catalog: Catalog, clock: Clock, flags: Mapping[str, str]) -> None:
+    def __init__(self, catalog: Catalog, clock: Clock, flags: Mapping[str, str], version: str) -> None:
         self._catalog = catalog
+        self._version: Doc = {**VERSION, "gitVersion": version}
         self._pages = {
             "/flagz": zpages.flagz(_COMPONENT, flags, random.Random(0)),
             "/statusz": zpages.statusz(_COMPONENT, clock.now(), clock.now, EffectiveVersion(), lambda: _FOLDERS),
@@ -82,7 +83,7 @@ class Discovery:
                 return self._found(request, lambda: documents.group(self._catalog, group))
             case ["version"]:
                 check_route(request, negotiation.JSON)
-                return indented(self._kept_json("/version", lambda: VERSION))
+                return indented(self._kept_json("/version", lambda: self._version))
             case ["api"] if request.path in ("/api", "/api/"):
                 check_route(request)
                 return self._aggregated(request) or self._document(request, lambda: _core_versions(request))

@@ -4,7 +4,7 @@ upstream: plugin/pkg/auth/authorizer/rbac/rbac.go, apiserver pkg/authorization/a
 pkg/endpoints/handlers/responsewriters/errors.go
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import msgspec
 
@@ -26,19 +26,23 @@ class Decision(msgspec.Struct, frozen=True):
 
 _MASTER = Decision(True)
 _REFUSED = Decision(False)
+_ANYTHING = [Rule(("*",), ("*",), ("*",)), Rule(("*",), urls=("*",))]
+"""The rules of AlwaysAllow."""
 _NOBODY = Decision(False, "Everything is forbidden.")
 
 
 class Authorizer:
-    """Decides by the current RBAC objects of a store. modes: see ``Settings.authorization``."""
+    """Decides by the current RBAC objects of a store. modes: see ``Settings.authorization``. The first one that allows
+    a request gives the reason."""
 
-    def __init__(self, store: Store, modes: Collection[str] = ("RBAC",)) -> None:
+    def __init__(self, store: Store, modes: Sequence[str] = ("RBAC",)) -> None:
         self._bindings = Bindings(store)
         self._fixed: Decision | None = None
-        if "AlwaysAllow" in modes:
-            self._fixed = _MASTER
-        elif "RBAC" not in modes:
-            self._fixed = _NOBODY
+        rbac_first = "RBAC" in modes[: modes.index("AlwaysAllow")] if "AlwaysAllow" in modes else "RBAC" in modes
+        if not rbac_first:
+            self._fixed = _MASTER if "AlwaysAllow" in modes else _NOBODY
+        self._otherwise = _MASTER if "AlwaysAllow" in modes else None
+        """The decision about what RBAC does not allow; None: RBAC's."""
 
     @property
     def bindings(self) -> Bindings:
@@ -51,6 +55,10 @@ class Authorizer:
             return _MASTER
         if self._fixed is not None:
             return self._fixed
+        decision = self._by_rbac(user, info)
+        return decision if decision.allowed or self._otherwise is None else self._otherwise
+
+    def _by_rbac(self, user: User, info: RequestInfo) -> Decision:
         cluster = self._bindings.grants(user, "")
         if not info.is_resource:
             reason = cluster.allows_url(info.verb, info.path)
@@ -73,10 +81,11 @@ class Authorizer:
     def rules(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
         """The rules of a user in a namespace, and errors for roles that do not exist."""
         cluster = self._bindings.grants(user, "")
+        anything = _ANYTHING if self._otherwise is not None else []
         if not namespace:
-            return cluster.rules, cluster.errors
+            return [*cluster.rules, *anything], cluster.errors
         local = self._bindings.grants(user, namespace)
-        return [*cluster.rules, *local.rules], [*cluster.errors, *local.errors]
+        return [*cluster.rules, *local.rules, *anything], [*cluster.errors, *local.errors]
 
 
 def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
 from tests.places import REFERENCE
 from tests.unit.sandbox.asking import Answer, Api
@@ -413,3 +414,25 @@ def test_long_names_and_paths_are_not_kept(api: Api) -> None:
     assert any("stranger" in key for key in kept)
     assert max(map(len, kept)) < 5000
     assert not any(namespace == "unknown" for namespace, _ in caches[1])
+
+
+@pytest.mark.parametrize(
+    ("modes", "user", "reason"),
+    [
+        (("RBAC", "AlwaysAllow"), "system:kube-scheduler", "RBAC: allowed by ClusterRoleBinding"),
+        (("RBAC", "AlwaysAllow"), "joe", ""),
+        (("AlwaysAllow", "RBAC"), "system:kube-scheduler", ""),
+        (("AlwaysAllow",), "joe", ""),
+        (("RBAC",), "joe", None),
+        (("AlwaysDeny",), "joe", None),
+    ],
+)
+def test_several_modes(modes: tuple[str, ...], user: str, reason: str | None, api: Api) -> None:
+    authorizer = Authorizer(api.server.store, modes)
+    decision = authorizer.authorize(
+        User(user, groups=("system:authenticated",)), RequestInfo("get", "", True, plural="pods")
+    )
+    assert decision.allowed == (reason is not None)
+    assert reason is None or (decision.reason.startswith(reason) and bool(decision.reason) == bool(reason))
+    rules, _ = authorizer.rules(User("joe"), "")
+    assert any(rule.verbs == ("*",) for rule in rules) == ("AlwaysAllow" in modes)
