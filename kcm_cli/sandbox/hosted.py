@@ -10,7 +10,8 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+import warnings
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -24,6 +25,7 @@ from kcm_cli.component.arguments import check_fields, checks_arguments
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
@@ -45,7 +47,7 @@ from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.streams.inside import Function, Overrides
 from kcm_cli.sandbox.views import POD_METADATA
-from kcm_cli.sandbox.waiting import Errors, decided, wait, wait_async
+from kcm_cli.sandbox.waiting import IGNORED, Errors, Steps, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
 
 T = TypeVar("T")
@@ -86,6 +88,10 @@ class SandboxError(Exception):
     """The sandbox could not be started, or has ended."""
 
 
+class UnhitFault(UserWarning):
+    """An injected fault has hit no request."""
+
+
 @checks_arguments
 class HostedSandbox:
     """A sandbox on its own thread. Call ``start`` and ``stop``, or use it in a ``with`` statement. Thread-safe.
@@ -104,6 +110,8 @@ class HostedSandbox:
         self._numbers = itertools.count(1)
         self._folder = Path()
         self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
+        self._injected: list[Injected] = []
+        """The faults that have not ended."""
         self._started = threading.Event()
         self._stop = asyncio.Event()
         self._error: BaseException | None = None
@@ -161,6 +169,8 @@ class HostedSandbox:
     def stop(self) -> None:
         """Stop the sandbox, within seconds. May be called at any time."""
         if self._thread.is_alive():
+            with contextlib.suppress(SandboxError):  # it has ended by an error
+                self.tell_unhit(self._injected)
             with contextlib.suppress(RuntimeError):  # it has ended just now
                 self._loop.call_soon_threadsafe(self._end)
             self._thread.join(STOP_S)
@@ -195,31 +205,31 @@ class HostedSandbox:
         """The time in the cluster."""
         return self.run(lambda: self._clock.now())
 
-    def advance_until(self, condition: Callable[[], object], limit: float, step: float = 1.0) -> float:
+    def advance_until(
+        self, condition: Callable[[], object], limit: float, step: float = 1.0, ignoring: Errors = IGNORED
+    ) -> float:
         """Advance by ``step`` seconds until the condition is true. Returns the seconds that it took.
 
-        Raises TimeoutError if it is not true after ``limit`` seconds, ValueError for an invalid step.
+        ignoring: as for ``wait``. Raises TimeoutError if it is not true after ``limit`` seconds, ValueError for an
+        invalid step.
         """
-        if not step > 0:
-            raise ValueError(f"a step is a number of seconds above 0, not {step}")
-        passed = 0.0
-        while not (answer := decided(condition())):
-            if passed >= limit:
-                raise TimeoutError(f"not true after {limit:g} s of the cluster's time: {answer!r}")
+        __tracebackhide__ = True
+        steps = Steps(limit, step)
+        while not steps.holds(condition, ignoring):
             self.advance(step)
-            passed += step
-        return passed
+        return steps.passed
 
-    def wait(self, condition: Callable[[], T], timeout: float = 10.0, ignoring: Errors = AssertionError) -> T:
+    def wait(self, condition: Callable[[], T], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
         """Poll in real time until the condition is true; returns its value.
 
-        ignoring: errors that count as false. Raises TimeoutError.
+        ignoring: errors that count as false, by default AssertionError and LookupError (KeyError, IndexError). Raises
+        TimeoutError.
         """
         __tracebackhide__ = True
         return wait(condition, timeout, ignoring)
 
     async def wait_async(
-        self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = AssertionError
+        self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED
     ) -> T:
         """``wait`` for asynchronous tests, with an awaitable condition."""
         __tracebackhide__ = True
@@ -304,8 +314,24 @@ class HostedSandbox:
         return Recording(self, user, user_agent)
 
     def inject(self, fault: Fault) -> "Injection":
-        """Start a fault. It lasts until ``remove`` or the end of a ``with`` statement."""
-        return Injection(self, self.run(lambda: self._sandbox.api.faults.add(fault)))
+        """Start a fault. It lasts until ``remove`` or the end of a ``with`` statement.
+
+        One that ends without having hit a request is told by a warning ``UnhitFault``: its resources may be misspelt.
+        """
+        injected = self.run(lambda: self._sandbox.api.faults.add(fault))
+        self._injected.append(injected)
+        return Injection(self, injected)
+
+    def tell_unhit(self, injected: Collection[Injected]) -> None:
+        """Warn of those of these faults that end without having hit a request."""
+        ended = [one for one in injected if one in self._injected]
+        self._injected = [one for one in self._injected if one not in ended]
+        now_s = self.run(self._clock.monotonic) if ended else 0.0
+        for one in ended:
+            if not one.hits and one.starts <= now_s:
+                names = self._sandbox.api.catalog.unknown(one.fault.resources)
+                why = f": no resource has the name {' or '.join(map(quote, names))}" if names else ""
+                warnings.warn(f"the fault {one.fault.kind} has hit no request{why}", UnhitFault, stacklevel=3)
 
     # -- back to what was
 
@@ -322,6 +348,7 @@ class HostedSandbox:
         """
         if snapshot.cluster not in ("", str(self._folder)):
             raise ValueError("this snapshot is of another cluster")
+        self.tell_unhit(self._injected)
         for tried in range(_RESETS):
             writes = self.run(lambda: self._restore(snapshot))
             self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
@@ -365,10 +392,11 @@ class HostedSandbox:
         self.call(commands.remove(self._admin, name))
 
     def fail_node(self, name: str) -> None:
-        """Stop a node's heartbeats and everything on it."""
+        """Stop a node's heartbeats and everything on it. Raises NotFound, NotSimulated."""
         self.call(commands.fail(self._admin, name))
 
     def recover_node(self, name: str) -> None:
+        """Bring a failed node back. Raises NotFound, NotSimulated."""
         self.call(commands.recover(self._admin, name))
 
     def kill_container(
@@ -612,6 +640,7 @@ class Injection:
 
     def remove(self) -> None:
         """End the fault. May be called twice."""
+        self._sandbox.tell_unhit([self._injected])
         self._sandbox.run(lambda: self._sandbox.running.api.faults.remove(self._injected.number))
 
     def __enter__(self) -> Self:

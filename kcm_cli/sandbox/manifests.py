@@ -42,7 +42,7 @@ async def apply(client: Client, clock: Clock, manifests: tuple[Manifest, ...], n
     __tracebackhide__ = True  # in the report of a test that fails
     known, until = Discovery(), float("-inf")
     for where, doc in [found for manifest in manifests for found in documents(manifest)]:
-        version, kind = str(doc.get("apiVersion", "")), str(doc.get("kind", ""))
+        version, kind = _text(doc, "apiVersion", where), _text(doc, "kind", where)
         while (resource := _served(known, version, kind)) is None:
             known = await discover(client)
             if _served(known, version, kind) is None:
@@ -52,6 +52,15 @@ async def apply(client: Client, clock: Clock, manifests: tuple[Manifest, ...], n
         await _apply(client, resource, doc, namespace, where)
         if kind == _DEFINITION:
             until = clock.monotonic() + _SERVED_S
+
+
+def _text(doc: Doc, field: str, where: str) -> str:
+    """A field of an object that must not be empty. Raises ManifestError."""
+    __tracebackhide__ = True
+    value = doc.get(field)
+    if not isinstance(value, str) or not value:
+        raise ManifestError(f"{where}: {field} is missing" if not value else f"{where}: {field} is no string")
+    return value
 
 
 def _served(known: Discovery, version: str, kind: str) -> ServedResource | None:

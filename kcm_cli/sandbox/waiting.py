@@ -10,6 +10,8 @@ from typing import TypeVar
 T = TypeVar("T")
 Errors = type[Exception] | Collection[type[Exception]]
 POLL_S = 0.02
+IGNORED = (AssertionError, LookupError)
+"""The errors that count as false by default: also those of keys and items that are not there yet."""
 
 
 def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:
@@ -55,6 +57,46 @@ def decided(answer: T) -> T:
             answer.close()
         raise TypeError("a function that is not asynchronous is needed here; conditions that are: wait_async")
     return answer
+
+
+class Steps:
+    """Steps of the cluster's time until a condition holds. ``passed``: the seconds so far."""
+
+    def __init__(self, limit: float, step: float) -> None:
+        """Raises ValueError for an invalid step."""
+        if not step > 0:
+            raise ValueError(f"a step is a number of seconds above 0, not {step}")
+        self._limit = limit
+        self._step = step
+        self.passed = -step
+
+    def holds(self, condition: Callable[[], object], ignoring: Errors) -> bool:
+        """Whether a condition holds after one more step. Raises TimeoutError."""
+        __tracebackhide__ = True
+        try:
+            last = decided(condition())
+        except _classes(ignoring) as error:
+            last = error
+        return self._after(last)
+
+    async def holds_async(self, condition: Callable[[], Awaitable[object]], ignoring: Errors) -> bool:
+        """``holds`` with an awaitable condition."""
+        __tracebackhide__ = True
+        try:
+            last = await condition()
+        except _classes(ignoring) as error:
+            last = error
+        return self._after(last)
+
+    def _after(self, last: object) -> bool:
+        __tracebackhide__ = True
+        self.passed += self._step
+        error = last if isinstance(last, Exception) else None
+        if error is None and last:
+            return True
+        if self.passed >= self._limit:
+            raise TimeoutError(f"not true after {self._limit:g} s of the cluster's time: {last!r}") from error
+        return False
 
 
 class _Patience:

@@ -9,7 +9,7 @@ from kcm_cli.cli.sandbox_manager import SandboxManager
 from kcm_cli.component.arguments import checked, checks_arguments
 from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions
 from kcm_cli.sandbox.run import Sandbox as Running
-from kcm_cli.sandbox.waiting import Errors
+from kcm_cli.sandbox.waiting import IGNORED, Errors, Steps
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -112,18 +112,13 @@ class AsyncSandbox:
     set_logs = _threaded(HostedSandbox.set_logs)
     forward = _threaded(HostedSandbox.forward)
 
-    async def wait(
-        self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = AssertionError
-    ) -> T:
+    async def wait(self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
         return await self.sandbox.wait_async(condition, timeout, ignoring)
 
-    async def advance_until(self, condition: Callable[[], Awaitable[object]], limit: float, step: float = 1.0) -> float:
-        if not step > 0:
-            raise ValueError(f"a step is a number of seconds above 0, not {step}")
-        passed = 0.0
-        while not (answer := await condition()):
-            if passed >= limit:
-                raise TimeoutError(f"not true after {limit:g} s of the cluster's time: {answer!r}")
+    async def advance_until(
+        self, condition: Callable[[], Awaitable[object]], limit: float, step: float = 1.0, ignoring: Errors = IGNORED
+    ) -> float:
+        steps = Steps(limit, step)
+        while not await steps.holds_async(condition, ignoring):
             await self.advance(step)
-            passed += step
-        return passed
+        return steps.passed

@@ -6,7 +6,18 @@ import kubernetes
 import pytest
 
 from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.testing import AsyncSandbox, Fault, HostOptions, Sandbox, SandboxError
+from kcm_cli.testing import (
+    AlreadyExists,
+    AsyncSandbox,
+    Fault,
+    HostOptions,
+    ManifestError,
+    NotFound,
+    NotSimulated,
+    Sandbox,
+    SandboxError,
+    UnhitFault,
+)
 from kcm_cli.testing.perturb.campaign import perturb
 
 WIDGETS = {
@@ -224,3 +235,38 @@ def test_an_asynchronous_sandbox_calls_the_methods_of_a_subclass():
             return f"objects of {namespace}"
 
     assert asyncio.run(AsyncSandbox.of(Other()).report("a")) == "objects of a"
+
+
+@pytest.mark.parametrize(
+    ("resources", "why"),
+    [
+        (("pod",), 'has hit no request: no resource has the name "pod"'),
+        (("pods", "deployment.apps"), 'no resource has the name "deployment.apps"'),
+        (("pods/statuses", "*/scale"), 'no resource has the name "pods/statuses"'),
+        (("deployments.apps/status",), "the fault refuse has hit no request$"),
+    ],
+)
+def test_a_fault_that_has_hit_nothing_is_told(kcm_sandbox, resources, why):
+    with pytest.warns(UnhitFault, match=why), kcm_sandbox.inject(Fault("refuse", user="nobody", resources=resources)):
+        pass
+
+
+def test_errors_can_be_caught(kcm_sandbox):
+    for act in (kcm_sandbox.fail_node, kcm_sandbox.recover_node, kcm_sandbox.remove_node):
+        with pytest.raises(NotFound):
+            act("nobody")
+    with pytest.raises(NotFound):
+        kcm_sandbox.set_ready("default", "nobody", True)
+    with pytest.raises(AlreadyExists):
+        kcm_sandbox.add_node("node-1")
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "real"}}
+    kcm_sandbox.apply(node)
+    with pytest.raises(NotSimulated):
+        kcm_sandbox.fail_node("real")
+    for wrong, what in (
+        ({}, "apiVersion"),
+        ({"apiVersion": "v1"}, "kind"),
+        ({"apiVersion": 1, "kind": "Pod"}, "no string"),
+    ):
+        with pytest.raises(ManifestError, match=what):
+            kcm_sandbox.apply({**wrong, "metadata": {"name": "x"}})

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from kcm_cli.sandbox import waiting
-from kcm_cli.sandbox.waiting import wait, wait_async
+from kcm_cli.sandbox.waiting import IGNORED, Steps, wait, wait_async
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +56,35 @@ def test_an_awaitable_condition() -> None:
     assert asyncio.run(wait_async(ask, 10, ()))
     with pytest.raises(TimeoutError):
         asyncio.run(wait_async(lambda: asyncio.sleep(0, 0), 0, ()))
+
+
+def test_a_field_that_is_not_there_yet_counts_as_false() -> None:
+    docs = iter([{}, {"status": []}, {"status": [{"ready": True}]}])
+    assert wait(lambda: next(docs)["status"][0]["ready"], 10, IGNORED)
+
+
+def test_steps_until_a_condition_holds() -> None:
+    docs = iter([{}, {}, {"status": "yes"}])
+    steps = Steps(10, 2)
+    while not steps.holds(lambda: next(docs)["status"], IGNORED):
+        pass
+    assert steps.passed == 4
+
+
+def test_steps_are_limited() -> None:
+    steps = Steps(2, 1)
+
+    async def ask() -> object:
+        return {}["a"]
+
+    async def pass_by() -> None:
+        while not await steps.holds_async(ask, IGNORED):
+            pass
+
+    with pytest.raises(TimeoutError, match="not true after 2 s of the cluster's time: KeyError") as raised:
+        asyncio.run(pass_by())
+    assert isinstance(raised.value.__cause__, KeyError) and steps.passed == 2
+    with pytest.raises(ZeroDivisionError):
+        Steps(2, 1).holds(lambda: 1 / 0, IGNORED)
+    with pytest.raises(ValueError, match="a step is"):
+        Steps(2, 0)

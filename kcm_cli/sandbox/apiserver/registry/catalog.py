@@ -1,6 +1,7 @@
 """The catalog of served resources: built-in ones from data, custom ones from CustomResourceDefinitions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 
 import msgspec
@@ -108,6 +109,15 @@ class _File(msgspec.Struct):
     resources: tuple[_Data, ...]
 
 
+def _names(served: Served) -> Iterator[str]:
+    """The names of a resource and its subresources, without and with its group."""
+    gvr = served.info.gvr
+    for name in ("", *(f"/{each}" for each in served.subresources)):
+        yield f"{gvr.plural}{name}"
+        if gvr.group:
+            yield f"{gvr.plural}.{gvr.group}{name}"
+
+
 class Catalog:
     """The served resources. ``changed``: callbacks, called after each change (discovery drops its cache)."""
 
@@ -135,6 +145,11 @@ class Catalog:
             remote.setdefault(name, []).append(version)
         ours = tuple(_with_versions(group, remote.get(group.group, ())) for group in self.groups)
         return ours + tuple(Group(name, tuple(remote[name])) for name in remote if name not in known)
+
+    def unknown(self, patterns: Sequence[str]) -> list[str]:
+        """Those of these patterns (``pods``, ``pods/status``, ``deployments.apps``, ``*``) that match no resource."""
+        names = {name for served in self._served.values() for name in _names(served)}
+        return [one for one in patterns if not any(fnmatchcase(name, one) for name in names)]
 
     def is_remote(self, group: str, version: str) -> bool:
         """Whether a version is served by another server (APIService) and not by this one."""
