@@ -234,8 +234,9 @@ def test_a_deployment_that_does_not_select_its_template_reports_it(play):
             doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
         async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
             await world.wait(30)
-            (condition,) = (await world.get(DEPLOYMENTS, "x"))["status"]["conditions"]
-            assert (condition["type"], condition["status"]) == ("Progressing", "False")
+            conditions = (await world.get(DEPLOYMENTS, "x"))["status"]["conditions"]
+            (condition,) = (one for one in conditions if one["type"] == "Progressing")
+            assert condition["status"] == "False"
             assert "`selector` does not match template `labels`" in condition["message"]
 
     play(life)
