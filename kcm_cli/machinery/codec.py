@@ -10,7 +10,7 @@ halves of surrogate pairs. All else is decoded in one.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TypeVar, cast
 
@@ -66,9 +66,7 @@ def encode_sorted(value: object) -> bytes:
 
 def decode(data: Data, type_: type[T]) -> T:
     """Decode JSON into a view. Decoders are made once per type. Raises DecodeError."""
-    decoder = _decoders.get(type_)
-    if decoder is None:
-        decoder = _decoders[type_] = msgspec.json.Decoder(type_)
+    decoder = _decoders.get(type_) or _decoder_of(type_)
     try:
         return decoder.decode(data)  # type: ignore[return-value]  # the table maps T to Decoder[T]
     except msgspec.ValidationError:
@@ -77,6 +75,33 @@ def decode(data: Data, type_: type[T]) -> T:
         raise TextError(str(error)) from None
     except (msgspec.DecodeError, RecursionError):
         return _decode_odd(_bytes(data), type_, decoder)
+
+
+def _decoder_of(type_: object) -> Decoder:
+    decoder = _decoders.get(type_)
+    if decoder is None:
+        decoder = _decoders[type_] = msgspec.json.Decoder(type_)
+    return decoder
+
+
+def usual(data: Data, type_: type[T]) -> T | None:
+    """As ``decode``, but None for whatever takes more than the usual way."""
+    try:
+        return _decoder_of(type_).decode(data)  # type: ignore[return-value]
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def parts(data: bytes) -> Iterator[tuple[str, msgspec.Raw, bool]]:
+    """The members of an object one by one, whatever their values are; of a list its elements, each with True.
+
+    The text is read as far as the caller goes. Raises DecodeError.
+    """
+    try:
+        for name, first, last, element in nesting.Extents(data, whole=False).parts():
+            yield name, msgspec.Raw(data[first:last]), element
+    except nesting.Malformed as error:
+        raise DecodeError(f"JSON is malformed: {error}") from None
 
 
 def decode_doc(data: Data) -> Doc:

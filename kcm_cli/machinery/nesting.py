@@ -36,14 +36,16 @@ class Extents:
     """Where the values of a JSON text begin and end.
 
     Positions are those of the first byte of a value, and one after its last. Raises Malformed for brackets that do not
-    match.
+    match. whole: scan the text now; otherwise its parts are scanned one by one, and no value is known as deep.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, whole: bool = True) -> None:
         self._data = data
         self._deep: dict[int, int] = {}
         """The ends of values that nest deeper than DEEP, by position."""
         self.root = self._after_space(0)
+        if not whole:
+            return
         end = self._scan(self.root, self._deep)
         if self._after_space(end) != len(data):
             raise Malformed("there is something after the end")
@@ -64,15 +66,9 @@ class Extents:
             return
         at = self._after_space(start + 1)
         while data[at : at + 1] != b"}":
-            name = _STRING.match(data, at)
-            if name is None:
-                raise Malformed(f"a member has no name (byte {at})")
-            at = self._after_space(name.end())
-            if data[at : at + 1] != b":":
-                raise Malformed(f"a member has no value (byte {at})")
-            first = self._after_space(at + 1)
+            name, first = self._name(at)
             last = self._end(first)
-            yield _text(name[0]), first, last
+            yield name, first, last
             at = self._next(last, b"}")
 
     def elements(self, start: int) -> Iterator[tuple[int, int]]:
@@ -85,6 +81,38 @@ class Extents:
             last = self._end(at)
             yield at, last
             at = self._next(last, b"]")
+
+    def parts(self) -> Iterator[tuple[str, int, int, bool]]:
+        """The members of the whole text, an object: name, start and end; of a list each element, which the last value
+        says."""
+        data, at = self._data, self._after_space(self.root + 1)
+        if data[self.root : self.root + 1] != b"{":
+            raise Malformed("it is no object")
+        while data[at : at + 1] != b"}":
+            name, first = self._name(at)
+            if data[first : first + 1] == b"[":
+                at = self._after_space(first + 1)
+                while data[at : at + 1] != b"]":
+                    last = self._end(at)
+                    yield name, at, last, True
+                    at = self._next(last, b"]")
+                last = at + 1
+            else:
+                last = self._end(first)
+                yield name, first, last, False
+            at = self._next(last, b"}")
+        if self._after_space(at + 1) != len(data):
+            raise Malformed("there is something after the end")
+
+    def _name(self, at: int) -> tuple[str, int]:
+        """The name of a member, and the start of its value."""
+        name = _STRING.match(self._data, at)
+        if name is None:
+            raise Malformed(f"a member has no name (byte {at})")
+        at = self._after_space(name.end())
+        if self._data[at : at + 1] != b":":
+            raise Malformed(f"a member has no value (byte {at})")
+        return _text(name[0]), self._after_space(at + 1)
 
     def _next(self, last: int, closing: bytes) -> int:
         """The position of the next member, or of the closing bracket."""

@@ -7,13 +7,15 @@ import asyncio
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource, Undecodable
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Expired
-from kcm_cli.rest.reading import read
+from kcm_cli.rest.reading import read, unreadable
 from kcm_cli.rest.transport import Unreadable
 
 T = TypeVar("T", bound=Object)
@@ -49,7 +51,34 @@ def read_page(body: bytes, kind: str = "") -> Page:
 
     Raises Unreadable, also for JSON that is no such list: it would be one of nothing.
     """
-    page = read(body, Page)
+    return _of_kind(read(body, Page), kind)
+
+
+async def read_page_in_turns(body: bytes, kind: str = "") -> Page:
+    """As ``read_page``. If some item is not usual, the items are split one by one, and other tasks run in between."""
+    page = codec.usual(body, Page)
+    if page is None:
+        try:
+            page = await _split(body)
+        except codec.DecodeError as error:
+            raise unreadable(error) from None
+    return _of_kind(page, kind)
+
+
+async def _split(body: bytes) -> Page:
+    head: dict[str, msgspec.Raw] = {}
+    items: list[msgspec.Raw] = []
+    for name, value, element in codec.parts(body):
+        if not element:
+            head[name] = value
+        elif name == "items":
+            items.append(value)
+            if len(memoryview(value)) > LARGE:
+                await asyncio.sleep(0)
+    return replace(codec.decode(codec.encode(head), Page), items=tuple(items))
+
+
+def _of_kind(page: Page, kind: str) -> Page:
     if page.kind != f"{kind}List" if kind else not page.kind.endswith("List"):
         wanted = f"a {kind}List" if kind else "a list"
         raise Unreadable(f"the answer cannot be read: expected {wanted}, got {quote(page.kind)}")
@@ -122,7 +151,7 @@ async def list_readable(
             items.clear()
             unknown.clear()
             body = await client.list_page(resource, namespace, **selection)
-        page = read_page(body, "" if metadata_only else resource.kind)
+        page = await read_page_in_turns(body, "" if metadata_only else resource.kind)
         for item in page.items:
             obj = resource.read_item(item, metadata_only=metadata_only)
             if not isinstance(obj, Undecodable):

@@ -39,7 +39,7 @@ from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.listing import Page, Pages, read_page
+from kcm_cli.rest.listing import Page, Pages, read_page_in_turns
 from kcm_cli.rest.transport import ConnectionLost, RequestError, TimedOut, Unreachable, Unreadable, Untrusted
 from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.object_errors import ObjectErrors
@@ -392,7 +392,7 @@ class Informer(Generic[T]):
             field_selector=scope.field_selector,
             metadata_only=scope.metadata_only,
         )
-        return read_page(body, "" if scope.metadata_only else self.resource.kind)
+        return await read_page_in_turns(body, "" if scope.metadata_only else self.resource.kind)
 
     async def _replace(self, found: _Found[T], version: str) -> None:
         """Make the store equal to a complete set, CHUNK by CHUNK. The whole is one step in ``handling``."""

@@ -174,3 +174,19 @@ def test_documents_keep_managed_fields_as_they_were(fields: bytes) -> None:
 def test_documents_with_other_invalid_text_are_an_error() -> None:
     with pytest.raises(codec.TextError):
         codec.decode_doc(b'{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:\xff":{}}}]},"status":"\xff"}')
+
+
+def test_members_and_elements_are_read_one_by_one() -> None:
+    deep = nested(100_000)
+    text = b' {"a": 1, "items" : [ {"b":2} ,%s, null], "none":[], "c":{"d":[3]} } ' % deep
+    found = [(name, bytes(value), element) for name, value, element in codec.parts(text)]
+    items = [("items", value, True) for value in (b'{"b":2}', deep, b"null")]
+    assert found == [("a", b"1", False), *items, ("c", b'{"d":[3]}', False)]
+
+
+@pytest.mark.parametrize("end", [b"", b"]", b"]} x", b",]}", b"]]", b'],"a"}', b"],}"])
+def test_a_text_that_does_not_end_well_is_an_error_after_its_parts(end: bytes) -> None:
+    found = codec.parts(b'{"items":[1' + end)
+    assert bytes(next(found)[1]) == b"1"
+    with pytest.raises(codec.DecodeError):
+        list(found)

@@ -17,6 +17,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, PartialObject
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.listing import read_page_in_turns
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.reading import read_object
 from kcm_cli.rest.transport import Response, Unreadable
@@ -272,6 +273,22 @@ def test_an_object_without_a_key_does_not_affect_the_others(item: bytes) -> None
     watched = Server([[*first, *changes]])
     seen = Seen("pods", watched)
     assert (seen.known, seen.version, len(watched.asked)) == ({"a": "4", "b": "7"}, "7", 1)
+
+
+def test_a_page_of_deep_objects_yields_to_the_event_loop() -> None:
+    body = page("pods", 9, *(obj("pods", f"p{number}", 4, meta=managed(nested(9_000))) for number in range(20))).body
+    turns = 0
+
+    async def main() -> None:
+        nonlocal turns
+        reading = asyncio.create_task(read_page_in_turns(body, "Pod"))
+        while not reading.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert len(reading.result().items) == 20
+
+    virtual.run(main())
+    assert turns > 20
 
 
 def test_the_owner_of_an_unknown_object_is_known() -> None:
