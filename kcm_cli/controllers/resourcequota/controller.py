@@ -100,9 +100,11 @@ class ResourceQuotaController:
         """Raise a usage that is too low. Lower one that is too high if it has not changed for REQUEST_S."""
         before = self._quotas.store.get(key)
         kinds = await self._ready(before) if before is not None else None
-        quota = self._present(before) if before is not None else None
-        if kinds is None or quota is None or quota.status.used is None:
-            return None  # a sync is to follow
+        if before is None or kinds is None:
+            return None
+        quota = self._present(before)
+        if quota is None or quota.spec != before.spec or quota.status.used is None:
+            return None  # it was deleted, or a recount is to follow
         used = self._read(quota, kinds)
         rest_s = self._charged.get(key, float("-inf")) + REQUEST_S - self._clock.monotonic()
         raised = plan.not_less(used, quota.status.used, used) if rest_s > 0 else used
