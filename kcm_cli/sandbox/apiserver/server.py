@@ -138,6 +138,7 @@ class ApiServer:
         DefinitionController(deps.store, deps.clock, custom, status)
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
         self._verbs = Verbs(self.core, security)
+        self._verbs.inside.routes = self.routes
         FlowSchemaStatus(self.core)
         self._flows = FlowClasses(deps.store)
         DefaultRange(self.core, deps.service_ranges)

@@ -27,7 +27,7 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.connecting import ports
 from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.store import Store, Stored
-from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
+from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
 from kcm_cli.sandbox.programs.filesystem import There
@@ -114,6 +114,8 @@ class Inside:
     def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
         """``issue``: issues the tokens in volumes."""
         self.overrides = Overrides()
+        self.routes = Routes()
+        """Those of Services."""
         self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
         """The effective annotations of a pod: its own, and those of rules."""
         self._store = store
@@ -295,6 +297,10 @@ class Inside:
         if headers.get("upgrade", "").lower() != "spdy/3.1":
             raise bad_request("Upgrade request required")
         return forward.over_spdy(find)
+
+    def server_of(self, stored: Stored, port: int) -> tuple[str, int]:
+        """The server that stands for a port of a pod. Raises LookupError."""
+        return self._where(Pod(stored, self.annotations), port)
 
     def _where(self, pod: Pod, port: int) -> tuple[str, int]:
         """The host and port that a port is forwarded to. Raises LookupError."""

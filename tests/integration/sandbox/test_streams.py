@@ -1,6 +1,8 @@
 """Logs, commands and ports with several kinds of clients."""
 
 import gc
+import http.client
+import http.server
 import io
 import json
 import socket
@@ -716,3 +718,99 @@ def test_ports_over_spdy(kcm_sandbox, kcm_namespace, pod, echo):
         found = client.until_ended(1, 3, 5, 7)
     assert (found[1], found[3]) == (b"", b"HELLO")
     assert b"10.244.0.7 is an address of the sandbox, where nothing listens" in found[5]
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """Answers with what it was asked."""
+
+    def do_GET(self):
+        size = int(self.headers.get("Content-Length") or 0)
+        told = {name: self.headers.get(name) for name in ("Authorization", "X-Mine", "X-Forwarded-Uri")}
+        body = json.dumps([self.command, self.path, self.rfile.read(size).decode(), told]).encode()
+        self.send_response(418 if self.path == "/tea" else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Theirs", "yes")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_POST = do_DELETE = do_HEAD = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def web():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Web) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_proxies_of_pods_and_services(kcm_sandbox, kcm_namespace, core, web):
+    spec = {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 8080}]}]}
+    annotations = {f"{PREFIX}forward": f"8080={web}"}
+    metadata = {"name": "a", "labels": {"app": "a"}, "annotations": annotations}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": metadata, "spec": spec})
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "b", "labels": {"app": "b"}}, "spec": spec})
+    ports = [{"name": "web", "port": 80, "targetPort": 8080}]
+    for name in ("a", "b", "none"):
+        service = {"selector": {"app": name}, "ports": ports}
+        core.create_namespaced_service(kcm_namespace, {"metadata": {"name": name}, "spec": service})
+    routed = {"name": "r", "annotations": {f"{PREFIX}route": str(web)}}
+    core.create_namespaced_service(kcm_namespace, {"metadata": routed, "spec": {"ports": ports}})
+    base = f"/api/v1/namespaces/{kcm_namespace}"
+
+    def there():
+        found = [core.read_namespaced_endpoints(name, kcm_namespace).subsets for name in ("a", "b")]
+        return all(subsets and subsets[0].addresses for subsets in found)
+
+    kcm_sandbox.wait(there, ignoring=(AssertionError, LookupError, kubernetes.client.ApiException))
+
+    def ask(path: str, method: str = "GET", body: str = "") -> tuple[int, dict, bytes]:
+        where = urlsplit(kcm_sandbox.url)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(where.hostname, where.port, context=context, timeout=30)
+        headers = {"Authorization": f"Bearer {kcm_sandbox.token}", "X-Mine": "1"}
+        connection.request(method, path, body or None, headers)
+        answer = connection.getresponse()
+        found = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        connection.close()
+        return found
+
+    for named in (
+        "pods/a",
+        "pods/a:8080",
+        "pods/http:a:8080",
+        "services/a",
+        "services/a:80",
+        "services/a:web",
+        "services/r:80",
+    ):
+        if named == "services/a":
+            continue  # a port with a name has to be named
+        status, headers, body = ask(f"{base}/{named}/proxy/x/y?q=1&r=a+b")
+        told = {"Authorization": None, "X-Mine": "1", "X-Forwarded-Uri": f"{base}/{named}/proxy/x/y"}
+        assert (status, json.loads(body)) == (200, ["GET", "/x/y?q=1&r=a+b", "", told]), named
+        assert headers["x-theirs"] == "yes"
+    assert json.loads(ask(f"{base}/pods/a/proxy/", "POST", "data")[2])[:3] == ["POST", "/", "data"]
+    assert ask(f"{base}/pods/a/proxy/tea")[0] == 418
+    assert ask(f"{base}/pods/a/proxy/x", "HEAD")[::2] == (200, b"")
+    for path, message in (
+        ("pods/b", "error trying to reach service: port 8080: nothing runs in the containers of a sandbox; forward it"),
+        ("pods/a:99", "error trying to reach service: port 99: nothing runs"),
+        ("services/b:web", "error trying to reach service: port 8080: nothing runs"),
+        ("services/none:80", 'no endpoints available for service "none:80"'),
+        ("services/a:81", 'no service port 81 found for service "a"'),
+    ):
+        status, _, body = ask(f"{base}/{path}/proxy/")
+        found = json.loads(body)
+        assert (status, found["reason"]) == (503, "ServiceUnavailable"), path
+        assert found["message"].startswith(message), path
+    core.patch_namespaced_pod("a", kcm_namespace, {"metadata": {"annotations": {f"{PREFIX}forward": "8080=1"}}})
+    status, _, body = ask(f"{base}/pods/a/proxy/")
+    assert status == 503 and "dial tcp 127.0.0.1:1: connect: connection refused" in json.loads(body)["message"]

@@ -1,13 +1,18 @@
 """Subresources that kubelets serve: logs, exec, attach, port-forward, proxies.
 
-The API server's checks are here, the simulated kubelet is ``streams.inside``. Proxies are not supported.
+The API server's checks are here, the simulated kubelet is ``streams.inside``. Proxies reach the servers that stand for
+ports of pods (``forward``) and for Services (routes).
 
-upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (v1.36)
+upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/registry/core/service/storage,
+pkg/apis/core/validation (v1.36)
 """
 
 import ipaddress
+from collections.abc import Iterator
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, not_found
@@ -19,19 +24,24 @@ from kcm_cli.sandbox.apiserver.registry.reading import fetch
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.webhooks.routes import Where
 from kcm_cli.sandbox.streams.inside import Inside
+from kcm_cli.sandbox.streams.pods import PODS
+from kcm_cli.sandbox.streams.proxy import passed_on, unavailable
 
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _NOT_POSITIVE = "must be greater than 0"
 _SCHEMES = ("http", "https")
+_PORT_DIGITS = 5
+_ENDPOINTS = GVR("", "v1", "endpoints")
 
 
-def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
+async def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
     """The response to a request. Raises ApiError."""
+    if call.subresource == "proxy":
+        return await _proxied(core, inside, call)
     if call.resource.gvr.plural == "pods":
-        if call.subresource == "proxy":
-            _check_proxied(core, call)
-        elif call.subresource == "log":
+        if call.subresource == "log":
             _check_log_options(call)
             pod = _bound(core, call)
             return Response(204, {}, b"") if pod is None else inside.logs(call, pod)
@@ -44,10 +54,78 @@ def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
                 if call.subresource == "portforward"
                 else inside.remote_command(call, pod)
             )
-    else:
-        _found(core, call)
     what = f"{call.resource.gvr.plural}/{call.subresource}"
     raise api_errors.not_implemented(f"{what} needs a real kubelet, which a sandbox does not have")
+
+
+async def _proxied(core: Core, inside: Inside, call: Call) -> Response | Stream:
+    """Pass a request on to the server behind a pod or Service. Raises ApiError."""
+    scheme, name, port = _proxied_name(call.name, call.resource.kind.lower())
+    stored = _found(core, call, name)
+    if call.resource.gvr.plural == "nodes":
+        raise api_errors.not_implemented("nodes/proxy needs a real kubelet, which a sandbox does not have")
+    if call.request.headers.get("upgrade"):
+        raise api_errors.not_implemented("proxies of a sandbox do not upgrade connections")
+    if call.resource.gvr.plural == "pods":
+        _check_proxied(stored)
+        where = _of_pod(inside, stored, port or _first_port(stored.doc, secure=scheme == "https"))
+    else:
+        where = _of_service(core, inside, call, stored, port)
+    return await passed_on(call.request, f"/{call.rest.lstrip('/')}", where, secure=scheme == "https")
+
+
+def _of_pod(inside: Inside, pod: Stored, port: str) -> Where:
+    """The server that stands for a port of a pod. Raises ApiError 503."""
+    try:
+        return inside.server_of(
+            pod, int(port) if port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS else 0
+        )
+    except LookupError as error:
+        raise unavailable(f"error trying to reach service: {error.args[0]}") from None
+
+
+def _first_port(pod: Tree, *, secure: bool) -> str:
+    ports = (port for container in pod["spec"]["containers"] for port in container.get("ports") or ())
+    first: Tree | None = next(ports, None)
+    return str(first["containerPort"]) if first is not None else "443" if secure else "80"
+
+
+def _of_service(core: Core, inside: Inside, call: Call, stored: Stored, port: str) -> Where:
+    """The server of a Service: that of its route, or of a pod behind it. Raises ApiError 503."""
+    service: Tree = stored.doc
+    name = stored.name
+    if port.isascii() and port.isdigit():
+        ports = service["spec"].get("ports") or ()
+        number = next((each for each in ports if str(each["port"]) == port), None)
+        if number is None:
+            raise unavailable(f"no service port {port} found for service {quote(name)}")
+        port = number.get("name") or ""
+    try:
+        route = inside.routes.of((stored.namespace, name), service)
+    except ValueError as error:
+        raise unavailable(f"error trying to reach service: {error}") from None
+    if route is not None:
+        return route
+    refusal = unavailable(f"no endpoints available for service {quote(call.name)}")
+    for number_, pod in _pods_of(core, stored, port):
+        try:
+            return _of_pod(inside, pod, str(number_))
+        except ApiError as error:
+            refusal = error
+    raise refusal
+
+
+def _pods_of(core: Core, service: Stored, port: str) -> Iterator[tuple[int, Stored]]:
+    """The ready pods behind a port of a Service by its name, each with its own port."""
+    endpoints = core.store.get(_ENDPOINTS, service.namespace, service.name)
+    subsets: list[Tree] = (endpoints.doc.get("subsets") or []) if endpoints is not None else []  # type: ignore[assignment]
+    for subset in subsets:
+        numbers = [each["port"] for each in subset.get("ports") or () if (each.get("name") or "") == port]
+        for address in subset.get("addresses") or () if numbers else ():
+            ref = address.get("targetRef") or {}
+            pod = core.store.get(PODS, service.namespace, ref.get("name") or "") if ref.get("kind") == "Pod" else None
+            if pod is not None:
+                yield numbers[0], pod
 
 
 def _bound(core: Core, call: Call) -> Stored | None:
@@ -93,9 +171,9 @@ def _check_log_options(call: Call) -> None:
         raise invalid_kind("", "PodLogOptions", call.name, found)
 
 
-def _check_proxied(core: Core, call: Call) -> None:
-    """Raises ApiError 404, and 400 if the pod's address must not be reached."""
-    pod: Tree = _found(core, call).doc
+def _check_proxied(stored: Stored) -> None:
+    """Raises ApiError 400 if the pod's address must not be reached."""
+    pod: Tree = stored.doc
     try:
         address = ipaddress.ip_address((pod.get("status") or {}).get("podIP") or "")
     except ValueError:
@@ -104,21 +182,21 @@ def _check_proxied(core: Core, call: Call) -> None:
         raise _not_allowed()
 
 
-def _found(core: Core, call: Call) -> Stored:
-    """The object of a proxy request: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``. Raises ApiError 400, 404."""
-    name = _proxied_name(call.name, call.resource.kind.lower())
+def _found(core: Core, call: Call, name: str) -> Stored:
+    """The object of a proxy request. Raises ApiError 404."""
     stored = core.store.get(call.hub.storage, call.namespace, name)
     if stored is None:
         raise not_found("", call.resource.gvr.plural, name)
     return stored
 
 
-def _proxied_name(text: str, kind: str) -> str:
+def _proxied_name(text: str, kind: str) -> tuple[str, str, str]:
+    """Scheme, name and port of ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``. Raises ApiError 400."""
     parts = text.split(":")
     if len(parts) == 3 and (parts[0] in ("", *_SCHEMES) and parts[1]):
-        return parts[1]
+        return parts[0], parts[1], parts[2]
     if len(parts) < 3 and parts[0]:
-        return parts[0]
+        return "", parts[0], parts[1] if parts[1:] else ""
     raise bad_request(f'invalid {kind} request "{text}"')
 
 

@@ -73,7 +73,7 @@ class Verbs:
             if call.subresource in KUBELET:
                 if call.subresource != "log":
                     await connecting.admit(self._core, call)
-                return kubelet.answer(self._core, self.inside, call)
+                return await kubelet.answer(self._core, self.inside, call)
             handler = self._parts[call.subresource].get(call.info.verb)
         else:
             gvr = call.resource.gvr
