@@ -8,7 +8,8 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream lock docs clean
+.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream release-check lock \
+  docs clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -34,6 +35,7 @@ e2e: $(READY) ## real processes over TLS, which mostly wait
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder tests/e2e
 
 $(READY): pyproject.toml $(LOCK)
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("kcm needs Python 3.11 or newer, and $(PYTHON) is %d.%d: make PYTHON=python3.13 ..." % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --no-compile --require-hashes -r $(LOCK)
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
@@ -80,8 +82,15 @@ ONLY  ?= .
 upstream: $(READY) ## upstream's integration tests, from the folder UPSTREAM_TESTS: tests/upstream/README.md
 	$(BIN)/python -m tests.upstream.run --only '$(value ONLY)' $(SUITE)
 
-lock: ## renew the lock file; no download address is recorded in it
-	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q uv
+release-check: $(READY) ## build twice, install, start, and write dist/sbom.json
+	$(BIN)/python -m tests.release.check
+
+UV ?= uv==0.13.9
+
+lock: ## renew the lock files; no download address is recorded in them
+	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q $(UV)
+	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header configs/build.in -o configs/build.lock
 	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --all-extras pyproject.toml -o $(LOCK)
 	grep -oE '^[A-Za-z0-9_.-]+==[^ ]+' $(LOCK) > $(VENV)/lock/pins
