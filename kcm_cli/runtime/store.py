@@ -22,7 +22,8 @@ IndexFunc = Callable[[T], Iterable[str]]
 
 
 def by_controller(obj: Object) -> tuple[str, ...]:
-    """Index: the uid of the controlling owner; objects without one are filed under their namespace's orphans."""
+    """Index: the uid of the controlling owner; objects without one are filed under their namespace's orphans. A uid in
+    a reference is the word of whoever wrote it: ``controlled_by`` leaves out objects of other namespaces."""
     ref = controller_of(obj)
     return (ref.uid,) if ref is not None else (orphans_of(obj.namespace),)
 
@@ -119,7 +120,8 @@ class Store(Generic[T]):
 
     def unknown_of(self, owner: Object) -> List[Undecodable]:
         """The unknown objects that this owner controls."""
-        return [one for one in self._unknown.values() if _controller_uid(one) == owner.uid] if self._unknown else []
+        found = (one for one in self._unknown.values() if _controller_uid(one) == owner.uid)
+        return [one for one in found if owner.namespace in ("", one.metadata.namespace)] if self._unknown else []
 
     def mark_unknown(self, obj: Undecodable) -> None:
         """Mark an object as unknown, until it is put or popped."""
@@ -189,6 +191,13 @@ class UnknownDependents(Exception):
     reason = "UnknownDependents"
 
 
+def controlled_by(store: Store[T], namespace: str, uid: str) -> List[T]:
+    """The objects that the owner with this namespace and uid controls. Those of other namespaces are none of it, unless
+    it has no namespace itself. The store must have the index ``by_controller``."""
+    found = store.by_index(CONTROLLER_UID, uid)
+    return [one for one in found if one.namespace == namespace] if namespace else found
+
+
 def claimable(store: Store[T], owner: Object) -> List[T]:
     """The objects that this owner controls, and the orphans: all that it may keep, adopt or release.
 
@@ -197,7 +206,8 @@ def claimable(store: Store[T], owner: Object) -> List[T]:
     unseen = [one.key for one in store.unknown_of(owner) if store.get(one.key) is None]
     if unseen:
         raise UnknownDependents(f"{', '.join(sorted(unseen)[:5])} cannot be decoded: cannot tell what is missing")
-    return store.by_index(CONTROLLER_UID, owner.uid) + store.by_index(CONTROLLER_UID, orphans_of(owner.namespace))
+    own = controlled_by(store, owner.namespace, owner.uid)
+    return own + store.by_index(CONTROLLER_UID, orphans_of(owner.namespace))
 
 
 def _controller_uid(obj: Undecodable) -> str:

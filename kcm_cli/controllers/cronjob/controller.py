@@ -40,7 +40,7 @@ from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Updat
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, controlled_by
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,8 @@ class CronJobController:
         cron_job = self._cron_jobs.store.get(key)
         if cron_job is None:
             return
-        jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_UID, cron_job.uid), key=lambda job: job.name))
+        found = controlled_by(self._jobs.store, cron_job.namespace, cron_job.uid)
+        jobs = tuple(sorted(found, key=lambda job: job.name))
         finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
         deleted = await self._delete(cron_job, finished, "beyond the history limit")
         new = _without_deleted(cron_job.status, deleted)

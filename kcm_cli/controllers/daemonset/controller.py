@@ -39,7 +39,7 @@ from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable, controlled_by
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,8 @@ class DaemonSetController:
     def _latest(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> list[Pod]:
         """The DaemonSet's pods in the cache at present, including those that were just adopted."""
         store = self._pods.store
-        found = {pod.key: pod for pod in store.by_index(CONTROLLER_UID, daemon_set.uid) if selector.matches(pod.labels)}
+        own = controlled_by(store, daemon_set.namespace, daemon_set.uid)
+        found = {pod.key: pod for pod in own if selector.matches(pod.labels)}
         for pod in pods:
             if pod.key not in found:
                 known = store.get(pod.key)

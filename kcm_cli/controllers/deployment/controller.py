@@ -26,7 +26,7 @@ from kcm_cli.planning.pod_template import UnselectedTemplate
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
-from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable, controlled_by
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class DeploymentController:
         running: dict[str, int] = {}
         if deployment.spec.strategy.type == names.RECREATE:
             for replica_set in owned:
-                pods = self._pods.store.by_index(CONTROLLER_UID, replica_set.uid)
+                pods = controlled_by(self._pods.store, deployment.namespace, replica_set.uid)
                 running[replica_set.uid] = sum(not is_terminal(pod) for pod in pods)
         return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
 
@@ -151,8 +151,9 @@ class DeploymentController:
         deployment = self._owner_of(replica_set) if replica_set is not None else None
         if deployment is None or deployment.spec.strategy.type != names.RECREATE:
             return ()
-        siblings = self._replica_sets.store.by_index(CONTROLLER_UID, deployment.uid)
-        has_pods = any(self._pods.store.by_index(CONTROLLER_UID, sibling.uid) for sibling in siblings)
+        namespace = deployment.namespace
+        siblings = controlled_by(self._replica_sets.store, namespace, deployment.uid)
+        has_pods = any(controlled_by(self._pods.store, namespace, sibling.uid) for sibling in siblings)
         return () if has_pods else (deployment.key,)
 
     def _owner_of(self, replica_set: ReplicaSet) -> Deployment | None:

@@ -17,7 +17,7 @@ from kcm_cli.engine.dependents import selector_of
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import controller_of
-from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, controlled_by
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +35,11 @@ class ReplicaSetController(ReplicaController[ReplicaSet]):
         ref = controller_of(obj)
         if ref is None:
             return []
-        siblings = self._owners.by_index(CONTROLLER_UID, ref.uid)
+        siblings = controlled_by(self._owners, obj.namespace, ref.uid)
         if log.isEnabledFor(V2):
             fields = {"replicaSet": kobj(obj), "relatedReplicaSets": [kobj(sibling) for sibling in siblings]}
             log.log(V2, "Found related ReplicaSets", extra={"fields": fields})
-        return [pod for sibling in siblings for pod in self._pods.by_index(CONTROLLER_UID, sibling.uid)]
+        return [pod for sibling in siblings for pod in controlled_by(self._pods, obj.namespace, sibling.uid)]
 
 
 CONTROLLER = Controller(

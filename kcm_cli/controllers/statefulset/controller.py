@@ -36,7 +36,7 @@ from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable, controlled_by
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class StatefulSetController:
 
     def _owned(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
         """The pods that the set controls and its selector matches."""
-        pods = self._pods.store.by_index(CONTROLLER_UID, set_.uid)
+        pods = controlled_by(self._pods.store, set_.namespace, set_.uid)
         return [pod for pod in pods if selector.matches(pod.labels) and is_member(set_, pod)]
 
     def _read(

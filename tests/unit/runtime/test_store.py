@@ -1,5 +1,7 @@
 """The cache and its indexes agree after any sequence of changes."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +15,11 @@ from kcm_cli.runtime.store import (
     UnknownDependents,
     by_controller,
     claimable,
+    controlled_by,
     orphans_of,
 )
+
+CONTROLLERS = Path(__file__).parents[3] / "kcm_cli" / "controllers"
 
 
 def obj(name: str, namespace: str = "ns", owner: str = "") -> Object:
@@ -80,6 +85,30 @@ def test_an_owner_with_unknown_dependents_cannot_be_planned_for() -> None:
     assert claimable(store, other) == []
     store.put(unseen)
     assert len(claimable(store, owner)) == 2
+
+
+def test_the_uid_of_an_owner_in_another_namespace_makes_no_child() -> None:
+    """A reference is the word of a tenant, who may know the uid of another one's object."""
+    store: Store[Object] = Store()
+    store.add_index(CONTROLLER_UID, by_controller)
+    for namespace in ("ns", "tenant"):
+        store.put(obj("a", namespace, owner="u1"))
+    store.mark_unknown(Undecodable(obj("b", "tenant", owner="u1").metadata, "Expected `object`"))
+    owner = Object(metadata=ObjectMeta(name="o", namespace="ns", uid="u1"))
+    assert [one.key for one in claimable(store, owner)] == ["ns/a"]
+    wide = Object(metadata=ObjectMeta(name="o", uid="u1"))
+    assert [one.key for one in controlled_by(store, "", wide.uid)] == ["ns/a", "tenant/a"]
+    assert len(store.unknown_of(wide)) == 1
+
+
+def test_controllers_find_children_by_namespace_and_uid() -> None:
+    """Orphans of Jobs are found by the uid of their former owner, and each is looked at by itself."""
+    found = [
+        path.relative_to(CONTROLLERS).as_posix()
+        for path in sorted(CONTROLLERS.rglob("*.py"))
+        if "by_index(CONTROLLER_UID" in path.read_text()
+    ]
+    assert found == ["job/watches.py"]
 
 
 def test_an_object_that_fails_in_an_index_is_kept() -> None:

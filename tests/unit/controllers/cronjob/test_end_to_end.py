@@ -15,6 +15,7 @@ from tests.unit.sandbox.nodes.world import World, resource
 
 CRON_JOBS = resource("cronjobs", "batch")
 JOBS = resource("jobs", "batch")
+NAMESPACES = resource("namespaces", namespaced=False)
 MINUTE = 60.0
 PODS = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
 
@@ -337,6 +338,28 @@ def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(play):
             await world.wait(MINUTE)
             assert await story.reasons() == []
             assert len(await world.items(JOBS)) == 2
+
+    play(life)
+
+
+def test_jobs_of_another_namespace_are_none_of_a_cronjob(play):
+    """Another tenant may write the uid into a reference: no history is deleted for it, and no run recorded."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(successfulJobsHistoryLimit=1)
+            await world.wait(12 * MINUTE)
+            uid = (await world.get(CRON_JOBS, "c"))["metadata"]["uid"]
+            owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
+            made = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2096-01-01T00:00:00Z"}
+            metadata = {"name": "c-66270000", "namespace": "tenant", "annotations": made, "ownerReferences": [owner]}
+            await world.create(NAMESPACES, {"metadata": {"name": "tenant"}}, "")
+            job = {"metadata": metadata, "spec": {"suspend": True, "template": {"spec": PODS}}}
+            await world.create(JOBS, job, "tenant")
+            await world.wait(9 * MINUTE)
+            assert (await story.status())["lastScheduleTime"] == "2026-01-01T00:20:00Z"
+            assert "UnexpectedJob" not in await story.reasons()
 
     play(life)
 
