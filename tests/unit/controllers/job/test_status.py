@@ -263,3 +263,13 @@ def test_running_pods_are_active_while_a_failed_one_is_not_replaced_yet(
     planned, tracking = sync(make_job(**{**INDEXED, "completions": 2, **limits}), failed, running, backoff=backoff)
     assert (planned.wait_s is not None, planned.creations) == (True, ())
     assert (tracking.status.active, tracking.status.ready) == (1, 1)
+
+
+@pytest.mark.parametrize("refused", [(), (Delete,)], ids=["deleted", "refused"])
+def test_pods_that_cannot_be_deleted_stay_ready(
+    make_job: MakeJob, make_pod: MakePod, refused: tuple[type, ...]
+) -> None:
+    job = make_job(suspend=True, completions=2, parallelism=2)
+    pods = [make_pod(name, ready=True) for name in ("a", "b")]
+    _, tracking = sync(job, *pods, refuse=refused)
+    assert (tracking.status.active, tracking.status.ready) == ((2, 2) if refused else (0, 0))
