@@ -4,12 +4,13 @@ upstream: pkg/controller/cronjob/utils.go#getJobFromTemplate2, cronjob_controlle
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, Job, job_template_of
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.integers import parse_int64
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.machinery.zones import load_zone
 from kcm_cli.planning.jobs import COMPLETE, FAILED, finished_condition
 from kcm_cli.planning.pod_template import controller_ref
@@ -17,6 +18,8 @@ from kcm_cli.planning.pod_template import controller_ref
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _LAST = 4_000_000_000
 """Minutes, in the year 9575."""
+SKEW = timedelta(minutes=1)
+"""The clock of the API server may be behind by so much."""
 
 
 def job_name(cron_job: CronJob, time: datetime) -> str:
@@ -25,12 +28,14 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
 
 
 def time_of(cron_job: CronJob, job: Job) -> datetime | None:
-    """The time whose Job this is; None for one that the controller has not made."""
+    """The time whose Job this is; None for one that the controller has not made, as for one that was created before its
+    time: whoever may create Jobs could have a time recorded as the last one that is yet to come."""
     own_name, _, text = job.name.rpartition("-")
     minutes = parse_int64(text)
     if own_name != cron_job.name or minutes is None or not 0 <= minutes < _LAST or SCHEDULED_AT not in job.annotations:
         return None
-    return datetime.fromtimestamp(minutes * 60, UTC)
+    time, created = datetime.fromtimestamp(minutes * 60, UTC), job.metadata.creation_timestamp
+    return time if created is not None and time - parse_time(created) <= SKEW else None
 
 
 def job_for(cron_job: CronJob, time: datetime) -> Doc:

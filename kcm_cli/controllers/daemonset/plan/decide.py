@@ -75,5 +75,8 @@ def _creations(daemon_set: DaemonSet, hash_: str, nodes: Sequence[str]) -> tuple
 
 
 def _deletions(snapshot: Snapshot, pods: Sequence[Pod], why: Mapping[str, str]) -> tuple[Delete, ...]:
+    if not pods:
+        return ()
     ref = ref_to(DAEMON_SETS, snapshot.daemon_set)
-    return tuple(delete_pod(ref, pod, why.get(pod.uid) or reason(snapshot, pod)) for pod in pods)
+    fits = {pod.uid: snapshot.fits.get(node) for node, on_node in snapshot.pods.items() for pod in on_node}
+    return tuple(delete_pod(ref, pod, why.get(pod.uid) or reason(pod, fits.get(pod.uid))) for pod in pods)

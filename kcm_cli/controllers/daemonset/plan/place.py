@@ -69,15 +69,14 @@ def place(snapshot: Snapshot, now: datetime) -> Changes:
     return changes
 
 
-def reason(snapshot: Snapshot, pod: Pod) -> str:
-    """Why ``place`` deletes a pod."""
+def reason(pod: Pod, fit: Fit | None) -> str:
+    """Why ``place`` deletes a pod. ``fit``: of its node; None if that is gone."""
     phase = pod.status.phase
     if phase in ("Failed", "Succeeded"):
         return f"pod has {phase.lower()}"
-    fits = [fit for name, fit in snapshot.fits.items() if pod in snapshot.pods.get(name, ())]
-    if not fits:
+    if fit is None:
         return "its node is gone"
-    return "node has another one" if fits[0].keeps else "node should not run it"
+    return "node has another one" if fit.keeps else "node should not run it"
 
 
 def remarks(snapshot: Snapshot, changes: Changes) -> Iterator[Remark]:

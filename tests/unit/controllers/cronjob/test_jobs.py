@@ -6,8 +6,9 @@ import pytest
 
 from kcm_cli.api.batch import CronJob, Job
 from kcm_cli.controllers.cronjob.plan import status as status_of
-from kcm_cli.controllers.cronjob.plan.jobs import superfluous
+from kcm_cli.controllers.cronjob.plan.jobs import SCHEDULED_AT, superfluous
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, unlisted
+from tests.unit.controllers.cronjob.conftest import CREATED
 
 MakeCronJob = Callable[..., CronJob]
 MakeJob = Callable[..., Job]
@@ -83,6 +84,25 @@ def test_an_unlisted_running_job_is_reported(make_cron_job: MakeCronJob, make_jo
     snapshot = Snapshot(cron_job=make_cron_job(), jobs=(make_job("stray"), make_job("done", "Failed")))
     assert [job.name for job in unlisted(snapshot)] == ["stray"]
     assert reasons(snapshot) == ([], ["UnexpectedJob"])
+
+
+@pytest.mark.parametrize(
+    ("created", "expected"),
+    [
+        ("2026-01-01T03:00:02Z", ["tick-29453940"]),
+        ("2026-01-01T02:59:30Z", ["tick-29453940"]),
+        (CREATED, []),
+        (None, []),
+    ],
+)
+def test_a_job_is_of_its_time_if_it_was_not_created_before(
+    created: str | None, expected: list[str], make_cron_job: MakeCronJob, make_job: MakeJob
+) -> None:
+    """A run in the future that anybody may have written would end the schedule. The clocks may differ by a minute."""
+    annotations = {SCHEDULED_AT: "2026-01-01T03:00:00Z"}
+    job = make_job("tick-29453940", annotations=annotations, creationTimestamp=created)
+    snapshot = Snapshot(cron_job=make_cron_job(), jobs=(job,))
+    assert reasons(snapshot) == (expected, [] if expected else ["UnexpectedJob"])
 
 
 def test_unless_the_api_server_lists_it(make_cron_job: MakeCronJob, make_job: MakeJob) -> None:

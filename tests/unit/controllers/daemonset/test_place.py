@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.controllers.daemonset.plan.decide import plan
 from kcm_cli.controllers.daemonset.plan.place import place
 from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, NEVER, ONLY_KEPT
 from tests.unit.controllers.daemonset.conftest import NOW, pod_of, set_of, take_snapshot
@@ -54,6 +55,30 @@ def test_one_pod_on_each_eligible_node(fit, pods, expected):
 )
 def test_with_surge_an_old_pod_stays_until_the_new_one_is_available(pods, expected):
     assert changes(take_snapshot(set_of(rolling=SURGE), ["n1"], *pods)) == expected
+
+
+def test_the_reasons_of_deletions():
+    """With a look at all nodes for each deletion, 250 of them in a large cluster would take a second."""
+
+    class Fits(dict):
+        looks = 0
+
+        def items(self):
+            Fits.looks += 1
+            return super().items()
+
+    fits = Fits({"n1": ALWAYS, "n2": NEVER, "n3": ALWAYS} | {f"m{n}": NEVER for n in range(20)})
+    pods = [pod_of("n1/b"), pod_of("n1/a"), pod_of("n2"), pod_of("n3", "failed"), pod_of("lost", bound=False)]
+    snapshot = take_snapshot(set_of(), fits, *pods, *(pod_of(f"m{n}") for n in range(20)))
+    (stage,) = plan(snapshot, NOW).stages
+    assert {delete.name: delete.reason for delete in stage.actions if not delete.name.startswith("m")} == {
+        "n1-b": "node has another one",
+        "n2": "node should not run it",
+        "n3": "pod has failed",
+        "lost": "its node is gone",
+    }
+    assert len(stage.actions) == 24
+    assert Fits.looks < 5
 
 
 def test_with_surge_the_new_pod_must_be_available_for_min_ready_seconds():
