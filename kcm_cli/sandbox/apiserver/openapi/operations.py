@@ -4,13 +4,16 @@ upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from http import HTTPStatus
 
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver import kinds
+from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -21,46 +24,6 @@ CUSTOM_TYPES = ("application/json", "application/yaml")
 MEDIA_TYPES = (*CUSTOM_TYPES, "application/vnd.kubernetes.protobuf")
 _WATCH_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
-PARAMETERS: dict[str, tuple[str, str]] = {
-    "allowWatchBookmarks": ("boolean", "Whether bookmarks may be sent in a watch."),
-    "command": ("string", "A word of the command to run."),
-    "container": ("string", "The container of the pod, by default its only one."),
-    "continue": ("string", "The token in the previous chunk of a list."),
-    "dryRun": ("string", "All: process the request without storing the result."),
-    "fieldManager": ("string", "The name of the manager of the changed fields."),
-    "fieldSelector": ("string", "Selects objects by their fields."),
-    "fieldValidation": ("string", "How to handle unknown and duplicate fields: Ignore, Warn or Strict."),
-    "follow": ("boolean", "Whether to stream the log."),
-    "force": ("boolean", "In an apply patch: take ownership of fields of other managers."),
-    "gracePeriodSeconds": ("integer", "Seconds until the object is deleted; 0 deletes it immediately."),
-    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Delete objects that cannot be read, too."),
-    "insecureSkipTLSVerifyBackend": ("boolean", "Do not verify the certificate of the kubelet."),
-    "labelSelector": ("string", "Selects objects by their labels."),
-    "limitBytes": ("integer", "The maximum number of bytes of the log."),
-    "limit": ("integer", "The maximum number of objects in a chunk of a list."),
-    "name": ("string", "Name of the object."),
-    "namespace": ("string", "Namespace of the object."),
-    "orphanDependents": ("boolean", "Deprecated: use propagationPolicy."),
-    "path": ("string", "The path on the proxied server."),
-    "ports": ("integer", "The ports to forward."),
-    "pretty": ("string", "Whether to indent the response."),
-    "previous": ("boolean", "The log of the previous container."),
-    "propagationPolicy": ("string", "How to handle dependents: Orphan, Background or Foreground."),
-    "resourceVersion": ("string", "The version to start from, or the minimum version."),
-    "resourceVersionMatch": ("string", "How to apply resourceVersion to a list."),
-    "sinceSeconds": ("integer", "The maximum age of log lines in seconds."),
-    "shardSelector": ("string", "Selects a shard of the objects."),
-    "sendInitialEvents": ("boolean", "Whether a watch begins with the existing objects."),
-    "stderr": ("boolean", "Whether to attach standard error."),
-    "stdin": ("boolean", "Whether to attach standard input."),
-    "stdout": ("boolean", "Whether to attach standard output."),
-    "stream": ("string", "The stream of the log: All, Stdout or Stderr."),
-    "tailLines": ("integer", "The number of lines from the end of the log."),
-    "timeoutSeconds": ("integer", "The timeout of a list or watch."),
-    "timestamps": ("boolean", "Whether each line begins with a timestamp."),
-    "tty": ("boolean", "Whether to allocate a terminal."),
-    "watch": ("boolean", "Watch instead of listing."),
-}
 _LIST = (
     "allowWatchBookmarks",
     "continue",
@@ -124,11 +87,62 @@ class Operation(msgspec.Struct, frozen=True):
     codes: tuple[int, ...] = (200,)
 
 
-def form_of_parameter(name: str, place: str, form: Callable[[str], Doc]) -> Doc:
-    """A parameter. form: its type, as a version of OpenAPI writes it."""
-    kind, text = PARAMETERS[name]
-    required: Doc = {"required": True} if place == "path" else {}
-    return {"name": name, "in": place, "description": text, **form(kind), **required}
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of operations. ref: its name among those that operations of v2 share; empty if they do
+    not."""
+
+    name: str
+    place: str
+    type: str = "string"
+    description: str = ""
+    ref: str = ""
+
+    @property
+    def plain(self) -> Doc:
+        """The fields that both versions of OpenAPI have."""
+        required: Doc = {"required": True} if self.place == "path" else {}
+        return {"name": self.name, "in": self.place, "description": self.description, **required}
+
+
+class _Known(msgspec.Struct, frozen=True):
+    type: str = "string"
+    description: str = ""
+    ref: str = ""
+
+
+@cache
+def _parameters() -> dict[str, _Known]:
+    """By variant, name and place; without a variant for all others."""
+    return codec.decode(read_data("parameters"), dict[str, _Known])
+
+
+def variant(path: str, action: str) -> str:
+    """What the form of the parameters of an operation depends on: a patch, or a connection to a kind."""
+    parts = [part for part in path.split("/") if part]
+    if parts and parts[-1] in _STREAMED:
+        return parts[-1]
+    if "proxy" in parts:
+        return f"{parts[parts.index('proxy') - 2]}/proxy"
+    return action if action == "patch" else ""
+
+
+_STREAMED = frozenset(["attach", "exec", "log", "portforward"])
+
+
+def parameter_of(operation: Operation, name: str, place: str) -> Parameter:
+    """A parameter of an operation."""
+    known = _parameters()
+    found = known.get(f"{variant(operation.path, operation.action)} {name} {place}") or known[f" {name} {place}"]
+    text = found.description
+    if name == "name" and operation.kind is not None:
+        text += operation.kind.kind
+    return Parameter(name, place, found.type, text, found.ref)
+
+
+def shared_body(definition: str) -> str:
+    """The name among shared parameters of a body with this definition; empty if it is not shared."""
+    found = _parameters().get(f" {definition} body")
+    return found.ref if found is not None else ""
 
 
 def responses(operation: Operation, definitions: str, form: Callable[[Doc], Doc]) -> Doc:
@@ -148,10 +162,10 @@ def extensions(operation: Operation) -> Doc:
 
 
 def laid_out(
-    operations: Iterable[Operation], parameter: Callable[[str, str], Doc], form: Callable[[Operation], Doc]
+    operations: Iterable[Operation], parameter: Callable[[Parameter], Doc], form: Callable[[Operation], Doc]
 ) -> dict[str, Doc]:
-    """The path items. Parameters that all methods of a path share are in the item. parameter: makes a parameter from
-    its name and place. form: makes an operation.
+    """The path items. Parameters that all methods of a path share are in the item. parameter, form: make a parameter
+    and an operation.
 
     upstream: kube-openapi pkg/builder
     """
@@ -162,14 +176,15 @@ def laid_out(
 
 
 def _path_item(
-    path: str, methods: list[Operation], parameter: Callable[[str, str], Doc], form: Callable[[Operation], Doc]
+    path: str, methods: list[Operation], parameter: Callable[[Parameter], Doc], form: Callable[[Operation], Doc]
 ) -> Doc:
     common = set.intersection(*(set(operation.query) for operation in methods))
     shared = [(part.strip("{}"), "path") for part in path.split("/") if part.startswith("{")]
     shared += [(name, "query") for name in common]
     if any(operation.action not in ("", "connect") for operation in methods):
         shared.append(("pretty", "query"))
-    item: Doc = {"parameters": [parameter(*each) for each in sorted(shared)]} if shared else {}
+    first = methods[0]
+    item: Doc = {"parameters": [parameter(parameter_of(first, *each)) for each in sorted(shared)]} if shared else {}
     for operation in methods:
         own = tuple(name for name in operation.query if name not in common)
         item[operation.method] = form(replace(operation, query=own))

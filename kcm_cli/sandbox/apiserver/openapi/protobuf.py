@@ -17,8 +17,8 @@ Table = Mapping[str, tuple[int, str]]
 
 _EXTENSIONS = "x-"
 _TABLES = """
-Document swagger:1:s info:2:Info paths:8:Paths definitions:9:Definitions security:12:[Requirement]
-  securityDefinitions:13:Securities x-:16:[any]
+Document swagger:1:s info:2:Info paths:8:Paths definitions:9:Definitions parameters:10:Parameters
+  security:12:[Requirement] securityDefinitions:13:Securities x-:16:[any]
 Info title:1:s version:2:s x-:7:[any]
 PathItem get:2:Operation put:3:Operation post:4:Operation delete:5:Operation options:6:Operation head:7:Operation
   patch:8:Operation parameters:9:[Parameter]
@@ -116,16 +116,22 @@ def _additional(value: object) -> bytes:
     return packed(1, _message("Schema", value)) if isinstance(value, dict) else b"\x10\x01" if value else b"\x10\x00"
 
 
+def _item(value: object) -> bytes:
+    """A parameter, or the reference to a shared one."""
+    assert isinstance(value, dict)
+    return packed(2, packed(1, value["$ref"].encode())) if "$ref" in value else packed(1, _parameter(value))
+
+
 def _parameter(value: object) -> bytes:
     assert isinstance(value, dict)
     place = value.get("in")
     if place == "body":
-        return packed(1, packed(1, _message("Body", value)))
+        return packed(1, _message("Body", value))
     key = (place, value.get("name"), value.get("description"), value.get("required"))
     found = _parameters.get(key)
     if found is None:
         one = packed(3, _message("Query", value)) if place == "query" else packed(4, _message("Path", value))
-        found = _parameters[key] = packed(1, packed(2, one))
+        found = _parameters[key] = packed(2, one)
     return found
 
 
@@ -148,7 +154,9 @@ _SPECIAL: Mapping[str, Callable[[object], bytes]] = {
     "Items": lambda value: packed(1, _message("Schema", value)),
     "Type": _type,
     "Additional": _additional,
-    "Parameter": _parameter,
+    "Parameter": _item,
+    "Parameters": _pairs(1, "OneParameter"),
+    "OneParameter": _parameter,
     "Requirement": _requirement,
     "Securities": _pairs(1, "Security"),
     "Security": lambda value: packed(2, _message("ApiKey", value)),

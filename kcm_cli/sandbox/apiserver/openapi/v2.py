@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import Operation, extensions, form_of_parameter, laid_out, responses
+from kcm_cli.sandbox.apiserver.openapi.operations import (
+    Operation,
+    Parameter,
+    extensions,
+    laid_out,
+    parameter_of,
+    responses,
+    shared_body,
+)
 from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
 
 _PREFIX = "#/definitions/"
@@ -11,28 +19,39 @@ _PREFIX = "#/definitions/"
 
 def document(version: str, operations: Iterable[Operation], definitions: Doc) -> Doc:
     """The document of all operations."""
+    shared: dict[str, Doc] = {}
+    paths = laid_out(operations, lambda each: _parameter(each, shared), lambda each: _operation(each, shared))
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
         "definitions": definitions,
-        "paths": laid_out(operations, _parameter, _operation),
-        "parameters": {},
+        "paths": paths,
+        "parameters": {name: shared[name] for name in sorted(shared)},
         "securityDefinitions": SECURITY,
         "security": [{"BearerToken": []}],
     }
 
 
-def _parameter(name: str, place: str) -> Doc:
-    return form_of_parameter(name, place, lambda kind: {"type": kind, "uniqueItems": True})
+def _parameter(parameter: Parameter, shared: dict[str, Doc]) -> Doc:
+    """A parameter, or the reference to a shared one, which is added to these."""
+    form: Doc = {**parameter.plain, "type": parameter.type, "uniqueItems": True}
+    return _referred(parameter.ref, form, shared)
 
 
-def _operation(operation: Operation) -> Doc:
-    parameters = [_parameter(name, "query") for name in operation.query]
+def _referred(ref: str, form: Doc, shared: dict[str, Doc]) -> Doc:
+    if not ref:
+        return form
+    shared.setdefault(ref, form)
+    return {"$ref": f"#/parameters/{ref}"}
+
+
+def _operation(operation: Operation, shared: dict[str, Doc]) -> Doc:
+    parameters = [_parameter(parameter_of(operation, name, "query"), shared) for name in operation.query]
     if operation.body:
         body: Doc = {"name": "body", "in": "body", "schema": {"$ref": _PREFIX + operation.body}}
         if operation.body_required:
             body["required"] = True
-        parameters.insert(0, body)
+        parameters.insert(0, _referred(shared_body(operation.body), body, shared))
     out: Doc = {
         "description": operation.description,
         "consumes": list(operation.body_types),

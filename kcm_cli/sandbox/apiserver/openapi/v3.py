@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import Operation, extensions, form_of_parameter, laid_out, responses
+from kcm_cli.sandbox.apiserver.openapi.operations import (
+    Operation,
+    Parameter,
+    extensions,
+    laid_out,
+    parameter_of,
+    responses,
+)
 
 _V2 = "#/definitions/"
 _V3 = "#/components/schemas/"
@@ -46,8 +53,8 @@ def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> D
     }
 
 
-def _parameter(name: str, place: str) -> Doc:
-    return form_of_parameter(name, place, lambda kind: {"schema": {"type": kind, "uniqueItems": True}})
+def _parameter(parameter: Parameter) -> Doc:
+    return {**parameter.plain, "schema": {"type": parameter.type, "uniqueItems": True}}
 
 
 def _operation(operation: Operation) -> Doc:
@@ -61,7 +68,7 @@ def _operation(operation: Operation) -> Doc:
         "tags": [operation.tag],
     }
     if operation.query:
-        out["parameters"] = [_parameter(name, "query") for name in operation.query]
+        out["parameters"] = [_parameter(parameter_of(operation, name, "query")) for name in operation.query]
     if operation.body:
         schema = {"schema": {"$ref": _V3 + operation.body}}
         body: Doc = {"content": {media: schema for media in operation.body_types}}

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver.openapi import OpenApi
+from kcm_cli.sandbox.apiserver.openapi import OpenApi, protobuf
 from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
@@ -46,6 +46,7 @@ def test_every_reference_resolves(openapi):
         assert set(re.findall(r'"#/components/schemas/([^"]+)"', body)) <= set(schemas), place
     body = get(openapi, "/openapi/v2").body.decode()
     assert set(re.findall(r'"#/definitions/([^"]+)"', body)) <= set(json.loads(body)["definitions"])
+    assert set(re.findall(r'"#/parameters/([^"]+)"', body)) == set(json.loads(body)["parameters"])
 
 
 def test_operations_have_names_of_their_own(openapi):
@@ -221,3 +222,34 @@ def test_parts_of_documents(openapi, asked, status, part):
         first, last = whole.body.index(found.body), len(found.body) - 1
         assert found.headers["content-range"] == f"bytes {first}-{first + last}/{len(whole.body)}"
     assert get(openapi, "/openapi/v3/version", range=asked, **{"if-range": "other"}).body == whole.body
+
+
+def test_operations_of_v2_share_their_parameters(openapi):
+    found = json.loads(get(openapi, "/openapi/v2").body)
+    pods = found["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+    named = [one.get("$ref", one.get("name")) for one in pods["parameters"]]
+    assert named == ["name", "#/parameters/namespace-vgWSWtn3", "#/parameters/pretty-tJGM1-ng"]
+    assert pods["parameters"][0]["description"] == "name of the Pod"
+    patch = [one.get("$ref", one.get("name")) for one in pods["patch"]["parameters"]]
+    managers = ["#/parameters/fieldManager-7c6nTn1T", "fieldValidation", "#/parameters/force-tOGGb0Yi"]
+    assert patch == ["#/parameters/body-78PwaGsr", "dryRun", *managers]
+    assert "#/parameters/fieldManager-Qy4HdaTW" in [one.get("$ref") for one in pods["put"]["parameters"]]
+    paths = found["paths"]
+    attach, exec_ = (paths[f"/api/v1/namespaces/{{namespace}}/pods/{{name}}/{each}"] for each in ("attach", "exec"))
+    refs = [next(one["$ref"] for one in each["parameters"] if "container" in str(one)) for each in (attach, exec_)]
+    assert refs == ["#/parameters/container-_Q-EJ3nR", "#/parameters/container-i5dOmRiM"]
+    watch = found["parameters"]["watch-XNNPZGbK"]
+    assert (watch["in"], watch["type"]) == ("query", "boolean") and watch["description"]
+
+
+def test_shared_parameters_in_protobuf():
+    shared = {"a-1": {"name": "a", "in": "query", "description": "d", "type": "string", "uniqueItems": True}}
+    paths = {"/x": {"parameters": [{"$ref": "#/parameters/a-1"}]}}
+    document = fields(protobuf.encode({"swagger": "2.0", "parameters": shared, "paths": paths}))
+    (named,) = fields(document[10][0])[1]
+    assert fields(named)[1] == [b"a-1"]
+    query = fields(fields(fields(fields(named)[2][0])[2][0])[3][0])
+    assert (query[4], query[2]) == ([b"a"], [b"query"])
+    (path,) = fields(document[8][0])[2]
+    (item,) = fields(fields(path)[2][0])[9]
+    assert fields(fields(item)[2][0])[1] == [b"#/parameters/a-1"]
