@@ -16,6 +16,7 @@ from kcm_cli.cli.manager import fail
 from kcm_cli.cli.plan_flags import Command
 from kcm_cli.cli.plan_markdown import markdown
 from kcm_cli.cli.plan_text import show
+from kcm_cli.cli.terminal import is_capable
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.machinery import codec
 from kcm_cli.plan.answer import Answer
@@ -121,7 +122,7 @@ class _Progress:
     """A line on standard error that is updated in place, on terminals only."""
 
     def __init__(self) -> None:
-        self._shows = sys.stderr.isatty()
+        self._shows = is_capable(sys.stderr)
         self._shown = False
 
     def __call__(self, text: str) -> None:

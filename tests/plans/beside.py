@@ -23,6 +23,7 @@ from kcm_cli.cli.plan_text import verdict
 from kcm_cli.component.virtual import run
 from kcm_cli.plan import Change, Options, Snapshot, plan
 from kcm_cli.plan.applying import Applying
+from kcm_cli.plan.changes import custom_kinds
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import configured
 from kcm_cli.plan.questions import with_kinds
@@ -227,7 +228,91 @@ CHANGES = (
         plan=("--delete", "namespace/{space}"),
         do=("delete namespace {space} --wait=false",),
     ),
+    Beside(
+        "container-and-variable-removed",
+        lambda s: [_with_more(s)],
+        manifests=lambda s: [_web(s, 3)],
+        apply=("apply",),
+    ),
+    Beside(
+        "port-removed",
+        lambda s: [_web(s, 2), s.service("web", ports=[{"name": n, "port": p} for n, p in (("a", 80), ("b", 81))])],
+        manifests=lambda s: [s.service("web", ports=[{"name": "b", "port": 81}])],
+        apply=("apply",),
+    ),
+    Beside(
+        "custom-resource",
+        lambda s: [_definition(), _thing(s, size=1, old=True)],
+        manifests=lambda s: [_thing(s, size=2)],
+        apply=("apply",),
+    ),
+    Beside(
+        "scale-down",
+        lambda s: [_web(s, 5), s.service("web"), s.budget("web", minAvailable=4)],
+        plan=("--scale", "deploy/web=2"),
+        do=("scale deploy web --replicas=2",),
+    ),
+    Beside(
+        "stateful-set-beyond-room",
+        lambda s: [s.stateful_set("db", 2, _template(s, "db", cpu="700m"))],
+        plan=("--scale", "sts/db=5"),
+        do=("scale sts db --replicas=5",),
+        problems=frozenset(("pending", "stuck")),
+    ),
+    Beside(
+        "pod-deleted",
+        lambda s: [s.stateful_set("db", 2, _template(s, "db"))],
+        plan=("--delete", "pod/db-0"),
+        do=("delete pod db-0",),
+    ),
+    Beside(
+        "recreate",
+        lambda s: [_web(s, 3, strategy={"type": "Recreate"})],
+        plan=("--set-image", "deploy/web=app:2"),
+        do=("set image deploy/web c=app:2",),
+    ),
+    Beside(
+        "strategy-changed",
+        lambda s: [_web(s, 3)],
+        manifests=lambda s: [_web(s, 3, strategy={"type": "Recreate"})],
+        apply=("apply",),
+    ),
+    Beside(
+        "missing-service-account",
+        lambda s: [_web(s, 2)],
+        manifests=lambda s: [s.deployment("web", 2, _template(s, "web", "app:2", serviceAccountName="nobody"))],
+        apply=("apply",),
+        problems=frozenset(("stuck",)),
+    ),
+    Beside(
+        "delete-default-namespace",
+        lambda s: [_web(s, 1)],
+        plan=("--delete", "namespace/default"),
+        do=("delete namespace default",),
+        problems=frozenset(("refused",)),
+    ),
 )
+
+
+def _with_more(s: Space) -> Tree:
+    doc = _web(s, 3)
+    containers = doc["spec"]["template"]["spec"]["containers"]
+    containers[0]["env"] = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    containers.append({"name": "more", "image": "more:1"})
+    return doc
+
+
+def _definition() -> Tree:
+    names = {"kind": "Thing", "plural": "things", "singular": "thing", "listKind": "ThingList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "beside.example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return {**head, "metadata": {"name": "things.beside.example.com"}, "spec": spec}
+
+
+def _thing(s: Space, **spec: Any) -> Tree:
+    return s.doc("beside.example.com/v1", "Thing", "one", spec)
 
 
 def _tainted() -> Tree:
@@ -276,6 +361,10 @@ def summary(kinds: dict[str, list[Any]]) -> State:
         name = (one["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
         ready = [e for e in one.get("endpoints") or () if (e.get("conditions") or {}).get("ready")]
         found[f"endpoints/{name}"] = len(ready)
+    for one in kinds["services"]:
+        found[f"ports/{one['metadata']['name']}"] = [port["port"] for port in one["spec"].get("ports") or ()]
+    for one in kinds.get("things", ()):
+        found[f"things/{one['metadata']['name']}"] = one["spec"]
     found["unschedulable"] = sorted(n["metadata"]["name"] for n in kinds["nodes"] if n["spec"].get("unschedulable"))
     return found
 
@@ -285,8 +374,10 @@ _PATHS = {
     "deployments": "/apis/apps/v1/namespaces/{}/deployments",
     "statefulsets": "/apis/apps/v1/namespaces/{}/statefulsets",
     "endpointslices": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
+    "services": "/api/v1/namespaces/{}/services",
     "nodes": "/api/v1/nodes",
 }
+_THINGS = {"things": "/apis/beside.example.com/v1/namespaces/{}/things"}
 
 
 async def _predicted(snapshot: Snapshot, changes: tuple[Change, ...], options: Options, space: str) -> State:
@@ -300,7 +391,8 @@ async def _predicted(snapshot: Snapshot, changes: tuple[Change, ...], options: O
         await twin.clock.sleep(WATCHED_S)
         await tasks.stop()
         kinds = {}
-        for kind, path in _PATHS.items():
+        is_custom = any(kind.endswith(".beside.example.com") for kind in custom_kinds(changes))
+        for kind, path in {**_PATHS, **(_THINGS if is_custom else {})}.items():
             kinds[kind] = json.loads(await twin.client.call(Request("GET", path.format(space))))["items"]
         return summary(kinds)
 
@@ -320,6 +412,9 @@ def beside(one: Beside, kubectl: Kubectl, folder: Path) -> bool:
     kubectl("create", "namespace", space.name)
     setup = {"apiVersion": "v1", "kind": "List", "items": list(one.setup(space))}
     made = kubectl("apply", "-f", "-", text=json.dumps(setup))
+    if "no matches for kind" in made.stderr:  # its definition has just been made
+        time.sleep(3)
+        made = kubectl("apply", "-f", "-", text=json.dumps(setup))
     if made.returncode:
         print(f"{one.name}: setup: {made.stderr}")
         return False
@@ -338,7 +433,8 @@ def beside(one: Beside, kubectl: Kubectl, folder: Path) -> bool:
         outcome = kubectl(*one.apply, "-n", space.name, "-f", words[words.index("-f") + 1])
         applied = outcome.stderr.strip()
     time.sleep(WATCHED_S)
-    happened = summary({kind: kubectl.items(kind, space.name) for kind in _PATHS})
+    is_custom = any(kind.endswith(".beside.example.com") for kind in custom_kinds(command.changes))
+    happened = summary({kind: kubectl.items(kind, space.name) for kind in (*_PATHS, *(_THINGS if is_custom else ()))})
     for process in started:
         process.kill()
     kinds = {problem.kind for problem in answer.problems if not problem.already}

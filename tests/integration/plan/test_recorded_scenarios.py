@@ -32,9 +32,10 @@ def test_enough_scenarios_are_recorded() -> None:
 @pytest.mark.xdist_group("plans")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_the_plan_of_a_scenario_agrees(scenario: Scenario) -> None:
-    """Races apart: which of two controllers deletes an object first is another one each time."""
+    """Races apart: which of two controllers comes to an object first is another one each time. Of a scenario with four
+    lines, one race is a quarter."""
     one = found(scenario)
-    assert one.share >= 0.8, (sorted(one.missed), sorted(one.added))
+    assert one.share >= 0.8 or len(one.missed) + len(one.added) <= 1, (sorted(one.missed), sorted(one.added))
 
 
 @pytest.mark.xdist_group("plans")
