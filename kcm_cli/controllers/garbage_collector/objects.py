@@ -1,7 +1,13 @@
-"""The garbage collector's requests: metadata of objects of any kind, by identity."""
+"""The garbage collector's requests: metadata of objects of any kind, by identity.
 
-from collections.abc import Callable
-from contextlib import suppress
+A path that is not served says nothing about the object, which may be there when the path is served again (an aggregated
+API is registered anew), or at another one (a version is not served any more). Such an answer comes from no handler of
+the kind: it is no Status that names the object, and counts as NoMatch.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.garbage_collector.graph import Identity
@@ -11,8 +17,8 @@ from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
-from kcm_cli.rest.errors import Conflict, NotFound, UnsupportedMediaType
-from kcm_cli.rest.mapper import Mapper
+from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, Conflict, NotFound, UnsupportedMediaType
+from kcm_cli.rest.mapper import Mapper, NoMatch
 
 FINALIZER_ATTEMPTS = 5
 
@@ -41,7 +47,8 @@ class Objects:
         resource = await self.resource(identity.api_version, identity.kind)
         if resource.namespaced and not identity.namespace:
             raise OwnerOfAnotherScope(f"{identity.kind} {identity.name} is namespaced")
-        found = await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
+        with _served(identity):
+            found = await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
         if found.uid != identity.uid:
             raise NotFound(404, "NotFound", "another object of this name")
         return found
@@ -52,34 +59,27 @@ class Objects:
         """Delete the object if it still is as in ``meta``. If only other fields than its owners and finalizers changed,
         it is deleted by uid.
 
-        Raises NotFound, Conflict.
+        Raises NotFound, Conflict, NoMatch.
         """
         resource = await self.resource(identity.api_version, identity.kind)
-        namespace = _scope(resource, identity)
-        try:
-            await self._client.delete(
-                resource,
-                namespace,
-                identity.name,
-                uid=identity.uid,
-                resource_version=meta.resource_version,
-                propagation=propagation,
-                reason=reason,
-                owner=owner,
-            )
-        except Conflict:
-            live = await self.get(identity)
-            if not _planned_alike(live.metadata, meta):
-                raise
-            await self._client.delete(
-                resource,
-                namespace,
-                identity.name,
-                uid=identity.uid,
-                propagation=propagation,
-                reason=reason,
-                owner=owner,
-            )
+        delete = partial(
+            self._client.delete,
+            resource,
+            _scope(resource, identity),
+            identity.name,
+            uid=identity.uid,
+            propagation=propagation,
+            reason=reason,
+            owner=owner,
+        )
+        with _served(identity):
+            try:
+                await delete(resource_version=meta.resource_version)
+            except Conflict:
+                live = await self.get(identity)
+                if not _planned_alike(live.metadata, meta):
+                    raise
+                await delete()
 
     async def patch(
         self,
@@ -90,19 +90,16 @@ class Objects:
         reason: str = "",
         owner: str = "",
     ) -> None:
-        """Send a strategic merge patch. For kinds without that, a merge patch is computed from the live object."""
+        """Send a strategic merge patch. For kinds without that, a merge patch is computed from the live object. Raises
+        NotFound, Conflict, NoMatch."""
         resource = await self.resource(identity.api_version, identity.kind)
-        namespace = _scope(resource, identity)
-        try:
-            await self._client.patch(
-                resource, namespace, identity.name, strategic, content_type=STRATEGIC_MERGE, reason=reason, owner=owner
-            )
-        except UnsupportedMediaType:
-            live = await self.get(identity)
-            doc = whole(live.metadata)
-            await self._client.patch(
-                resource, namespace, identity.name, doc, content_type=MERGE, reason=reason, owner=owner
-            )
+        place = resource, _scope(resource, identity), identity.name
+        with _served(identity):
+            try:
+                await self._client.patch(*place, strategic, content_type=STRATEGIC_MERGE, reason=reason, owner=owner)
+            except UnsupportedMediaType:
+                live = await self.get(identity)
+                await self._client.patch(*place, whole(live.metadata), content_type=MERGE, reason=reason, owner=owner)
 
     async def remove_finalizer(self, identity: Identity, finalizer: str, *, reason: str = "") -> None:
         """Remove a finalizer, with retries on conflict. Raises Conflict after the last attempt."""
@@ -113,10 +110,24 @@ class Objects:
             body = without_finalizer(live.metadata, finalizer)
             if body is not None:
                 namespace = _scope(resource, identity)
-                await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE, reason=reason)
+                with _served(identity):
+                    await self._client.patch(
+                        resource, namespace, identity.name, body, content_type=MERGE, reason=reason
+                    )
 
         with suppress(NotFound):
             await writes.retry_on(writes.Retries(FINALIZER_ATTEMPTS), remove)
+
+
+@contextmanager
+def _served(identity: Identity) -> Iterator[None]:
+    """Raises NoMatch for a response that the path is not served."""
+    try:
+        yield
+    except NotFound as error:
+        if not error.has_cause(UNEXPECTED_RESPONSE):
+            raise
+        raise NoMatch(f'kind "{identity.kind}" in version "{identity.api_version}"') from None
 
 
 def _planned_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:

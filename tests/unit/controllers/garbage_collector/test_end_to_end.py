@@ -844,6 +844,32 @@ def watches(kind: str) -> str:
     return f"/api/v1/{kind}"
 
 
+def test_a_path_that_is_not_served_says_nothing_about_an_owner(live):
+    """As while an aggregated API is registered anew, or after a version ceased to be served that discovery still lists.
+    The answer names no object."""
+
+    async def life(story: Story) -> None:
+        unserved = [True]
+
+        def answer(request: Request) -> Response | None:
+            missing = unserved[0] and request.path.endswith("/secrets/root")
+            return Response(404, {"content-type": "text/plain"}, b"404 page not found\n") if missing else None
+
+        transport = Rewriting(story.world.server.transport(), answer=answer)
+        async with story.running(transport, GarbageCollectorConfig(ignored_resources=(("", "secrets"),))):
+            root = await story.make("root", kind=SECRETS)
+            await story.make("child", root)
+            await story.make("lost", {**root, "name": "none", "uid": "u"})
+            await story.world.wait(60)
+            assert await story.left() == {"child": ["root"]}
+            unserved[0] = False
+            await story.world.delete(SECRETS, "root")
+            await story.world.wait(120)
+            assert await story.left() == {}
+
+    live(life)
+
+
 def test_an_owner_that_only_the_cache_has_does_not_count(live):
     async def life(story: Story) -> None:
         server, world = story.world.server.transport(), story.world
