@@ -105,7 +105,7 @@ def test_exit_codes_and_outputs(file: str) -> None:
     text = run(*drain)
     assert text.returncode == 0
     assert "\x1b" not in text.stdout and text.stderr == ""
-    assert "1 problem: 1 eviction is blocked by a disruption budget" in text.stdout
+    assert "2 problems: 1 node is not drained, 1 eviction is blocked by a disruption budget" in text.stdout
     assert not any(
         line.endswith(" ") for line in text.stdout.splitlines() if "→" not in line and "  " not in line.strip()
     )
@@ -114,7 +114,7 @@ def test_exit_codes_and_outputs(file: str) -> None:
     assert run(*drain, "--fail-on", "pending").returncode == 0
     assert run("--snapshot", file, "--detailed-exitcode").returncode == 0
     assert run(*drain, "-o", "markdown").stdout.startswith(
-        "### ❌ kcm plan: 1 problem: 1 eviction is blocked by a disruption budget"
+        "### ❌ kcm plan: 2 problems: 1 node is not drained, 1 eviction is blocked by a disruption budget"
     )
     assert run(*drain, "-o", "yaml").stdout.startswith("apiVersion: plan.kcm.dev/v1\nkind: Plan\n")
 
