@@ -136,7 +136,7 @@ def status(
         available_replicas=len(available),
         terminating_replicas=terminating,
         observed_generation=owner.obj.metadata.generation if observed else owner.status.observed_generation,
-        conditions=_conditions(owner, len(active), error, now),
+        conditions=_conditions(owner, len(active), error, now) if observed else owner.status.conditions,
     )
 
 

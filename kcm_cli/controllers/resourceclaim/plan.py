@@ -66,8 +66,9 @@ class Caches(msgspec.Struct, frozen=True):
         return self.claims.get(f"{namespace}/{name}")
 
     def made_for(self, owner: Pod | PodGroup, entry: str) -> ResourceClaim | None:
-        """The claim that was created for an entry in its owner's list."""
-        owned = self.claims.by_index(OWNER, owner.uid)
+        """The claim that was created for an entry in its owner's list. One of another namespace was not, whatever uid
+        its reference has."""
+        owned = (claim for claim in self.claims.by_index(OWNER, owner.uid) if claim.namespace == owner.namespace)
         return next((claim for claim in owned if claim.annotations.get(POD_CLAIM) == entry), None)
 
     def group(self, pod: Pod) -> PodGroup | None:

@@ -170,6 +170,12 @@ def test_failures(
     assert [(c.reason, c.message) for c in found.conditions] == expected
 
 
+def test_a_failure_stays_reported_while_pods_cannot_be_claimed() -> None:
+    """Nothing was created or deleted: whether that works is not known."""
+    found = rules.status(owner(3, status=FAILING), pods(2), None, None, NOW, observed=False)
+    assert [(c.reason, c.status) for c in found.conditions] == [("FailedCreate", "True")]
+
+
 def test_other_conditions_are_kept() -> None:
     status = {"replicas": 0, "conditions": [{"type": "Other", "status": "True"}, *FAILING["conditions"]]}  # type: ignore[misc]
     found = rules.status(owner(3, status=status), pods(3), None, None, NOW)

@@ -12,7 +12,7 @@ from kcm_cli.controllers.resourceclaim.plan import CREATE, Caches
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import ABSENT
 from kcm_cli.planning.resource_claims import FINALIZER
-from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.store import Store, by_controller
 
 META: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": "u"}
 TEMPLATE = [{"name": "e", "resourceClaimTemplateName": "t"}]
@@ -125,6 +125,20 @@ def test_the_claims_of_a_pod_include_the_one_for_extended_resources() -> None:
 def test_an_entry(user: Pod, caches: Caches, expected: str | None) -> None:
     caches.claims.add_index(plan.OWNER, lambda claim: ())  # type: ignore[attr-defined]
     assert plan.plan_entry(user, None, user.spec.resource_claims[0], caches) == expected
+
+
+def test_a_claim_of_another_namespace_is_not_made_for_a_pod() -> None:
+    """Its tenant may know the pod's uid."""
+    ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    store: Store[ResourceClaim] = Store()
+    store.add_index(plan.OWNER, by_controller)
+    for namespace in ("tenant", "ns"):
+        annotations = {plan.POD_CLAIM: "e"}
+        meta = {"name": "c", "namespace": namespace, "ownerReferences": [ref], "annotations": annotations}
+        assert Caches(store, None).made_for(pod(TEMPLATE), "e") is None
+        store.put(msgspec.convert({"metadata": meta}, ResourceClaim))
+    found = Caches(store, None).made_for(pod(TEMPLATE), "e")
+    assert found is not None and found.key == "ns/c"
 
 
 RESERVED, ALLOCATION = ("status", "reservedFor"), ("status", "allocation")
