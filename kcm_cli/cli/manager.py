@@ -14,7 +14,7 @@ from kcm_cli.component.garbage import no_collections
 from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.version import OWN_VERSION, raw_version
-from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.quoting import escaped, quote
 from kcm_cli.manager.config import Config, ConfigError, complete
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.options import flag_set, flags_beside_file
@@ -64,9 +64,9 @@ def _refuse(error: ConfigError) -> int:
 
 
 def fail(problems: tuple[str, ...] | list[str]) -> int:
-    """Print errors to standard error, one line each; returns the exit code 1."""
+    """Print errors to standard error, one line each, without terminal escapes; returns the exit code 1."""
     for problem in problems:
-        sys.stderr.write(f"Error: {' '.join(problem.split())}\n")
+        sys.stderr.write(f"Error: {escaped(' '.join(problem.split()))}\n")
     return 1
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from rich.console import Console
 
@@ -19,6 +20,7 @@ from kcm_cli.cli.plan_text import show
 from kcm_cli.cli.terminal import is_capable
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import escaped
 from kcm_cli.plan.answer import Answer
 from kcm_cli.plan.files import load, save
 from kcm_cli.plan.flag_files import manager_flags
@@ -101,13 +103,27 @@ def _print(answer: Answer, output: str) -> None:
     elif output == "yaml":
         sys.stdout.write(yaml.safe_dump(codec.decode_doc(answer.json()), sort_keys=False, allow_unicode=True))
     elif output == "markdown":
-        sys.stdout.write(markdown(answer))
+        sys.stdout.write(markdown(_printable(answer)))
     else:
         is_wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
         width = _PIPED_WIDTH if is_wide else None
         colours = "auto" if usage.is_bold() else None
         options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
-        show(answer, Console(file=sys.stdout, width=width, **options))
+        show(_printable(answer), Console(file=sys.stdout, width=width, **options))
+
+
+def _printable(answer: Answer) -> Answer:
+    """The answer for a terminal: control characters in names and messages, which others write, are escape sequences."""
+    found: Answer = msgspec.convert(_escaped(msgspec.to_builtins(answer)), Answer)
+    return found
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return "\n".join(escaped(line) for line in value.split("\n"))
+    if isinstance(value, dict):
+        return {_escaped(name): _escaped(inner) for name, inner in value.items()}
+    return [_escaped(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _kubeconfig(given: str) -> str:

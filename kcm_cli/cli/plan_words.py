@@ -1,6 +1,7 @@
 """Parses the values of ``kcm plan``'s flags."""
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.plan.changes import Metric, Scale, SetImage, Target
 
@@ -44,17 +45,24 @@ def set_image(word: str) -> SetImage:
 def scaled(word: str) -> Scale:
     """Parse ``deploy/web=50``."""
     name, _, count = word.partition("=")
-    if not (count.isascii() and count.isdigit()) or int(count) > 2**31 - 1:
+    replicas = _count(count)
+    if replicas is None or replicas > 2**31 - 1:
         raise BadWord(f'--scale: "{word}" is not KIND/NAME=REPLICAS')
-    return Scale(target(name, "--scale"), int(count))
+    return Scale(target(name, "--scale"), replicas)
 
 
 def node_count(word: str) -> tuple[str, int]:
     """Parse ``node-1`` or ``node-1=3``."""
-    name, equals, count = word.partition("=")
-    if equals and not (count.isascii() and count.isdigit() and 1 <= int(count) <= 1000):
+    name, equals, text = word.partition("=")
+    count = _count(text) if equals else 1
+    if count is None or not 1 <= count <= 1000:
         raise BadWord(f'--add-node: "{word}" is not NAME or NAME=COUNT, up to 1000')
-    return name, int(count) if equals else 1
+    return name, count
+
+
+def _count(text: str) -> int | None:
+    """The number without a sign; None if the text is none."""
+    return parse_int64(text) if text[:1].isdigit() else None
 
 
 def metric(word: str, namespace: str) -> Metric:

@@ -11,6 +11,8 @@ from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.names import path_segment
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.changes import (
@@ -71,7 +73,10 @@ class Applying(msgspec.Struct):
                     if problem := self.twin.metrics.give(change):
                         raise PlanError(problem)
                 case Apply():
-                    self.remarks[number] = await self._apply(change)
+                    try:
+                        self.remarks[number] = await self._apply(change)
+                    except RecursionError:
+                        raise PlanError(f"error: {change.where}: it is nested too deep") from None
                 case SetImage():
                     self.remarks[number] = await self._set_image(change)
                 case _:
@@ -175,6 +180,9 @@ class Applying(msgspec.Struct):
             raise PlanError(f"error: {where}: from {prefix}: cannot use generate name with apply")
         if not kind or not name:
             raise PlanError(f"error: {where}: {'kind' if not kind else 'metadata.name'} is missing")
+        for what, segment in (("resource name", name), ("namespace", named or self._namespace)):
+            if faults := path_segment(segment):
+                raise PlanError(f"error: {where}: invalid {what} {quote(segment)}: [{' '.join(faults)}]")
         group, _, bare = version.rpartition("/")
         served = self._known.find_kind(group, kind, bare)
         if served is None:

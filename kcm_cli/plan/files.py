@@ -21,6 +21,8 @@ import msgspec
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.names import path_segment
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.redaction import Redaction
@@ -114,7 +116,7 @@ def load(path: str | os.PathLike[str]) -> Snapshot:
         raise PlanError(f"{path}: {error}") from None
     except FileNotFoundError as error:
         raise PlanError(f"cannot read {path}: {error.strerror}") from None
-    except (EOFError, StopIteration):
+    except EOFError:
         raise PlanError(f"{path}: the file is cut short") from None
     except gzip.BadGzipFile:
         raise PlanError(f"{path}: this is no snapshot of kcm plan --save") from None
@@ -167,7 +169,7 @@ def _lines(snapshot: Snapshot) -> Iterator[bytes]:
 
 
 def _parsed(lines: Iterator[bytes]) -> Snapshot:
-    header = _decoded(next(lines), _Header, "the first line")
+    header = _decoded(_next(lines), _Header, "the first line")
     if header.format != FORMAT:
         raise _Wrong("this is no snapshot of kcm plan --save")
     if header.version > VERSION:
@@ -184,7 +186,7 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
     shapes = Shapes()
     total = 0
     while True:
-        line = next(lines)
+        line = _next(lines)
         if line.startswith(b'{"end":'):
             break
         named = _decoded(line, _Resource, f"the line after {total} objects")
@@ -193,7 +195,7 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
             raise _Wrong(f"{gvr.group_resource}: it says that there are {named.count} objects of a kind")
         if gvr in collections:
             raise _Wrong(f"{gvr.group_resource}: it is there twice")
-        kept = tuple(_item(next(lines), gvr, named.kind, number, shapes) for number in range(1, named.count + 1))
+        kept = tuple(_items(lines, named, gvr, shapes))
         total += len(kept)
         collections[gvr] = Collection(gvr, named.kind, named.namespaced, kept)
     if _decoded(line, _End, "the last line").end != total:
@@ -210,11 +212,37 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
     )
 
 
+def _next(lines: Iterator[bytes]) -> bytes:
+    line = next(lines, None)
+    if line is None:
+        raise _Wrong("the file is cut short")
+    return line
+
+
+def _items(lines: Iterator[bytes], named: _Resource, gvr: GVR, shapes: Shapes) -> Iterator[Item]:
+    """The objects of a kind, each with a name and place of its own."""
+    known: set[tuple[str, str]] = set()
+    for number in range(1, named.count + 1):
+        item = _item(_next(lines), gvr, named.kind, number, shapes)
+        where = f"{gvr.group_resource} {item.namespace and f'{item.namespace}/'}{item.name}"
+        if (item.namespace, item.name) in known:
+            raise _Wrong(f"{where}: it is there twice")
+        if bool(item.namespace) != named.namespaced:
+            what = (
+                "it has no namespace" if named.namespaced else "it has a namespace, and objects of its kind have none"
+            )
+            raise _Wrong(f"{where}: {what}")
+        known.add((item.namespace, item.name))
+        yield item
+
+
 def _item(line: bytes, gvr: GVR, kind: str, number: int, shapes: Shapes) -> Item:
     item = item_of(line.rstrip(b"\n"), gvr, kind)
     if item is None:
         where = f"{gvr.group_resource}, object {number}"
         raise _Wrong(f"{where}: it is no object with a metadata.name")
+    if faults := [*path_segment(item.name), *path_segment(item.namespace)]:
+        raise _Wrong(f"{gvr.group_resource}, object {number}: {quote(item.name)} is no name: {faults[0]}")
     try:
         fault = shapes.fault(gvr, kind, item.doc)
     except codec.DecodeError as error:

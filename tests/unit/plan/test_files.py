@@ -124,9 +124,22 @@ def in_first(lines: list[bytes], name: str, value: object) -> bytes:
     return codec.encode(doc)[:-1] + f',"{name}":{text}}}'.encode()
 
 
+def first_object(lines: list[bytes]) -> int:
+    """The line of the first object of the first kind that has any."""
+    return next(number for number, line in enumerate(lines) if codec.decode_doc(line).get("count")) + 1
+
+
+def with_node_like_first(lines: list[bytes], metadata: bytes) -> list[bytes]:
+    """The lines with the name of the first node, and this before it, for the second one."""
+    at = next(number for number, line in enumerate(lines) if line.startswith(b'{"resource":["","v1","nodes"]')) + 1
+    name = codec.decode_doc(lines[at])["metadata"]["name"]  # type: ignore[index]
+    node = b'{"apiVersion":"v1","kind":"Node","metadata":{%s"name":"%s"}}' % (metadata, str(name).encode())
+    return [*lines[: at + 1], node, *lines[at + 2 :]]
+
+
 def with_first_object(lines: list[bytes], data: bytes) -> list[bytes]:
     """The lines with other data for the first object of the first kind that has any."""
-    at = next(number for number, line in enumerate(lines) if codec.decode_doc(line).get("count")) + 1
+    at = first_object(lines)
     return [*lines[:at], data, *lines[at + 1 :]]
 
 
@@ -148,6 +161,8 @@ def lines_of(path: Path) -> list[bytes]:
         (lambda lines: [b"{}", *lines[1:]], "this is no snapshot"),
         (lambda lines: [b"[", *lines[1:]], "the file is damaged"),
         (lambda lines: lines[:-1], "the file is cut short"),
+        (lambda lines: lines[: first_object(lines) + 1], "the file is cut short"),
+        (lambda lines: lines[: first_object(lines)], "the file is cut short"),
         (lambda lines: [*lines[:-1], b'{"end":1}'], "objects are missing"),
         (lambda lines: [*lines[:-1], b'{"end":"all"}'], "the last line: "),
         (lambda lines: [in_first(lines, "salt", "zz"), *lines[1:]], "salt: it is not hexadecimal"),
@@ -167,6 +182,17 @@ def lines_of(path: Path) -> list[bytes]:
         (lambda lines: with_first_object(lines, b'{"metadata":{"name":["x"]}}'), ", object 1: "),
         (lambda lines: with_first_object(lines, b'{"metadata":{"name":""}}'), ", object 1: "),
         (lambda lines: with_first_object(lines, b'{"metadata":7}'), ", object 1: "),
+        (
+            lambda lines: with_first_object(lines, b'{"metadata":{"name":"a/b"}}'),
+            "\"a/b\" is no name: may not contain '/'",
+        ),
+        (lambda lines: with_first_object(lines, b'{"metadata":{"name":".."}}'), "\"..\" is no name: may not be '..'"),
+        (lambda lines: with_pod_like(lines, b'{"spec":{}}'), "pods x: it has no namespace"),
+        (
+            lambda lines: with_node_like_first(lines, b'"namespace":"sim",'),
+            "it has a namespace, and objects of its kind",
+        ),
+        (lambda lines: with_node_like_first(lines, b""), "nodes node-1: it is there twice"),
         (lambda lines: with_first_object(lines, b"[]"), ", object 1: "),
         (lambda lines: with_first_object(lines, b"null"), ", object 1: "),
         (lambda lines: with_first_object(lines, b'{"metadata":{"name":"x"'), ", object 1: "),
@@ -245,9 +271,10 @@ def test_small_objects_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     count = 100_000
     lines = [b'{"format":"kcm-snapshot","version":2,"takenAt":"2026-01-01T00:00:00Z"}']
     lines += [f'{{"resource":["","v1","pods"],"kind":"Pod","count":{count}}}'.encode()]
-    lines += [b'{"metadata":{"name":"a"}}'] * count
+    lines += [b'{"metadata":{"name":"%d","namespace":"a"}}' % number for number in range(count)]
     path.write_bytes(gzip.compress(b"\n".join([*lines, b""])))
     monkeypatch.setattr(files, "LARGEST", 16 << 20)
+    monkeypatch.setattr(files, "MOST_EXPANSION", 1)
     with pytest.raises(PlanError, match="it takes more than 16 MiB"):
         load(path)
 

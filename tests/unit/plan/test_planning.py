@@ -186,6 +186,17 @@ def test_new_objects_of_a_manifest_are_listed() -> None:
     assert {("created", "Deployment sim/new", 1), ("created", "Pod sim/", 2)} <= differences(answer)
 
 
+def config_map(name: str, **metadata: object) -> dict[str, object]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, **metadata}}
+
+
+def nested(levels: int) -> object:
+    value: object = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -197,6 +208,10 @@ def test_new_objects_of_a_manifest_are_listed() -> None:
         (SetImage(Target("deploy", "web", NAMESPACE), "v2", "other"), "has no container other"),
         (Apply({"kind": "Unicorn", "apiVersion": "v1", "metadata": {"name": "x"}}), "no matches for kind"),
         (Apply({"kind": "Pod", "apiVersion": "v1"}), "metadata.name is missing"),
+        (Apply(config_map("a/b")), "error: manifest: invalid resource name \"a/b\": [may not contain '/']"),
+        (Apply(config_map("..")), "invalid resource name \"..\": [may not be '..']"),
+        (Apply(config_map("a", namespace="x%2f")), "invalid namespace \"x%2f\": [may not contain '%']"),
+        (Apply({**config_map("a"), "data": nested(600)}), "error: manifest: it is nested too deep"),
         (
             Apply({"kind": "Pod", "apiVersion": "v1", "metadata": {"generateName": "a-"}}),
             "from a-: cannot use generate name with apply",
