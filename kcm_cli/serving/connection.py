@@ -132,6 +132,8 @@ class HttpConnection(asyncio.Protocol):
         self._rest = bytearray()
         """What has been received and not parsed."""
         self._searched = 0
+        self._fed = b""
+        """The last bytes that were parsed: the end of a head may begin with them."""
         self._in_head = True
         self._head_begun = False
         self._left: int | None = 0
@@ -204,18 +206,20 @@ class HttpConnection(asyncio.Protocol):
             return _CHUNKED_BYTES if self._left is None else self._left
         if not self._head_begun and self._rest.startswith((b"\r", b"\n")):  # empty lines before a request are skipped
             self._rest = self._rest.lstrip(b"\r\n")
+        if self._head_begun and (end := _HEAD_END.search(self._fed + self._rest[:2])):
+            return end.end() - len(self._fed)
         end = _HEAD_END.search(self._rest, max(0, self._searched - 2))
         if end is not None:
             return end.end()
         self._searched = len(self._rest)
         if self._head_begun:
             return 0
-        self._head_begun = len(self._rest) > 2
         return max(0, len(self._rest) - 2)  # the others may belong to the end of the head
 
     def _feed(self, data: bytes) -> None:
         if not self._in_head and self._left is not None:
             self._left -= len(data)
+        self._fed = (self._fed + data)[-2:]
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -285,6 +289,7 @@ class HttpConnection(asyncio.Protocol):
     # httptools' callbacks
 
     def on_message_begin(self) -> None:
+        self._head_begun = True
         self._target, self._headers, self._body, self._length = b"", [], [], 0
 
     def on_url(self, url: bytes) -> None:

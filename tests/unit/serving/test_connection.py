@@ -11,7 +11,7 @@ import pytest
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.http.server import LIMITS, HttpServer
-from kcm_cli.serving.connection import MAX_BODY_BYTES
+from kcm_cli.serving.connection import _CHUNKED_BYTES, MAX_BODY_BYTES
 from kcm_cli.serving.connection_limits import Limits
 
 JSON = {"content-type": "application/json"}
@@ -518,5 +518,26 @@ def test_an_empty_part_does_not_end_a_stream() -> None:
         writer.write(b"GET /gaps HTTP/1.1\r\nHost: a\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
         assert await reader.readuntil(b"0\r\n\r\n") == b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n"
+
+    run(talk)
+
+
+NEXT = b"GET /next HTTP/1.1\r\nhost: a\r\nx-note: yes\r\n\r\n"
+
+
+@pytest.mark.parametrize("begun", range(len(NEXT) + 1))
+def test_a_request_after_a_chunked_body_is_complete_wherever_it_is_cut(begun: int) -> None:
+    """begun: the bytes of it that are parsed with the end of the body."""
+    ends = b"\r\n0\r\n\r\n"
+    body = b"%x\r\n" % (_CHUNKED_BYTES - begun - len(ends) - len(b"1ff\r\n"))
+    body += b"b" * (_CHUNKED_BYTES - begun - len(ends) - len(body)) + ends
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"POST /slow HTTP/1.1\r\nhost: a\r\n\r\nPOST / HTTP/1.1\r\nhost: a\r\n")
+        writer.write(b"transfer-encoding: chunked\r\n\r\n" + body + NEXT)
+        echo.let_go.set()
+        await answer(reader)
+        assert msgspec.json.decode((await answer(reader))[2])["method"] == "POST"
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/next"
 
     run(talk)
