@@ -58,14 +58,16 @@ class Turns:
 
     def _turn(self) -> None:
         ends, left = time.perf_counter() + self._turn_s, self._most
-        while (one := self._continued.take() or self._begun.take()) is not None:
-            one.proceed()
-            left -= 1
-            if not left or time.perf_counter() >= ends:
-                break
-        self._scheduled = bool(self._continued or self._begun)
-        if self._scheduled:
-            asyncio.get_running_loop().call_soon(self._turn)
+        try:
+            while (one := self._continued.take() or self._begun.take()) is not None:
+                one.proceed()
+                left -= 1
+                if not left or time.perf_counter() >= ends:
+                    break
+        finally:  # the others go on where one has raised
+            self._scheduled = bool(self._continued or self._begun)
+            if self._scheduled:
+                asyncio.get_running_loop().call_soon(self._turn)
 
 
 class _Addresses:

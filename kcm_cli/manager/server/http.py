@@ -8,10 +8,11 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/secure_serving.go
 """
 
 import logging
+import re
 import socket
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 import uvicorn
@@ -33,6 +34,8 @@ CONNECTIONS = 128
 """At once. A scraper or two, probes, people: a dozen would do."""
 LIMITS = Limits(CONNECTIONS, all_body_bytes=4 << 20)  # the only body that is read is a number
 _DRAIN_S = 1
+_authority = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
+"""At the beginning of a target that is meant for a proxy."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -116,10 +119,9 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 def _scope(received: Received, state: dict[str, Any]) -> Scope:
     target = received.target.decode("latin-1")
-    if not target.startswith("/"):  # a request to a proxy
-        whole = urlsplit(target)
-        target = f"{whole.path or '/'}?{whole.query}"
-    path, _, query = target.partition("?")
+    path, _, query = _authority.sub("", target, count=1).partition("?")
+    if not path.startswith("/"):
+        path = f"/{path}"
     return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},

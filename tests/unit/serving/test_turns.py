@@ -77,3 +77,23 @@ def test_closed_handshakes_are_dropped() -> None:
         assert done == ["stays", "begun"]
 
     asyncio.run(main())
+
+
+def test_the_others_go_on_where_one_raises() -> None:
+    class Raising(One):
+        def proceed(self) -> None:
+            raise RuntimeError("a bug")
+
+    async def main() -> None:
+        raised = list[object]()
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context["exception"]))
+        done, handshakes = list[str](), Turns(60)
+        for one in (One("a", done), Raising("b", done), One("c", done)):
+            handshakes.add(one)
+        await asyncio.sleep(0.001)
+        handshakes.add(One("d", done))
+        await asyncio.sleep(0.001)
+        assert done == ["c", "a", "d"]
+        assert [str(one) for one in raised] == ["a bug"]
+
+    asyncio.run(main())
