@@ -4,6 +4,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{urls,ip,cidr}.go
 """
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -139,16 +140,36 @@ CidrValue.cel_methods = {
 
 
 def _cidr(text: str) -> CidrValue:
+    said = "network address parse error during conversion from string: "
     try:
-        address, slash, prefix = text.partition("/")
-        if not slash or "%" in address:
-            raise ValueError
-        interface = ipaddress.ip_interface(text)
-        return CidrValue(ipaddress.ip_address(address), interface.network.prefixlen)
+        address, bits = _prefix(text)
+    except ValueError as error:
+        why = f"netip.ParsePrefix({quote(text)}): {error}"
+        raise CelError(f"{said}{said}{why}") from None  # upstream says it twice
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        raise CelError(f"{said}IPv4-mapped IPv6 address {quote(text)} is not allowed")
+    return CidrValue(address, bits)
+
+
+def _prefix(text: str) -> tuple[Address, int]:
+    """An address and its prefix length, as Go's netip.ParsePrefix reads them. Raises ValueError with its words."""
+    host, slash, bits = text.rpartition("/")
+    if not slash:
+        raise ValueError("no '/'")
+    try:
+        address = ipaddress.ip_address(host)
     except ValueError:
-        why = f"netip.ParsePrefix({quote(text)}): no '/'" if "/" not in text else f"invalid CIDR {quote(text)}"
-        said = "network address parse error during conversion from string: "  # upstream says it twice
-        raise CelError(f"{said}{said}{why}") from None
+        raise ValueError(f"ParseAddr({quote(host)}): unable to parse IP") from None
+    if "%" in host:
+        raise ValueError("IPv6 zones cannot be present in a prefix")
+    if _BITS.fullmatch(bits) is None:
+        raise ValueError(f"bad bits after slash: {quote(bits)}")
+    if int(bits) > address.max_prefixlen:
+        raise ValueError("prefix length out of range")
+    return address, int(bits)
+
+
+_BITS = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def _is_cidr(text: str) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from email.utils import parseaddr
 
+from kcm_cli.machinery.addresses import parse_cidr, parse_ip
 from kcm_cli.machinery.formats import is_base64, is_date
 from kcm_cli.machinery.urls import UrlError, parse_request
 
@@ -57,23 +58,20 @@ def _is_hostname(text: str) -> bool:
     return len(text) <= 255 and _hostname(text) is not None
 
 
-def _is_ip(version: int) -> Check:
-    def check(text: str) -> bool:
-        try:
-            return ipaddress.ip_address(text).version == version and "%" not in text
-        except ValueError:
-            return False
+def _is_ipv4(text: str) -> bool:
+    """Also one with leading zeros, and one that is mapped into IPv6."""
+    return "." in text and parse_ip(text) is not None
 
-    return check
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ":" in text and "%" not in text and bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
 
 
 def _is_cidr(text: str) -> bool:
-    try:
-        ipaddress.ip_interface(text)
-    except ValueError:
-        return False
-    length = text.rpartition("/")[2]
-    return "/" in text and length.isascii() and length.isdigit()
+    return parse_cidr(text) is not None
 
 
 _CLOCK = re.compile(
@@ -127,8 +125,8 @@ _FORMATS: dict[str, Check] = {
     "uri": _is_uri,
     "email": _is_email,
     "hostname": _is_hostname,
-    "ipv4": _is_ip(4),
-    "ipv6": _is_ip(6),
+    "ipv4": _is_ipv4,
+    "ipv6": _is_ipv6,
     "cidr": _is_cidr,
     "mac": _matches(
         rf"(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}(?:(?::{_HEX}{{2}}){{2}}|(?::{_HEX}{{2}}){{14}})?"
