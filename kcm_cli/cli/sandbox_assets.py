@@ -13,8 +13,9 @@ from kcm_cli.sandbox.assets import folder
 from kcm_cli.sandbox.networks import MOST_NODES
 
 _CLUSTER = (
-    Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Cluster"),
-    Flag("no-manager", BOOL, False, "Leave the controllers out, as envtest does.", "Cluster"),
+    Flag("nodes", INT, 0, "How many nodes are simulated; with 0 there is no scheduler, either.", "Cluster"),
+    Flag("manager", BOOL, False, "Run the controllers. They also run with nodes, or with flags after --.", "Cluster"),
+    Flag("no-manager", BOOL, False, "Leave the controllers out, also with nodes.", "Cluster"),
     Flag("route", STRINGS, (), "As of kcm sandbox: NAME.NAMESPACE=PORT or =HOST:PORT.", "Cluster"),
 )
 FLAGS = FlagSet(
@@ -25,8 +26,8 @@ FLAGS = FlagSet(
     )
 )
 _ABOUT = f"""kcm sandbox assets makes a folder with kube-apiserver, etcd and kubectl for suites that use envtest, and
-prints its path: each kube-apiserver that is started there is a sandbox. The flags below hold for all of them; those in
-{folder.FLAGS} take their place.
+prints its path: each kube-apiserver that is started there is a sandbox, without controllers and nodes as in envtest,
+since suites write statuses themselves. The flags below hold for all of them; those in {folder.FLAGS} take their place.
 
 Usage:
   export KUBEBUILDER_ASSETS=$(kcm sandbox assets [flags] [-- manager flags])"""
@@ -35,8 +36,8 @@ Usage:
 class Cluster(msgspec.Struct, frozen=True):
     """The parts beside the API server. routes: see ``SandboxOptions``."""
 
-    nodes: int = 3
-    manager: bool = True
+    nodes: int = 0
+    manager: bool = False
     routes: tuple[tuple[str, str], ...] = ()
     manager_flags: tuple[str, ...] = ()
 
@@ -71,13 +72,15 @@ def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
     words, manager_flags = before_dashes(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
-    nodes, routes = parsed.values.get("nodes", 3), parsed.values.get("route", ())
+    nodes, routes = parsed.values.get("nodes", 0), parsed.values.get("route", ())
     assert isinstance(nodes, int)
     assert isinstance(routes, tuple)
     pairs = pairs_of(routes)
     problems += cluster_problems(nodes, pairs)
-    cluster = Cluster(nodes, not parsed.values.get("no-manager", False), pairs, tuple(manager_flags))
-    if manager_flags and not cluster.manager:
+    left_out = bool(parsed.values.get("no-manager", False))
+    wanted = bool(parsed.values.get("manager", False)) or nodes > 0 or bool(manager_flags)
+    cluster = Cluster(nodes, wanted and not left_out, pairs, tuple(manager_flags))
+    if manager_flags and left_out:
         problems.append("--no-manager: there is no manager to take the flags after --")
     return cluster, problems
 

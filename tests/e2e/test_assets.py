@@ -17,6 +17,7 @@ import pytest
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.processes import END_S, KCM, Processes, ask, free_port, until
 
+FLAGS = "KCM_SANDBOX_FLAGS"
 pytestmark = pytest.mark.e2e
 SUITE = Path(__file__).with_name("envtest")
 
@@ -74,6 +75,8 @@ def test_an_api_server_with_the_certificates_of_envtest(assets: Path, processes:
     port = free_port()
     url = f"https://127.0.0.1:{port}"
     child = processes.start(
+        "env",
+        f"{FLAGS}=--nodes 3",
         str(assets / "kube-apiserver"),
         "--etcd-servers=http://127.0.0.1:1",
         f"--cert-dir={served}",
@@ -104,7 +107,7 @@ def test_an_api_server_with_the_certificates_of_envtest(assets: Path, processes:
 
 @pytest.mark.skipif("KCM_ENVTEST_SUITE" not in os.environ, reason="no Go suite: KCM_ENVTEST_SUITE names none")
 def test_a_suite_in_go(assets: Path) -> None:
-    environ = {**os.environ, "KUBEBUILDER_ASSETS": str(assets), "CONTROLLERS": "1"}
+    environ = {**os.environ, "KUBEBUILDER_ASSETS": str(assets), "CONTROLLERS": "1", FLAGS: "--nodes 3"}
     done = subprocess.run(
         [os.environ["KCM_ENVTEST_SUITE"], "-test.v"],
         cwd=SUITE,

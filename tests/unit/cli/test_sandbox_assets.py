@@ -66,3 +66,19 @@ def test_mistakes_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFix
     assert sandbox_assets.main(["--dir", str(tmp_path), "--nodes=-1", "--route=a=1", "x"]) == 1
     assert capsys.readouterr().err.count("Error: ") == 3
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flags", "nodes", "manager"),
+    [
+        ("", 0, False),
+        ("--nodes 2", 2, True),
+        ("--nodes 2 --no-manager", 2, False),
+        ("--manager", 0, True),
+        ("-- --controllers=namespace-controller", 0, True),
+        ("--no-manager", 0, False),
+    ],
+)
+def test_suites_get_an_api_server_alone_unless_they_ask_for_more(flags: str, nodes: int, manager: bool) -> None:
+    cluster, problems = read_flags(shlex.split(flags))
+    assert (cluster.nodes, cluster.manager, problems) == (nodes, manager, [])
