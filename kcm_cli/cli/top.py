@@ -118,9 +118,9 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     server, interval_s = str(values["server"]), values["interval"]
-    parts = urlsplit(server)
+    host = _host(server)
     namespace, slash, name = str(values["lease"]).partition("/")
-    if parts.scheme != "https" or not parts.hostname:
+    if not host:
         problems.append(f"--server: {server} is no address such as {ADDRESS}")
     if not slash or not namespace or not name or "/" in name:
         problems.append(f"--lease: {values['lease']} is not NAMESPACE/NAME")
@@ -138,7 +138,7 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
         except (OSError, ValueError) as error:
             problems.append(f"--token-file: cannot read {values['token-file']}: {error}")
     authority = str(values["certificate-authority"])
-    insecure = bool(values["insecure-skip-tls-verify"]) or (not authority and parts.hostname in _LOCAL)
+    insecure = bool(values["insecure-skip-tls-verify"]) or (not authority and host in _LOCAL)
     if not insecure and not authority:
         problems.append("--certificate-authority: needed for another machine (or --insecure-skip-tls-verify)")
     if problems:
@@ -155,6 +155,16 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
         values["output"] == "json",
         Look(str(values["sort"]), filter=str(values["filter"]), every=bool(values["all"])),
     )
+
+
+def _host(server: str) -> str:
+    """The host of an address; empty if it is none."""
+    try:
+        parts = urlsplit(server)
+        valid = parts.scheme == "https" and parts.port != 0
+    except ValueError:
+        return ""
+    return parts.hostname or "" if valid else ""
 
 
 def _of_choices(values: Mapping[str, object]) -> Iterator[str]:

@@ -26,7 +26,6 @@ import msgspec
 
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.logs_stream import BufferedStream, TextStream
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.kref import KRef
 from kcm_cli.machinery.quoting import escaped, quote
 
@@ -110,7 +109,7 @@ class JSONFormatter(logging.Formatter):
             line["err"] = _cut(str(error))
         if record.exc_info:
             line["stacktrace"] = _cut(self.formatException(record.exc_info), LONGEST * 4)
-        return escaped(_encode(line))
+        return _encode(line)
 
 
 class _PerFile(logging.Filter):
@@ -219,7 +218,7 @@ def _value(value: object) -> str:
     if isinstance(value, list | tuple) and value and isinstance(value[0], KRef):
         return _cut(f"[{','.join(quote(str(one)) for one in value)}]")
     if value is None or isinstance(value, bool | int | float | list | tuple | dict | set | frozenset):
-        text = escaped(_encode(value))
+        text = _encode(value)
         return text if len(text) <= LONGEST else quote(_cut(text))
     text = _cut(value if isinstance(value, str) else str(value))
     if "\n" not in text:
@@ -239,11 +238,28 @@ def _bounded(value: object) -> object:
 
 
 def _encode(value: object) -> str:
+    """The value as JSON in which all that cannot be printed is escaped, as JSON has it."""
     try:
-        return msgspec.json.encode(value, enc_hook=str).decode()
+        text = msgspec.json.encode(value, enc_hook=str).decode()
     except UnicodeEncodeError:  # half a surrogate pair, as in arguments that are not UTF-8
-        pairs = value.items() if isinstance(value, dict) else ((("value", value),))
-        return codec.encode({key: str(one).encode("utf-8", "backslashreplace").decode() for key, one in pairs}).decode()
+        text = msgspec.json.encode(_without_halves(value)).decode()
+    return text if text.isprintable() else "".join(char if char.isprintable() else _unicode(char) for char in text)
+
+
+def _unicode(char: str) -> str:
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def _without_halves(value: object) -> object:
+    """The value with texts that can be encoded: half surrogate pairs are written as escape sequences."""
+    if isinstance(value, bool | int | float | None | msgspec.Raw):
+        return value
+    if isinstance(value, dict):
+        return {_without_halves(str(key)): _without_halves(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_without_halves(one) for one in value]
+    return str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:

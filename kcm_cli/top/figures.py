@@ -4,6 +4,7 @@ The queues have the names of upstream's, so that both managers are read the same
 is None: kube-controller-manager counts neither writes nor turns by controller.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -115,6 +116,8 @@ def read(text: str, at: float) -> Figures:
 
 def _take(figures: Figures, sample: Sample) -> None:
     name, labels, value = sample.name, sample.labels, float(sample.value)
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}")
     if name.startswith("workqueue_"):
         _take_queue(figures.queues.setdefault(labels["name"], QueueTotals()), name, value)
     elif name.startswith("kcm_controller_"):

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kcm_cli.machinery.quoting import escaped
 from kcm_cli.top.figures import Row, View
 from kcm_cli.top.source import Held
 
@@ -211,7 +212,7 @@ def _help() -> Table:
 
 
 def _line(text: str, style: str = "") -> Text:
-    return Text(text, style, no_wrap=True, overflow="ellipsis")
+    return Text(escaped(text), style, no_wrap=True, overflow="ellipsis")  # of a manager, a lease or an error
 
 
 def document(shown: Shown, look: Look) -> Mapping[str, object]:

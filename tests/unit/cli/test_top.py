@@ -11,6 +11,10 @@ from kcm_cli.top.table import SORTS, Look
     ("args", "text"),
     [
         (["--server=http://x"], "--server: http://x is no address such as https://127.0.0.1:10257"),
+        (["--server=https://"], "--server: https:// is no address such as https://127.0.0.1:10257"),
+        (["--server=https://["], "--server: https://[ is no address such as https://127.0.0.1:10257"),
+        (["--server=https://x:99999"], "--server: https://x:99999 is no address such as https://127.0.0.1:10257"),
+        (["--server=https://x:y"], "--server: https://x:y is no address such as https://127.0.0.1:10257"),
         (["--server=https://m.example"], "--certificate-authority: needed for another machine"),
         (["--lease=x"], "--lease: x is not NAMESPACE/NAME"),
         (["--interval=1ms"], "--interval: must be at least 100ms"),

@@ -189,6 +189,18 @@ def test_other_packages_log_from_warning_on(capsys: pytest.CaptureFixture[str]) 
     assert body(capsys.readouterr().err) == "trouble\n"
 
 
+@pytest.mark.parametrize("text", ["a\x7fb", "\U000e0001", "\u202e", "\x9b2J", 'a\\\\"b', "\U0001f600", "a\ud800"])
+def test_each_json_line_is_json(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(format="json"))
+    log.info("m", extra={"fields": {"a": text, "b": [text], "c": {text: text}, "err": text}})
+    line = capsys.readouterr().err
+    found = json.loads(line)
+    shown = text.replace("\ud800", "\\ud800")
+    assert [found[key] for key in ("a", "b", "c", "err")] == [shown, [shown], {shown: shown}, shown]
+    assert isinstance(found["ts"], float) and found["v"] == 0
+    assert line.removesuffix("\n").isprintable()
+
+
 def test_json_form(capsys: pytest.CaptureFixture[str]) -> None:
     logs.setup(LogsConfig(format="json", verbosity=2))
     log.log(logs.V2, "Synced", extra={"fields": {"key": "a/b", "n": 2}})

@@ -96,3 +96,10 @@ def test_without_election_and_without_what_only_kcm_counts() -> None:
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(FormatError, match="no metrics of a controller manager"):
         read(text, 0)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e999"])
+@pytest.mark.parametrize("name", ['workqueue_depth{name="job"}', "process_resident_memory_bytes"])
+def test_figures_that_are_no_numbers_are_one_error(name: str, value: str) -> None:
+    with pytest.raises(FormatError, match="is (nan|-?inf)"):
+        read(f'workqueue_depth{{name="a"}} 1\n{name} {value}\n', 0.0)

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console, RenderableType
 
 from kcm_cli.top import table
@@ -95,3 +96,10 @@ def test_the_document_has_what_is_shown() -> None:
 )
 def test_durations_are_short(number: float | None, text: str) -> None:
     assert table.seconds(number) == text
+
+
+def test_no_text_of_others_controls_the_terminal() -> None:
+    sign = "\x1b[2J"
+    shown = Shown(replace(VIEW, rows=(row(f"q{sign}"),)), Held("a/b", f"me{sign}"), (f"[-]ping{sign}",))
+    text = "\n".join(lines(printed(shown, Look(every=True), 160), 160))
+    assert sign not in text and text.count("\\x1b[2J") == 4
