@@ -134,6 +134,12 @@ class Volumes:
         return self._container.working_dir if self._container.working_dir.startswith("/") else ""
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """The command line of the container's first process; empty if it is the image's."""
+        words = (*self._container.command, *self._container.args) if self._container.command else ()
+        return tuple(expand(word, self._env) or "" for word in words)
+
+    @property
     def created(self) -> str | None:
         """The creation time of the pod; None if it is not stored."""
         return self._pod.metadata.creation_timestamp

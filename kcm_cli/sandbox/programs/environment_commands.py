@@ -4,6 +4,7 @@ Each takes the shell that runs it and its words, and returns its exit code. Wher
 a small image is assumed whose user is root.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -134,6 +135,55 @@ def hostname(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
+def _first(shell: Shell) -> str:
+    """The command line of the first process. Raises Unknown."""
+    host = shell.fs.volumes
+    if host is None or not host.command:
+        raise Unknown
+    return " ".join(host.command)
+
+
+def pgrep(shell: Shell, words: Sequence[str]) -> int:
+    """``pgrep`` with ``-f``, ``-u``, ``-x``: of the processes only the first one is known."""
+    options, names, rest = "", [], iter(words[1:])
+    for word in rest:
+        if word == "-u":
+            wanted = next(rest, "")
+            if wanted not in ("root", str(_user(shell)[0])) or (wanted == "root" and _user(shell)[0]):
+                return 1
+        elif word.startswith("-"):
+            options += word[1:]
+        else:
+            names.append(word)
+    if set(options) - set("fx") or len(names) != 1 or not _PLAIN.fullmatch(names[0]):
+        raise Unknown
+    line = _first(shell)
+    name = line.split(" ", 1)[0].rpartition("/")[2]
+    looked = line if "f" in options else name
+    if names[0] == looked if "x" in options else names[0] in looked:
+        shell.say("1\n")
+        return 0
+    return 1
+
+
+def pidof(shell: Shell, words: Sequence[str]) -> int:
+    """``pidof``"""
+    if len(words) != 2 or words[1].startswith("-"):
+        raise Unknown
+    return pgrep(shell, ["pgrep", "-x", words[1]])
+
+
+def ps(shell: Shell, words: Sequence[str]) -> int:
+    """``ps`` as of busybox: the first process, and itself."""
+    if words[1:]:
+        raise Unknown
+    user = "root" if not _user(shell)[0] else str(_user(shell)[0])
+    lines = [f"{number:5} {user:8}  0:00 {line}\n" for number, line in ((1, _first(shell)), (7, "ps"))]
+    shell.say("PID   USER     TIME  COMMAND\n" + "".join(lines))
+    return 0
+
+
+_PLAIN = re.compile(r"[\w ./:=@,%-]+")
 _SYSTEM = "snrvmo"
 
 
@@ -168,4 +218,7 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "whoami": whoami,
     "hostname": hostname,
     "uname": uname,
+    "pgrep": pgrep,
+    "pidof": pidof,
+    "ps": ps,
 }

@@ -18,6 +18,7 @@ class There(msgspec.Struct, frozen=True):
 
     scratch: folders that contain only ``files``. gone: files that were deleted. began: the time; None if it is
     unknown. input: its standard input; None if that is unknown. has_long_input: it is unknown since it is too long.
+    has_terminal: it is a terminal, on which a shell can be used.
     """
 
     files: Files = msgspec.field(default_factory=dict)
@@ -26,6 +27,7 @@ class There(msgspec.Struct, frozen=True):
     began: datetime | None = None
     input: str | None = None
     has_long_input: bool = False
+    has_terminal: bool = False
 
 
 class Host(Protocol):
@@ -34,6 +36,10 @@ class Host(Protocol):
     @property
     def working_dir(self) -> str:
         """The working directory; empty if it is the image's."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command line of the first process; empty if it is the image's."""
 
     @property
     def created(self) -> str | None:

@@ -128,6 +128,10 @@ class Interpreter(msgspec.Struct):
     """When it started; None if that is unknown."""
     lacks_unset: bool = False
     """Whether variables that are not known are not set; otherwise the image may set them."""
+    has_terminal: bool = False
+    """Whether the input is a terminal."""
+    shell: tuple[str, ...] = ()
+    """The shell that it has started on its terminal, after which it does nothing."""
     has_long_input: bool = False
     """Whether the input is unknown since it is too long."""
 
@@ -168,6 +172,7 @@ class Interpreter(msgspec.Struct):
             self.is_cut,
             self.output_known,
             tuple(self.signals),
+            self.shell,
             problem,
         )
 
@@ -211,6 +216,9 @@ class Interpreter(msgspec.Struct):
                 self.say(f"{words[0]}: can't open '{rest[0]}': No such file or directory\n", error=True)
                 self.depth -= 1
                 return _SCRIPT_ERROR
+        elif self.has_terminal:
+            self.shell, self.code = tuple(words), 0
+            raise Ended
         elif self.input is not None:
             text, self.input, parameters = self.input, "", []
         else:

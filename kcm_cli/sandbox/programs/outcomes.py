@@ -37,6 +37,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """Whether ``output`` is all of its output."""
     signals: tuple[tuple[float, str], ...] = ()
     """Seconds from the start, and the signals that it sends to the first process of its container."""
+    shell: tuple[str, ...] = ()
+    """The shell that it starts last on its terminal; empty if it starts none."""
     problem: str = ""
     """Why it, or the rest of it, cannot be simulated; empty if it can."""
 

@@ -224,4 +224,5 @@ def _machine(there: There, env: Environment, host: Host | None, work: Work, *, a
     folder = host.working_dir if host is not None and host.working_dir else "/" if assumes else ""
     machine = Interpreter(Variables(env, work), files, folder, assumes, began=there.began, input=there.input)
     machine.has_long_input, machine.lacks_unset = there.has_long_input, assumes
+    machine.has_terminal = there.has_terminal
     return machine

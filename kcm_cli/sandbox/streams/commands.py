@@ -133,12 +133,13 @@ class Commands:
         sent: str | None = "",
         *,
         is_long: bool = False,
+        on_terminal: bool = False,
     ) -> Outcome:
         """Run a command in a container. The files that it writes and removes are kept. ``sent``: its standard input;
-        is_long: it is too long to be known."""
+        is_long: it is too long to be known; on_terminal: it is a terminal."""
         started = self.started(pod, container, sent)
-        if is_long:
-            started = replace(started, there=replace(started.there, has_long_input=True))
+        there = replace(started.there, has_long_input=is_long, has_terminal=on_terminal)
+        started = replace(started, there=there)
         known = started.outcome(command)
         if self.keep(started, known):
             return known

@@ -10,6 +10,8 @@ from math import inf
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.programs.interpreter import SHELLS as SHELL_NAMES
+from kcm_cli.sandbox.programs.interpreter import program_name
 from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
 from kcm_cli.sandbox.programs.tar_command import is_whole
@@ -29,6 +31,7 @@ _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")
 """The end of a line that goes on."""
 _TOO_LONG = "a command that is too long cannot be simulated\n"
 _NO_ROOM = "the files that the command writes are too large to be kept\n"
+_OF_INPUT = frozenset(("-l", "-i", "-il", "-li", "--login", "-s"))
 _INTERRUPT, _END, _ESCAPE = 3, 4, 27
 _ERASE, _ENTER = (8, 127), (10, 13)
 _INTERRUPTED, _CANNOT = 130, 126
@@ -265,6 +268,11 @@ def bare(command: tuple[str, ...]) -> tuple[str, ...]:
     """The only command of a shell's script, or the command itself."""
     is_script = len(command) == 3 and command[:1] in SHELLS and command[1] == "-c"
     return tuple(command[2].split()) if is_script else command
+
+
+def is_shell(command: tuple[str, ...]) -> bool:
+    """Whether a command is a shell that reads its script from the input."""
+    return command[:1] != () and program_name(command[0]) in SHELL_NAMES and set(command[1:]) <= _OF_INPUT
 
 
 def hint(container: str) -> str:

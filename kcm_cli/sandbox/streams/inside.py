@@ -34,7 +34,7 @@ from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.outcomes import Outcome, Written
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.commands import Commands
-from kcm_cli.sandbox.streams.feeding import EXEC, SHELLS, WHY, Feeding, bare, ended, failed
+from kcm_cli.sandbox.streams.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
 from kcm_cli.sandbox.streams.log_lines import LogOptions, is_true, whole_lines
 from kcm_cli.sandbox.streams.objects import Issue
 from kcm_cli.sandbox.streams.pods import PODS, Pod, Run, end_of
@@ -258,9 +258,9 @@ class Inside:
         """The response to a command that is simulated. It is run when the client has its streams."""
         feeding, container = self._feeding, next(each for each in containers_of(pod.view) if each.name == name)
         scripted = wanted.stdin and not wanted.tty
-        if bare(command) in _CAT and scripted:
+        if bare(command) in _CAT and wanted.stdin:
             return _echoed
-        if command in SHELLS and wanted.stdin:
+        if is_shell(command) and wanted.stdin:
             return partial(feeding.script if scripted else feeding.terminal, pod, container, command)
 
         async def run(console: Console) -> Doc:
@@ -272,7 +272,11 @@ class Inside:
                 return await feeding.carried_out(Outcome(0.0, 0, output=_spans(log.lines)), console, where)
             if scripted and self.commands.started(pod, container, "").reads(command):
                 return await feeding.input(pod, container, command, console)
-            return await feeding.carried_out(self.commands.run(pod, container, command), console, where)
+            known = self.commands.run(pod, container, command, on_terminal=wanted.stdin and wanted.tty)
+            if known.shell:
+                await feeding.play(known, console, where)
+                return await feeding.terminal(pod, container, known.shell, console)
+            return await feeding.carried_out(known, console, where)
 
         return run
 

@@ -502,10 +502,13 @@ def test_a_shell_answers_an_unknown_command_at_once(kcm_sandbox, kcm_namespace, 
                 received += client.socket.recv(4096)
 
 
-def test_a_shell_on_a_terminal(kcm_sandbox, kcm_namespace, core, pod):
+@pytest.mark.parametrize(
+    "command", [["sh"], ["/bin/bash", "-l"], ["sh", "-c", "which bash >/dev/null && exec bash || exec sh"]]
+)
+def test_a_shell_on_a_terminal(kcm_sandbox, kcm_namespace, core, pod, command):
     name = pod("a")
     shell = stream(
-        core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["sh"],
+        core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=command,
         stdout=True, stderr=True, stdin=True, tty=True, _preload_content=False,
     )  # fmt: skip
     talk = [

@@ -390,6 +390,7 @@ class Folders:
     """A working directory, and a folder ``/config``."""
 
     fqdn, user, group, groups, created, kernel = "", None, None, (), None, "6"
+    command = ("sh", "-c", "trap 'exit 0' INT; sleep 9")
 
     def __init__(self, working_dir: str) -> None:
         self.working_dir = working_dir
@@ -697,3 +698,29 @@ def test_pipelines_of_long_texts_cost_too_much() -> None:
     for script in (f"grep {'.' * 3000} /v/f", "sort -u /v/f", "cat /v/f | sort | tail -n 3", "sh -c env; " * 300):
         env = dict.fromkeys(map(str, range(10000)), "x")
         assert outcome(("sh", "-c", script), env, volumes=Long("/v")) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("pgrep -u $(whoami) -f trap", "1\n"),
+        ("pgrep -f sleep; pgrep -x sh; pidof sh", "1\n1\n1\n"),
+        ("pgrep nginx || pgrep -u nobody -f sleep || echo none", "none\n"),
+        ("ps | grep -c root", "2\n"),
+        ("pgrep 'a*'", None),
+    ],
+)
+def test_the_first_process(script: str, text: str | None) -> None:
+    known = outcome(("sh", "-c", script), {}, volumes=Folders("/"))
+    assert (None if known is None else "".join(each.text for each in known.output)) == text
+
+
+def test_a_shell_on_a_terminal_is_used_there() -> None:
+    there = There(input="", has_terminal=True)
+    known = simulate(["sh", "-c", "echo hi; exec bash -l; echo no"], {}, there)
+    assert known is not None and known.shell == ("bash", "-l")
+    assert [each.text for each in known.output] == ["hi\n"]
+    known = simulate(["sh", "-c", "echo hi; (bash || sh)"], {}, there)
+    assert known is not None and known.shell == ("bash",)
+    known = simulate(["sh", "-c", "sh; echo after"], {}, There(input="echo in\n"))
+    assert known is not None and known.shell == () and [each.text for each in known.output] == ["in\n", "after\n"]
