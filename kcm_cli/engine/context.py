@@ -15,6 +15,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor, Recorder
 from kcm_cli.machinery.meta import Object
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.informer import Informer, Scope
 from kcm_cli.runtime.informers import Informers
@@ -50,7 +51,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     """What all controllers of a manager have in common.
 
     ``configs``: the completed option groups by their type, and the values of ``component.surroundings``.
-    ``served``: API resources as group/version/plural.
+    ``served``: API resources as group/version/plural. ``causes``: the record of syncs, writes and why; None for none.
     """
 
     clock: Clock
@@ -60,6 +61,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     served: frozenset[str] = frozenset()
     metrics: Registry = msgspec.field(default_factory=Registry)
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
+    causes: CauseRing | None = None
 
 
 class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +120,8 @@ class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def queue(self, name: str, limiter: RetryLimiter | None = None) -> WorkQueue:
         """A work queue with its metrics."""
-        return WorkQueue(name, self.clock, limiter=limiter, metrics=self.common.queue_metrics(name))
+        metrics, caused = self.common.queue_metrics(name), self.common.causes is not None
+        return WorkQueue(name, self.clock, limiter=limiter, metrics=metrics, caused=caused)
 
     def executor(self) -> Executor:
         """An executor of plans with this controller's client, recorder and expectations."""

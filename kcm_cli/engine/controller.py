@@ -251,7 +251,7 @@ def _queue(context: ControllerContext, queue: Queue) -> WorkQueue:
     limiter = queue.limiter(context) if queue.limiter is not None else None
     if queue.measured:
         return context.queue(queue.name, limiter)
-    return WorkQueue(queue.name, context.clock, limiter=limiter)
+    return WorkQueue(queue.name, context.clock, limiter=limiter, caused=context.common.causes is not None)
 
 
 class _Binding(msgspec.Struct, frozen=True):
@@ -391,6 +391,7 @@ class _Running(msgspec.Struct, frozen=True):
             kind=declared.main.resource.kind if declared.reconciles is not None else "",
             failures=declared.failures,
             spent=Longest(self.context.metrics, self.context.name),
+            ring=self.context.common.causes,
         )
 
     def _own_writes(self, declared: Queue) -> OwnWrites | None:
@@ -423,4 +424,5 @@ class _Running(msgspec.Struct, frozen=True):
             pause_s=pause_s,
             delay_s=pause_s() if declared.delayed else 0.0,
             failed=declared.failed,
+            ring=self.context.common.causes,
         )

@@ -24,17 +24,18 @@ from kcm_cli.api.well_known import GROUPS
 from kcm_cli.component.logs import V2, V4
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
-from kcm_cli.engine.syncing import syncing
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.errors import MachineryError
 from kcm_cli.machinery.kref import KRef
-from kcm_cli.machinery.meta import Object, PartialObject
+from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
 from kcm_cli.machinery.raw_fields import MEDIA_TYPE, restored
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
+from kcm_cli.runtime.cause_ring import CauseRing, Wrote, identity, refusal
+from kcm_cli.runtime.causes import working
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ or raises ``rest.transport.TransportError`` as a broken connection does."""
 
 
 class Door(Client):
-    """A controller's client; see the module. ``count`` is called with each write before it is sent."""
+    """A controller's client; see the module. ``count`` is called with each write before it is sent, ``ring`` records it
+    with its answer."""
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class Door(Client):
         controller: str,
         count: Callable[[Write], None] = lambda write: None,
         interceptor: Interceptor | None = None,
+        ring: CauseRing | None = None,
     ) -> None:
         super().__init__(
             client._transport,
@@ -99,10 +102,11 @@ class Door(Client):
         self._controller = controller
         self._count = count
         self._interceptor = interceptor
+        self._ring = ring
 
     def faster(self, qps: float, burst: int) -> "Door":
         """See ``Client.faster``."""
-        return Door(super().faster(qps, burst), self._controller, self._count, self._interceptor)
+        return Door(super().faster(qps, burst), self._controller, self._count, self._interceptor, self._ring)
 
     def raw(self, request: Request) -> Coroutine[Any, Any, Response]:
         """See ``Client.raw``."""
@@ -112,7 +116,21 @@ class Door(Client):
         write = write_of(self._controller, request)
         self._count(write)
         answer = send(request) if self._interceptor is None else self._interceptor(write, send)
-        return _logged(write, answer) if log.isEnabledFor(V2) else answer
+        if log.isEnabledFor(V2):
+            answer = _logged(write, answer)
+        return answer if self._ring is None or write.resource in _QUIET else self._recorded(write, answer, self._ring)
+
+    async def _recorded(self, write: Write, answer: Awaitable[Response], ring: CauseRing) -> Response:
+        """Record a write once it is answered, or has failed."""
+        at, work = ring.now(), working()
+        sync = work.noted() if work is not None else 0
+        try:
+            response = await answer
+        except RequestError as error:
+            _record(ring, write, sync, at, Response(0, {}, b""), type(error).__name__)
+            raise
+        _record(ring, write, sync, at, response)
+        return response
 
     async def update(  # an address, a document and its options
         self,
@@ -138,7 +156,7 @@ class Door(Client):
         request = Request("GET", object_path(resource, namespace, name, ""), (), {"accept": MEDIA_TYPE})
         try:
             return codec.encode(restored(codec.decode_doc(sent), await self.call(request), resource.raw_fields))
-        except (FormatError, RequestError):
+        except (MachineryError, RequestError):
             return sent  # the refusal is what is reported
 
     async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
@@ -207,10 +225,7 @@ async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
 def _fields(write: Write, name: str) -> dict[str, object]:
     """Who writes what, for which owner, and why."""
     request, (plural, _, subresource) = write.request, write.resource.partition("/")
-    kind, key = syncing()
-    owner = request.owner
-    if not owner and kind and (kind, key) != (request.kind, f"{write.namespace}/{name}" if write.namespace else name):
-        owner = f"{kind} {key}"
+    owner = _owner(write, name)
     fields: dict[str, object] = {"logger": write.controller, "verb": write.verb}
     fields["kind"] = plural if request.kind in _OF_OTHERS else request.kind
     fields["object"] = KRef(name, write.namespace)
@@ -222,10 +237,88 @@ def _fields(write: Write, name: str) -> dict[str, object]:
     return fields
 
 
+def _owner(write: Write, name: str) -> str:
+    """What a write is done for; "" for the object itself, or where that is not known."""
+    work = working()
+    if write.request.owner or work is None or not work.kind:
+        return write.request.owner
+    itself = (work.kind, work.key) == (write.request.kind, f"{write.namespace}/{name}" if write.namespace else name)
+    return "" if itself else f"{work.kind} {work.key}"
+
+
+class _NamedMeta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    generate_name: str = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: _NamedMeta = _NamedMeta()
+
+
+def _name_sent(body: bytes) -> str:
+    """The name of an object to create, or its generateName; "" for what is no JSON."""
+    try:
+        meta = codec.decode(body, _Named).metadata
+    except codec.DecodeError:
+        return ""
+    return meta.name or meta.generate_name
+
+
+class _Details(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """An object, or the Status of a deletion."""
+
+    metadata: ObjectMeta | None = None
+    details: _Details | None = None
+
+
+def _record(ring: CauseRing, write: Write, sync: int, at: float, response: Response, refused: str = "") -> None:
+    request, name, uid, version = write.request, write.name, "", ""
+    if 200 <= response.status < 300:
+        try:
+            answer = codec.decode(response.body, _Answer)
+        except codec.DecodeError:
+            answer = _Answer()
+        if answer.details is not None:
+            uid = answer.details.uid
+        elif answer.metadata is not None:
+            uid, version = answer.metadata.uid, answer.metadata.resource_version
+            name = name or answer.metadata.name
+    elif response.status:
+        error = from_response(response, request)
+        refused = refusal(error.reason, error.message)
+    name = name or _name_sent(request.body)
+    key = f"{write.namespace}/{name}" if write.namespace else name
+    reason = request.reason or _REASONS.get(write.resource.partition("/")[2], "")
+    kind = "" if request.kind in _OF_OTHERS else request.kind
+    ring.put(
+        Wrote(
+            sync,
+            at,
+            ring.now() - at,
+            write.controller,
+            write.verb,
+            write.group,
+            write.resource,
+            kind,
+            key,
+            response.status,
+            identity(uid),
+            identity(version),
+            reason,
+            _owner(write, name),
+            refused,
+        )
+    )
+
+
 def _name_in(body: bytes) -> str:
     try:
         return codec.decode(body, PartialObject).metadata.name
-    except FormatError:
+    except codec.DecodeError:
         return ""
 
 

@@ -20,6 +20,8 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Remark
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.cause_ring import CauseRing
+from kcm_cli.runtime.causes import PASS, Causes, Tick, Work, set_working
 from kcm_cli.runtime.turns import Turns
 
 T = TypeVar("T", bound=Object)
@@ -37,7 +39,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """Repeats ``step``, ``pause_s()`` seconds after it has ended; the first time after ``delay_s`` seconds.
 
     ``name``: the controller's name, for the log. ``failed``: the message where ``step`` raises. ``pause``: waits for so
-    many seconds at most.
+    many seconds at most. ``ring``: records passes that write.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     delay_s: float = 0.0
     pause: Callable[[float], Awaitable[None]] | None = None
     failed: str = PASS_FAILED
+    ring: CauseRing | None = None
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -57,6 +60,11 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
             await pause(self.pause_s())
 
     async def _pass(self) -> None:
+        if self.ring is not None:
+            causes, at = Causes([Tick(PASS)]), self.ring.now()
+            set_working(
+                Work(controller=self.name, queue="", kind="", key="", at=at, causes=causes, note=self.ring.note)
+            )
         try:
             await self.step()
         except Exception as error:  # where the errors of a pass end, as those of a sync in the worker

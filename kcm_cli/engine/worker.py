@@ -12,10 +12,11 @@ import msgspec
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2, V5
 from kcm_cli.engine.own_writes import OwnWrites
-from kcm_cli.engine.syncing import set_syncing
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.kref import kref
 from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.cause_ring import CauseRing, Later
+from kcm_cli.runtime.causes import Causes, Work, set_working, unrecorded
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.runtime.turns import Timed, Turns
@@ -87,7 +88,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     ``retries``: how often a failing key is retried before it is dropped until its next change; None for no limit.
     ``own``: a key whose own writes the caches do not show yet is deferred, and queued again when they do. ``kind``: of
     the objects that the keys name, for logs; "" where they name none. ``failures``: how failed syncs are logged.
-    ``spent``: called with the seconds of each step of a sync, for which the loop did nothing else.
+    ``spent``: called with the seconds of each step of a sync, for which the loop did nothing else. ``ring``: records
+    what was synced, and why.
     """
 
     controller: str
@@ -100,6 +102,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     failures: Failures = SYNC_FAILED
     spent: Callable[[float], None] = _ignore
+    ring: CauseRing | None = None
 
     async def run(self) -> None:
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
@@ -130,15 +133,24 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             another()
             turns.is_over()  # the turn is measured from here
             try:
-                await Timed(self._work(key), self.spent)
+                await Timed(self._work(key, self.queue.taken_for), self.spent)
             finally:
                 self.queue.done(key)
             if turns.is_over():
                 await asyncio.sleep(0)
 
-    async def _work(self, key: str) -> None:
+    async def _work(self, key: str, why: Causes) -> None:
         started = self.clock.monotonic()
-        set_syncing(self.kind, key)
+        work = Work(
+            controller=self.controller,
+            queue=self.queue.name,
+            kind=self.kind,
+            key=key,
+            at=self.ring.now() if self.ring is not None else 0.0,
+            causes=why,
+            note=self.ring.note if self.ring is not None else unrecorded,
+        )
+        set_working(work)
         try:
             if self.own is None:
                 again_s = await self.sync(key)
@@ -146,26 +158,33 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
                 with self.own.acting_for(key):
                     again_s = await self.sync(key)
             else:
+                self.queue.keep(key, why)
                 return
         except Exception as error:  # noqa: BLE001  # the one place where errors of a sync end
-            self._failed(key, error)
+            self._failed(key, error, work)
             return
         self.queue.forget(key)
         if again_s is not None:
             self.queue.add_after(key, again_s)
+            if work.number:
+                self._record(work, again_s)
         if log.isEnabledFor(logging.DEBUG):
             took = self.clock.monotonic() - started
             fields = {"controller": self.controller, "key": key, "duration_s": round(took, 6)}
             log.debug("Finished syncing", extra={"fields": fields})
 
-    def _failed(self, key: str, error: Exception) -> None:
+    def _failed(self, key: str, error: Exception, work: Work) -> None:
         attempts = self.queue.num_requeues(key)
         dropped = self.retries is not None and attempts >= self.retries
         self._log_failure(key, error, attempts + 1, dropped=dropped)
         if dropped:
             self.queue.forget(key)
-        else:
-            self.queue.add_rate_limited(key)
+        delay_s = -1.0 if dropped else self.queue.add_rate_limited(key)
+        self._record(work, delay_s, str(getattr(error, "reason", "") or type(error).__name__))
+
+    def _record(self, work: Work, after_s: float, error: str = "") -> None:
+        if self.ring is not None:
+            self.ring.put(Later(work.noted(), self.ring.now(), after_s, error[:64]))
 
     def _log_failure(self, key: str, error: Exception, attempts: int, *, dropped: bool) -> None:
         lines, reason = self.failures, getattr(error, "reason", None)

@@ -190,7 +190,7 @@ class _Start:
         )
 
     def _door(self, client: Client, controller: str) -> Door:
-        return Door(client, controller, self._count, self._run.interceptor)
+        return Door(client, controller, self._count, self._run.interceptor, self._run.common.causes)
 
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)

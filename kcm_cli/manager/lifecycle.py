@@ -307,6 +307,7 @@ class Manager:
                 served=served,
                 metrics=self._show.registry,
                 queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
+                causes=self._show.causes,
             ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,

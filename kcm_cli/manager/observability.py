@@ -22,8 +22,10 @@ from kcm_cli.manager.configz import configz
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.running import MANAGER, RunningControllers
 from kcm_cli.manager.server import handlers
+from kcm_cli.manager.server.causes import page as causes_page
 from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.profiling import Profiling
+from kcm_cli.runtime.cause_ring import CauseRing
 
 _DEBUG_S = 10.0
 _ABSENT = "PRE-ALPHA"
@@ -46,6 +48,7 @@ class Observability:
         self.health = HealthChecks(metrics=families)
         self.running = RunningControllers(self.health, self.registry)
         self.debug: DebugTable = {}
+        self.causes = CauseRing(clock)
         self.process = ProcessMetrics()
         self.registry.add(self.process)
         self.slis.add(StartTimeOnly(self.process))
@@ -68,6 +71,7 @@ class Observability:
         mux.handle("/metrics", handlers.metrics(self.registry, start))
         mux.handle("/metrics/slis", handlers.slis(self.slis, self._sli_families, start))
         mux.handle_prefix("/debug/controllers/", handlers.controllers(self._debug(controllers)))
+        mux.handle("/debug/causes", causes_page(self.causes, controllers), listed=False)
         if config.gates.enabled("ComponentFlagz"):
             mux.handle("/flagz", handlers.page(zpages.flagz(MANAGER, config.flags, random.Random())))
         if config.gates.enabled("ComponentStatusz"):

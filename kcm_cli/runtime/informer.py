@@ -41,7 +41,9 @@ from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Page, Pages, read_page_in_turns
 from kcm_cli.rest.transport import ConnectionLost, RequestError, TimedOut, Unreachable, Unreadable, Untrusted
+from kcm_cli.runtime import causes
 from kcm_cli.runtime.backoff import Backoff
+from kcm_cli.runtime.causes import ADDED, LISTED, MODIFIED, RESYNC, Tick
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
@@ -71,6 +73,7 @@ OPEN_S = 10.0
 """A watch that has been open for this time has not failed: a server resends at once what could not be read before."""
 log = logging.getLogger(__name__)
 
+_RESYNC = Tick(RESYNC)
 _TOO_LARGE = "ResourceVersionTooLarge"
 _CALM = (errors.Forbidden, errors.Unauthorized, errors.TooManyRequests, Unreachable)
 """Refusals that say nothing about WatchLists."""
@@ -199,10 +202,10 @@ class Informer(Generic[T]):
         listener = Listener(on_add, on_update, on_delete, on_unknown, on_unknown_delete)
         if on_add is not None:
             for obj in self.store.list():
-                self._notify((on_add,), obj)
+                self._notify(LISTED, (on_add,), obj)
         if on_unknown is not None:
             for unknown in tuple(self.store.unknown().values()):
-                self._notify((on_unknown,), unknown)
+                self._notify(LISTED, (on_unknown,), unknown)
         self._listen((*self._listeners, listener))
         return listener
 
@@ -231,7 +234,7 @@ class Informer(Generic[T]):
         for index, key in enumerate(sorted(self.store.keys())):
             obj = self.store.get(key)
             if obj is not None:
-                self._notify(self._calls.update, obj, obj)
+                self._notify(RESYNC, self._calls.update, obj, obj)
             if index % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
 
@@ -518,9 +521,9 @@ class Informer(Generic[T]):
         if obj.metadata.deletion_timestamp is not None:
             self.progress.ended(obj.metadata.uid)
         if old is None:
-            self._notify(self._calls.add, obj)
+            self._notify(ADDED if self.synced.is_set() else LISTED, self._calls.add, obj)
         elif old.metadata.resource_version != obj.metadata.resource_version:
-            self._notify(self._calls.update, old, obj)
+            self._notify(MODIFIED, self._calls.update, old, obj)
 
     def _remove(self, key: str, last: T | None = None) -> None:
         unknown = self.store.unknown().get(key)
@@ -529,10 +532,10 @@ class Informer(Generic[T]):
         old = self.store.pop(key)
         if old is None:
             if unknown is not None:
-                self._notify(self._calls.unknown_delete, unknown)
+                self._notify(DELETED, self._calls.unknown_delete, unknown)
             return
         self.progress.removed(old.metadata.uid)
-        self._notify(self._calls.delete, last if last is not None else old)
+        self._notify(DELETED, self._calls.delete, last if last is not None else old)
 
     def _mark_unknown(self, obj: Undecodable) -> None:
         """What was decoded of the object before stays as it is; nothing but its end or another object of its name
@@ -547,7 +550,7 @@ class Informer(Generic[T]):
         self.store.mark_unknown(obj)
         if obj.metadata.deletion_timestamp is not None:
             self.progress.ended(obj.metadata.uid)
-        self._notify(self._calls.unknown, obj)
+        self._notify(MODIFIED, self._calls.unknown, obj)
 
     def _remove_other_unknown(self, key: str, uid: str) -> None:
         """An object of which no version could be decoded was deleted where another one has its name."""
@@ -555,13 +558,20 @@ class Informer(Generic[T]):
         if before is not None and before.metadata.uid and uid and before.metadata.uid != uid:
             self._remove(key)
 
-    def _notify(self, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
+    def _notify(self, change: str, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
         """Call the listeners. If one raises, that is reported; the others, and other objects, are not affected."""
-        for call in calls:
-            try:
-                call(*objects)
-            except Exception as error:  # noqa: BLE001  # a bug of the controller, which misses this change
-                self._object_errors.listener_failed(self.resource, objects[-1].key, error)
+        before = causes.tell(_RESYNC if change == RESYNC else (change, self.resource, objects[-1], self._unix_time))
+        try:
+            for call in calls:
+                try:
+                    call(*objects)
+                except Exception as error:  # noqa: BLE001  # a bug of the controller, which misses this change
+                    self._object_errors.listener_failed(self.resource, objects[-1].key, error)
+        finally:
+            causes.tell(before)
+
+    def _unix_time(self) -> float:
+        return self._clock.now().timestamp()
 
 
 @asynccontextmanager

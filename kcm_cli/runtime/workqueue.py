@@ -13,6 +13,8 @@ from collections import deque
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.runtime import causes
+from kcm_cli.runtime.causes import DELAY, RETRY, Causes
 
 
 class QueueMetrics(Protocol):
@@ -77,6 +79,13 @@ class RetryLimiter:
         return 0.0 if self._tokens >= 0 else -self._tokens / self._rate
 
 
+def _of(why: dict[str, Causes], key: str) -> Causes:
+    held = why.get(key)
+    if held is None:
+        held = why[key] = Causes()
+    return held
+
+
 class WorkQueue:
     """Keys to work on. Used from one event loop; all methods but ``get`` return at once."""
 
@@ -87,7 +96,9 @@ class WorkQueue:
         *,
         limiter: RetryLimiter | None = None,
         metrics: QueueMetrics | None = None,
+        caused: bool = False,
     ) -> None:
+        """caused: whether the causes of keys are kept (see ``causes``)."""
         self.name = name
         self._clock = clock
         self._limiter = limiter or RetryLimiter()
@@ -98,6 +109,9 @@ class WorkQueue:
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._delayed: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._closed = False
+        self._why: dict[str, Causes] | None = {} if caused else None
+        self._why_later: dict[str, Causes] = {}
+        self._taken_for = Causes()
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -114,6 +128,13 @@ class WorkQueue:
 
     def add(self, key: str) -> None:
         """Queue a key, unless it is queued already."""
+        if self._closed:
+            return
+        if self._why is not None and (cause := causes.current()) is not None:
+            _of(self._why, key).add(cause)
+        self._add(key)
+
+    def _add(self, key: str) -> None:
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
@@ -121,10 +142,11 @@ class WorkQueue:
         if key not in self._processing:
             self._requeue(key)
 
-    def add_after(self, key: str, delay_s: float, *, retry: bool = True) -> None:
+    def add_after(self, key: str, delay_s: float, *, retry: bool = True, what: str = DELAY) -> None:
         """Add after a delay. Of several delays of one key the earliest counts.
 
-        retry: whether the metrics count it as a retry, as upstream counts every AddAfter.
+        retry: whether the metrics count it as a retry, as upstream counts every AddAfter. what: how this is called in
+        the key's causes.
         """
         if self._closed:
             return
@@ -133,6 +155,10 @@ class WorkQueue:
         if delay_s <= 0:
             self.add(key)
             return
+        if self._why is not None:
+            if (told := causes.told()) is not None:
+                _of(self._why_later, key).add(told)
+            _of(self._why_later, key).add(causes.later(what))
         due = self._clock.monotonic() + delay_s
         waiting = self._delayed.get(key)
         if waiting is not None:
@@ -141,9 +167,11 @@ class WorkQueue:
             waiting[1].cancel()
         self._delayed[key] = (due, self._clock.call_later(delay_s, lambda: self._fire(key)))
 
-    def add_rate_limited(self, key: str) -> None:
-        """Add after the key's backoff, and count one more failure."""
-        self.add_after(key, self._limiter.when(key, self._clock.monotonic()))
+    def add_rate_limited(self, key: str) -> float:
+        """Add after the key's backoff, and count one more failure. Returns the backoff in seconds."""
+        delay_s = self._limiter.when(key, self._clock.monotonic())
+        self.add_after(key, delay_s, what=RETRY)
+        return delay_s
 
     def forget(self, key: str) -> None:
         """Reset the key's backoff, once it has succeeded or been given up."""
@@ -168,6 +196,9 @@ class WorkQueue:
         key = self._queue.popleft()
         self._dirty.discard(key)
         self._processing.add(key)
+        if self._why is not None:
+            self._taken_for = self._why.pop(key) if key in self._why else Causes()
+            self._taken_for.shorten()
         self._metrics.taken(key, len(self._dirty), self._clock.monotonic())
         return key
 
@@ -177,6 +208,16 @@ class WorkQueue:
         self._metrics.finished(key, self._clock.monotonic())
         if key in self._dirty:
             self._requeue(key)
+
+    @property
+    def taken_for(self) -> Causes:
+        """The causes of the key that ``get`` returned last; to be read before the next await."""
+        return self._taken_for
+
+    def keep(self, key: str, why: Causes) -> None:
+        """Keep the causes of a key that was taken, but waits for something and will be added again."""
+        if self._why is not None:
+            _of(self._why, key).merge(why)
 
     def shut_down(self) -> None:
         """Accept no more keys. ``get`` raises ShutDown once the queue is empty."""
@@ -191,7 +232,9 @@ class WorkQueue:
 
     def _fire(self, key: str) -> None:
         self._delayed.pop(key, None)
-        self.add(key)
+        if self._why is not None and (why := self._why_later.pop(key, None)) is not None:
+            _of(self._why, key).merge(why)
+        self._add(key)
 
     def _requeue(self, key: str) -> None:
         self._queue.append(key)

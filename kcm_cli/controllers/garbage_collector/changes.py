@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.garbage_collector.graph import Identity
 from kcm_cli.machinery.meta import Object, ObjectMeta
+from kcm_cli.runtime.causes import Cause, because, current
 from kcm_cli.runtime.workqueue import NoMetrics, QueueMetrics
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class GraphChanges:
         self._clock = clock
         self._metrics: QueueMetrics = metrics or NoMetrics()
         self._handle = handle
-        self._waiting: deque[Change] = deque()
+        self._waiting: deque[tuple[Change, Cause | None]] = deque()
         self._some = asyncio.Event()
         self._put = self._taken = 0
         self._busy = False
@@ -84,7 +85,7 @@ class GraphChanges:
         return not self._waiting and not self._busy
 
     def put(self, change: Change) -> None:
-        self._waiting.append(change)
+        self._waiting.append((change, current()))
         self._put += 1
         self._metrics.added(str(self._put), len(self._waiting), self._clock.monotonic())
         self._some.set()
@@ -95,12 +96,13 @@ class GraphChanges:
             await self._some.wait()
             now = self._clock.monotonic()
             while self._waiting:
-                change = self._waiting.popleft()
+                change, why = self._waiting.popleft()
                 self._taken += 1
                 key, self._busy = str(self._taken), True
                 self._metrics.taken(key, len(self._waiting), now)
                 try:
-                    rest = self._handle(change)
+                    with because(why):
+                        rest = self._handle(change)
                     if rest is not None:
                         await rest
                 except Exception as error:  # where the errors of one change end, as those of a sync in the worker

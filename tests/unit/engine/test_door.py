@@ -18,7 +18,6 @@ from kcm_cli.component.logs import V1, V2, V4, fields_of
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door, Send, Write, count_writes, write_of
-from kcm_cli.engine.syncing import set_syncing
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import KRef
@@ -27,6 +26,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, RequestError, Response, Stream, TransportError
+from kcm_cli.runtime.cause_ring import CauseRing, Sync, Wrote
+from kcm_cli.runtime.causes import Causes, Work, set_working, unrecorded
 from tests.unit.controllers.controlling import metric
 
 POD = b'{"metadata": {"name": "a", "namespace": "n", "uid": "u"}}'
@@ -180,7 +181,7 @@ def logged(door: Door, write: Coroutine[object, object, object], *, kind: str = 
     """Make one write, while an object is synced; its failure is expected."""
 
     async def main() -> None:
-        set_syncing(kind, key)
+        set_working(Work(controller="c", queue="q", kind=kind, key=key, at=0.0, causes=Causes(), note=unrecorded))
         with suppress(RequestError):
             await write
 
@@ -306,3 +307,62 @@ def test_no_value_of_a_secret_is_logged(format_: str, capsys: pytest.CaptureFixt
     assert text.count("token is missing") == 2
     assert "hunter2" not in text
     assert "aHVudGVyMg" not in text
+
+
+QUOTA = 'pods "a" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2'
+
+
+def forbidden(message: str) -> Response:
+    status = {"kind": "Status", "reason": "Forbidden", "message": message, "code": 403}
+    return Response(403, {}, json.dumps(status).encode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "recorded"),
+    [
+        pytest.param(
+            Response(201, {}, b'{"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7"}}'),
+            ("n/a", 201, "u", "7", ""),
+            id="created: name, uid and version are the server's",
+        ),
+        pytest.param(Response(201, {}, b"no JSON"), ("n/", 201, "", "", ""), id="unreadable"),
+        pytest.param(
+            forbidden(QUOTA),
+            ("n/", 403, "", "", "Forbidden: exceeded quota small"),
+            id="refused by a quota",
+        ),
+        pytest.param(
+            forbidden("password: 1234"),
+            ("n/", 403, "", "", "Forbidden"),
+            id="texts of refusals are not kept",
+        ),
+    ],
+)
+def test_a_write_is_recorded_with_its_answer(answer: Response, recorded: tuple[object, ...]) -> None:
+    async def main() -> None:
+        ring = CauseRing(LoopClock())
+        client = Client(Server(answer), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+        door = Door(client, "replicaset-controller", ring=ring)
+        work = Work(controller="c", queue="q", kind="ReplicaSet", key="n/r", at=1.0, causes=Causes(), note=ring.note)
+        set_working(work)
+        with suppress(RequestError):
+            await door.create(PODS, "n", {}, reason="too few replicas")
+        sync, wrote = ring.snapshot().entries()
+        assert isinstance(sync, Sync) and (sync.number, sync.key) == (1, "n/r")
+        assert isinstance(wrote, Wrote) and (wrote.sync, wrote.reason) == (1, "too few replicas")
+        assert (wrote.verb, wrote.kind, wrote.owner) == ("create", "Pod", "ReplicaSet n/r")
+        assert (wrote.key, wrote.code, wrote.uid, wrote.version, wrote.refusal) == recorded
+
+    asyncio.run(main())
+
+
+def test_the_uid_of_a_deletion_is_that_of_the_status() -> None:
+    async def main() -> None:
+        ring = CauseRing(LoopClock())
+        status = Response(200, {}, b'{"kind": "Status", "metadata": {}, "details": {"name": "a", "uid": "gone"}}')
+        client = Client(Server(status), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+        await Door(client, "c", ring=ring).delete(PODS, "n", "a")
+        (wrote,) = ring.snapshot().entries()
+        assert isinstance(wrote, Wrote) and (wrote.key, wrote.uid, wrote.sync) == ("n/a", "gone", 0)
+
+    asyncio.run(main())

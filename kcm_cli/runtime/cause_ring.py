@@ -1,0 +1,202 @@
+"""The causes of what happened lately: syncs, writes and retries, in a fixed number of bytes.
+
+What it holds are names, verbs, versions and words of the code: no part of an object's body and no text of an answer.
+Texts are cut, so that the size of an entry is bounded, too. The oldest entries make room.
+
+upstream: none
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+import msgspec
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.runtime.causes import Cause, Change, Due, Tick, Work
+
+MOST_BYTES = 4 << 20
+OVERHEAD = 72
+"""Bytes of memory that an entry takes beside its own."""
+_TEXT = 256
+_KEY = 512
+_LONG = 2048
+_IDENTITY = 64
+"""A longer uid or version is left out: a part of it could be that of another object."""
+
+_QUOTA = re.compile(r'[a-z0-9./-]{1,253} "[^"]{0,253}" is forbidden: exceeded quota: ([a-z0-9.-]{1,253})(?:,|$)')
+_WEBHOOK = re.compile(r'admission webhook "([a-zA-Z0-9.-]{1,253})" denied the request')
+_POLICY = re.compile(r".{0,600}?is forbidden: ValidatingAdmissionPolicy '([a-zA-Z0-9.-]{1,253})' with binding")
+
+
+class Sync(msgspec.Struct, frozen=True, array_like=True, tag="sync", tag_field="entry"):
+    """A sync of a key that did something, or a pass (queue and key are empty). at: its start, Unix time in seconds."""
+
+    number: int
+    at: float
+    controller: str
+    queue: str
+    kind: str
+    key: str
+    causes: tuple[Change | Tick, ...] = ()
+    more: int = 0
+
+
+class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field="entry"):
+    """A write and its answer.
+
+    sync: the number of the sync that wrote, 0 for none. at, took_s: when it was sent, and how long the answer took.
+    kind: "" where only the resource is known. code: of HTTP; 0 for no answer. uid, version: of the object in the
+    answer. refusal: the reason of the refusal, and what refused it if that is known.
+    """
+
+    sync: int
+    at: float
+    took_s: float
+    controller: str
+    verb: str
+    group: str
+    resource: str
+    kind: str
+    key: str
+    code: int
+    uid: str = ""
+    version: str = ""
+    reason: str = ""
+    owner: str = ""
+    refusal: str = ""
+
+
+class Later(msgspec.Struct, frozen=True, array_like=True, tag="later", tag_field="entry"):
+    """A sync asks for another one. after_s: when; negative if a failed key is given up. error: why it failed, a word;
+    "" if it did not."""
+
+    sync: int
+    at: float
+    after_s: float
+    error: str = ""
+
+
+Entry = Sync | Wrote | Later
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Entry)
+
+
+class CauseRing:
+    """The entries. Used from the loop of the controllers; ``snapshot`` may be decoded by any thread."""
+
+    def __init__(self, clock: Clock, most_bytes: int = MOST_BYTES) -> None:
+        self._clock = clock
+        self._most = most_bytes
+        self._entries: deque[bytes] = deque()
+        self._bytes = self._put = self._syncs = 0
+        self.started = self.now()
+
+    @property
+    def size(self) -> int:
+        """The bytes that the entries take; at most ``most_bytes``."""
+        return self._bytes
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def now(self) -> float:
+        """Unix time in seconds."""
+        return self._clock.now().timestamp()
+
+    def note(self, work: Work) -> int:
+        """Record a sync, unless that was done; returns its number."""
+        if not work.number:
+            for cause in work.causes.found:
+                if isinstance(cause, Due):
+                    self.note(cause.work)
+            self._syncs += 1
+            work.number = self._syncs
+            causes = tuple(_bounded(cause) for cause in work.causes.found)
+            key = work.key[:_KEY]
+            self.put(Sync(work.number, work.at, work.controller, work.queue, work.kind, key, causes, work.causes.more))
+        return work.number
+
+    def put(self, entry: Entry) -> None:
+        """Add an entry. The oldest ones are forgotten. Texts of a write are cut if it is a long one."""
+        encoded = _ENCODER.encode(entry)
+        if len(encoded) > _LONG and isinstance(entry, Wrote):
+            encoded = _ENCODER.encode(_cut(entry))
+        self._entries.append(encoded)
+        self._put += 1
+        self._bytes += len(encoded) + OVERHEAD
+        while self._bytes > self._most:
+            self._bytes -= len(self._entries.popleft()) + OVERHEAD
+
+    def snapshot(self) -> "Snapshot":
+        """What the ring holds now."""
+        return Snapshot(self.started, self._put, tuple(self._entries))
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The entries of a ring at a time. started: when the process started to record. total: all that were ever added."""
+
+    started: float
+    total: int
+    encoded: tuple[bytes, ...]
+
+    @property
+    def forgotten(self) -> int:
+        """The number of entries that made room for others."""
+        return self.total - len(self.encoded)
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Decode the entries, from the one with this number on (the first of all has 0)."""
+        for index in range(max(0, after - self.forgotten), len(self.encoded)):
+            yield _DECODER.decode(self.encoded[index])
+
+
+def _cut(entry: Wrote) -> Wrote:
+    """With bounded texts."""
+    return Wrote(
+        entry.sync,
+        entry.at,
+        entry.took_s,
+        entry.controller[:_TEXT],
+        entry.verb[:_TEXT],
+        entry.group[:_TEXT],
+        entry.resource[:_TEXT],
+        entry.kind[:_TEXT],
+        entry.key[:_KEY],
+        entry.code,
+        entry.uid,
+        entry.version,
+        entry.reason[:_TEXT],
+        entry.owner[:_KEY],
+        entry.refusal[:_TEXT],
+    )
+
+
+def identity(text: str) -> str:
+    """A uid or version; "" for one that is too long for any."""
+    return text if len(text) <= _IDENTITY else ""
+
+
+def _bounded(cause: Cause) -> Change | Tick:
+    if isinstance(cause, Due):
+        return Tick(cause.what, cause.work.number)
+    if isinstance(cause, Tick) or max(len(cause.key), len(cause.uid), len(cause.version)) <= _IDENTITY:
+        return cause
+    uid, version = identity(cause.uid), identity(cause.version)
+    return Change(cause.type, cause.group[:_TEXT], cause.kind[:_TEXT], cause.key[:_KEY], uid, version, cause.at)
+
+
+_REFUSERS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (_QUOTA, "exceeded quota"),
+    (_WEBHOOK, "admission webhook"),
+    (_POLICY, "ValidatingAdmissionPolicy"),
+)
+
+
+def refusal(reason: str, message: str) -> str:
+    """What refused a write: the reason of the Status, and the name of the quota, webhook or policy. Nothing else of the
+    message is kept, as it may have values of the object."""
+    for pattern, what in _REFUSERS:
+        if found := pattern.match(message[:2048]):
+            return f"{reason}: {what} {found[1]}"
+    return reason
