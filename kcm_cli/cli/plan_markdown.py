@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kcm_cli.cli.plan_text import condensed, describe, headline, own_writes, verdict, when, written
+from kcm_cli.cli.plan_text import condensed, describe, headline, own_writes, unlisted, verdict, when, written
 from kcm_cli.plan.answer import Answer, Difference
 
 _MOST = 50
@@ -39,7 +39,9 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield ""
         yield from (f"- {one.kind} {_code(str(one.about))}: {_plain(one.text)}" for one in risk.problems)
     yield from _folded("What happens", [f"`{when(one)}` {_plain(describe(one))}" for one in condensed(answer.timeline)])
-    yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
+    changed = [_difference(one) for one in answer.differences]
+    changed += [unlisted(answer)] if answer.unlisted else []
+    yield from _folded("What is different in the end", changed)
     for title, scheduled in (("What would be written", False), ("Regular work of CronJobs and autoscalers", True)):
         audit = [
             f"`{first}` {controller}: {what} {_code(about)} ×{times}"

@@ -102,7 +102,7 @@ def verdict(answer: Answer) -> str:
         if not work:
             return f"Nothing is written but {answer.routine} writes of routine{also}."
         return f"{work} writes besides {answer.routine} of routine{also}."
-    if not answer.differences:
+    if not (answer.differences or answer.unlisted):
         return "Nothing ends differently."
     if answer.assumed:
         holds = answer.assumed[0] if len(answer.assumed) == 1 else f"{len(answer.assumed)} assumptions hold"
@@ -249,6 +249,13 @@ def _differences(answer: Answer) -> Iterator[Text]:
         yield Text(f"{sign} {count} {kind}{'s' if count > 1 else ''} of {about}", style=style)
     if quiet:
         yield Text(f"~ {quiet} of Endpoints, EndpointSlices, ControllerRevisions and IPAddresses follow", style="dim")
+    if answer.unlisted:
+        yield Text(unlisted(answer), style="dim")
+
+
+def unlisted(answer: Answer) -> str:
+    """What the list of differences lacks."""
+    return f"{answer.unlisted} more outside of what -n and -l select"
 
 
 def _difference(one: Difference) -> Text:

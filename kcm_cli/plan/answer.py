@@ -164,7 +164,8 @@ class Answer(Part, frozen=True):
     changes: the requested changes, as text. begins_at: the time of the change in the cluster. assumed: assumptions that
     may be wrong. risks: the problems in that case.
     For an audit ``changes`` is empty, and ``audit`` has all writes except Leases, Events and the status of autoscalers,
-    which ``routine`` counts.
+    which ``routine`` counts. unlisted: the number of differences that are not in ``differences``, by the namespace or
+    the labels that were asked for.
     """
 
     api_version: str
@@ -186,12 +187,13 @@ class Answer(Part, frozen=True):
     varies: tuple[Varies, ...]
     not_modelled: tuple[str, ...]
     begins_at: str = ""
+    unlisted: int = 0
 
     @property
     def changed(self) -> bool:
-        """Whether the final state differs or, for an audit, anything is written."""
+        """Whether the final state differs, listed or not, or, for an audit, anything is written."""
         written = any(not one.scheduled for one in self.audit)
-        return bool(self.differences or written or any(not one.already for one in self.problems))
+        return bool(self.differences or self.unlisted or written or any(not one.already for one in self.problems))
 
     def has(self, kinds: frozenset[str]) -> tuple[Problem, ...]:
         """The problems of these kinds that the change causes."""

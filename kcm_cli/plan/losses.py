@@ -22,10 +22,12 @@ _AT_ONCE = " "
 
 
 class Serving(msgspec.Struct, frozen=True):
-    """What a Service with a selector leads to. ready: the number of ready endpoints. of: the workloads of all."""
+    """What a Service with a selector leads to. ready: the number of ready endpoints. of, pods: the workloads and the
+    uids of all."""
 
     ready: int
     of: frozenset[Object] = frozenset()
+    pods: frozenset[str] = frozenset()
 
 
 class _Conditions(View, frozen=True, gc=False):
@@ -57,24 +59,26 @@ def serving(store: Store, observer: Observer) -> dict[Object, Serving]:
         name = nested_map(stored.doc, "metadata", "labels").get(SERVICE_NAME)
         about = Object("Service", stored.namespace, str(name))
         if about in found:
-            ready, of = _endpoints(stored.data, store, observer)
-            known = found[about]
-            found[about] = Serving(max(known.ready, ready), known.of | of)
+            one, known = _endpoints(stored.data, store, observer), found[about]
+            found[about] = Serving(max(known.ready, one.ready), known.of | one.of, known.pods | one.pods)
     return found
 
 
-def _endpoints(data: bytes, store: Store, observer: Observer) -> tuple[int, frozenset[Object]]:
+def _endpoints(data: bytes, store: Store, observer: Observer) -> Serving:
     try:
         endpoints = codec.decode(data, _Slice).endpoints
     except codec.DecodeError:
-        return 0, frozenset()
+        return Serving(0)
     of: set[Object] = set()
+    pods: set[str] = set()
     for one in endpoints:
         ref = one.target_ref
         pod = store.get(PODS, ref.namespace, ref.name) if ref is not None and ref.kind == "Pod" else None
         if pod is not None:
-            of.add(observer.root(seen(pod.data).metadata, "Pod"))
-    return sum(one.conditions.ready is not False for one in endpoints), frozenset(of)
+            metadata = seen(pod.data).metadata
+            of.add(observer.root(metadata, "Pod"))
+            pods.add(metadata.uid)
+    return Serving(sum(one.conditions.ready is not False for one in endpoints), frozenset(of), frozenset(pods))
 
 
 def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serving]) -> Iterator[Refusal]:
@@ -88,8 +92,13 @@ def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serv
                 of = f" (without the change: {_names(before.of)})" if before.of else ""
                 text = f"it loses all its ready endpoints{of}"
             yield Refusal("no-endpoints", about, text)
-        elif before is not None and before.ready and before.of and now.of and not before.of & now.of:
+        elif before is not None and before.ready and before.of and now.of and not _share(before, now):
             yield Refusal("no-endpoints", about, f"it serves {_names(now.of)} instead of {_names(before.of)}")
+
+
+def _share(before: Serving, now: Serving) -> bool:
+    """Whether any pod or workload is the same: pods may lose the workload that controls them."""
+    return bool(before.of & now.of or before.pods & now.pods)
 
 
 def _names(objects: frozenset[Object]) -> str:

@@ -86,6 +86,9 @@ def plan(
     base, changed = runs[0]
     shown = Shown(options.namespace, selector, snapshot, {id(one): one for run in runs for one in run}.values())
     found = [differences(one, other, shown) for one, other in runs]
+    unlisted = 0
+    if not is_audit and not shown.everything:
+        unlisted = len(differences(base, changed, Shown("", labels.EVERYTHING, snapshot, ()))) - len(found[0])
     happened = [] if is_audit else timeline(base, changed)
     audit = _audit(base, shown) if is_audit else ()
     without = partial(simulate_changes, snapshot, config, options.seeds[0], changes, options)
@@ -114,6 +117,7 @@ def plan(
         varies=_varies(found),
         not_modelled=not_modelled(snapshot, config, changed),
         begins_at=changed.begins_at,
+        unlisted=unlisted,
     )
 
 

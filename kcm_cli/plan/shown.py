@@ -50,6 +50,11 @@ class Shown:
                     if data is not None:
                         self._note(data)
 
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return not self._namespace and self._selector.empty
+
     def has(self, about: Object, owner: str = "") -> bool:
         """Whether to show an object. owner: ``Kind/name``, in case the object itself is unknown."""
         if self._namespace:

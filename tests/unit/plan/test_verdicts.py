@@ -286,6 +286,18 @@ def test_a_namespace_does_not_hide_problems_from_the_verdict(run: Run) -> None:
     assert ran.code == 3
 
 
+def test_a_namespace_does_not_hide_changes_from_the_verdict(run: Run) -> None:
+    for words in (("-n", "default"), ("-l", "app=nothing")):
+        ran = run(settled(), "--scale", f"{NAMESPACE}/deploy/web=6", "--detailed-exitcode", *words)
+        assert (ran.code, ran.verdict) == (2, "The change brings no problems.")
+        assert " more outside of what -n and -l select" in ran.text
+        ran = run(settled(), "--scale", f"{NAMESPACE}/deploy/web=5", "--detailed-exitcode", *words)
+        assert (ran.code, ran.verdict) == (0, "Nothing ends differently.")
+    all_of_it = plan(settled(), [Scale(WEB, 6)], Options(60))
+    some = plan(settled(), [Scale(WEB, 6)], Options(60, selector="app=nothing"))
+    assert all_of_it.unlisted == 0 and some.unlisted == len(all_of_it.differences) - len(some.differences) > 0
+
+
 def test_an_unknown_namespace_is_an_error(run: Run) -> None:
     ran = run(settled(), "--drain", "node-1", "-n", "sinn")
     assert ran.code == 1 and 'namespaces "sinn" not found' in ran.text
@@ -318,6 +330,8 @@ def test_a_service_that_selects_another_application(run: Run) -> None:
 
 def test_a_deleted_service_and_a_rollout_lose_nothing(run: Run) -> None:
     assert run(settled(), "--delete", f"{NAMESPACE}/service/web").code == 0
+    ran = run(settled(), "--delete", f"{NAMESPACE}/deploy/web", "--cascade", "orphan", fail_on="no-endpoints")
+    assert (ran.code, ran.verdict) == (0, "The change brings no problems.")
     assert run(settled(), "--set-image", f"{NAMESPACE}/deploy/web=v2").code == 0
 
 
