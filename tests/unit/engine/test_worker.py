@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -15,6 +17,7 @@ from kcm_cli.machinery.kref import KRef
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import ConnectionLost
+from kcm_cli.runtime.turns import TURN_S
 from kcm_cli.runtime.workqueue import WorkQueue
 from tests.unit.sandbox.nodes.world import EPOCH
 
@@ -190,3 +193,32 @@ def test_a_controller_without_workers_goes_on_and_does_nothing(count: int) -> No
             await task
 
     virtual.run(main())
+
+
+def test_a_worker_gives_the_loop_back_when_its_turn_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its syncs suspend nowhere, as those that write nothing. Each takes four fifths of a turn."""
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+
+    async def main() -> list[int]:
+        clock = LoopClock(EPOCH)
+        queue = WorkQueue("q", clock)
+        done: list[int] = []
+
+        async def sync(key: str) -> None:
+            nonlocal now
+            now += 0.8 * TURN_S
+            done.append(1)
+
+        for number in range(20):
+            queue.add(str(number))
+        worker = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock).run())
+        seen = [0]
+        while seen[-1] < 20:
+            await asyncio.sleep(0)
+            seen.append(len(done))
+        worker.cancel()
+        await asyncio.wait([worker])
+        return [after - before for before, after in pairwise(seen)]
+
+    assert max(asyncio.run(main())) == 2
