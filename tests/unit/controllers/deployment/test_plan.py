@@ -478,6 +478,16 @@ def test_a_failed_creation_is_reported() -> None:
     assert rollout.annotations == d.annotations  # no ReplicaSet has the new revision
 
 
+def test_after_a_refused_update_the_status_has_the_present_size() -> None:
+    d = deployment(5)
+    made, rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, desired=3, most=4),), {}), NOW)
+    assert sizes(made) == {"new": 5}
+    refused = Outcome(failed=tuple(Failed(a, RuntimeError("no")) for s in made.stages for a in s.actions))
+    found = status(rollout, refused, NOW)
+    assert found is not None and (found.available_replicas, found.unavailable_replicas) == (3, 0)
+    assert rollout.annotations == d.annotations
+
+
 def test_an_existing_name_counts_as_a_collision() -> None:
     class Taken(Exception):
         reason = "AlreadyExists"
