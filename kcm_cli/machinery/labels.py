@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 import msgspec
 
@@ -39,7 +40,7 @@ class LabelSelectorRequirement(View, frozen=True, gc=False):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(View, frozen=True, gc=False):
+class LabelSelector(View, frozen=True, gc=True, weakref=True):  # gc: msgspec has no weak references without
     """metav1.LabelSelector."""
 
     match_labels: dict[str, str] | None = None
@@ -188,12 +189,25 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
         return NOTHING
     if not selector.match_labels and not selector.match_expressions:
         return EVERYTHING
-    return _compiled(codec.encode(selector))
+    if len(selector.match_expressions) <= FEW_TERMS:
+        return _compiled(codec.encode(selector))
+    known = _large.get(id(selector))
+    if known is None:
+        compiled, ident = _compiled(codec.encode(selector)), id(selector)
+        known = _large[ident] = ref(selector, lambda _: _large.pop(ident, None)), compiled
+    return known[1]
+
+
+FEW_TERMS = 16
+_large: dict[int, tuple[ref[LabelSelector], Selector]] = {}
+"""The compiled form of each selector with more than FEW_TERMS expressions, as long as that lives: in a cache, as long as
+its owner has this version. Two dozen of them do not fit among the documents, and every pod asks for each. Selectors are
+immutable, and the entry ends before its id can be used again."""
 
 
 @remembered_documents(4 << 20)
 def _compiled(document: bytes) -> Selector:
-    """Every sync of an owner needs its selector: compiling one takes 8 us, with thousands of terms 100 ms."""
+    """Every sync of an owner needs its selector: compiling one takes 8 us, with thousands of terms 25 ms."""
     selector = codec.decode(document, LabelSelector)
     terms = [requirement(key, EQUALS, (value,)) for key, value in (selector.match_labels or {}).items()]
     for term in selector.match_expressions:

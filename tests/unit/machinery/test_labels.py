@@ -122,6 +122,30 @@ def test_absent_selects_nothing_and_empty_everything():
     assert EVERYTHING.empty
 
 
+def large(number: int, terms: int = 6_000) -> LabelSelector:
+    names = (f"absent-{index}" for index in range(terms))
+    return LabelSelector(None, tuple(term(name, "DoesNotExist") for name in (*names, f"other-{number}")))
+
+
+def test_large_selectors_are_compiled_once_each_however_many_there_are():
+    selectors = [large(number) for number in range(20)]  # more than fit among the documents
+    compiled = [labels.from_label_selector(selector) for selector in selectors]
+    again = [labels.from_label_selector(selector) for selector in selectors]
+    assert all(first is second for first, second in zip(compiled, again, strict=True))
+
+
+def test_selectors_that_come_and_go_are_never_taken_for_one_another():
+    before = len(labels._large)
+    for number in range(500):  # at the addresses of those before
+        selector = large(number, labels.FEW_TERMS)
+        for _ in range(2):
+            found = labels.from_label_selector(selector)
+            assert not found.matches({f"other-{number}": ""})
+            assert found.matches({f"other-{number - 1}": ""})
+        del selector
+    assert len(labels._large) == before
+
+
 def test_compiles_the_api_form():
     document = b"""{"matchLabels": {"b": "1", "a": "2"}, "matchExpressions": [
         {"key": "c", "operator": "In", "values": ["z", "y"]},
