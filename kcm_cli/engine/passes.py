@@ -96,6 +96,7 @@ async def for_each(
     An error of one object is logged under ``name`` as ``failed``, and the pass continues.
     """
     found, turns = list(objects), Turns.of_loop()
+    turns.is_over()  # the turn is measured from here
     left = iter(found)
 
     async def work() -> None:
@@ -107,7 +108,7 @@ async def for_each(
                 expected = isinstance(error, RequestError)
                 log.error(failed.message, extra={"fields": fields}, exc_info=None if expected else error)
             if number % OBJECTS == 0 or turns.is_over():
-                await asyncio.sleep(0)
+                await turns.next()
 
     async with asyncio.TaskGroup() as group:
         for _ in found[:workers]:
@@ -117,10 +118,11 @@ async def for_each(
 async def in_turns(items: Iterable[Item], most: int) -> AsyncIterator[Item]:
     """The items one by one. Yields to the loop after each ``most`` of them, and when a turn is over."""
     turns = Turns.of_loop()
+    turns.is_over()  # the turn is measured from here
     for number, item in enumerate(items, 1):
         yield item
         if number % most == 0 or turns.is_over():
-            await asyncio.sleep(0)
+            await turns.next()
 
 
 class Cleaner(Generic[T]):

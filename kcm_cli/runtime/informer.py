@@ -26,7 +26,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -230,13 +230,16 @@ class Informer(Generic[T]):
         return None if self.last_version and open_s > OPEN_S else self._trouble
 
     async def resync(self) -> None:
-        """Notify the listeners of every object, as an update to itself. Yields to the loop after each CHUNK."""
-        for index, key in enumerate(sorted(self.store.keys())):
+        """Notify the listeners of every object, as an update to itself. Yields to the loop after each CHUNK, and when
+        a turn is over."""
+        turns = Turns.of_loop()
+        turns.is_over()  # the turn is measured from here
+        for number, key in enumerate(sorted(self.store.keys()), 1):
             obj = self.store.get(key)
             if obj is not None:
                 self._notify(RESYNC, self._calls.update, obj, obj)
-            if index % CHUNK == CHUNK - 1:
-                await asyncio.sleep(0)
+            if number % CHUNK == 0 or turns.is_over():
+                await turns.next()
 
     async def run(self) -> None:
         """Follow the resource until cancelled."""
@@ -377,7 +380,7 @@ class Informer(Generic[T]):
                     raise Unreadable(f"the list cannot be read: {obj.why}")
                 found[_key(obj)] = obj
                 if index % PAGE == PAGE - 1 or turns.is_over():
-                    await asyncio.sleep(0)
+                    await turns.next()
             version, token = page.resource_version, pages.next(page)
             if not token:
                 break
@@ -398,21 +401,23 @@ class Informer(Generic[T]):
         return await read_page_in_turns(body, "" if scope.metadata_only else self.resource.kind)
 
     async def _replace(self, found: _Found[T], version: str) -> None:
-        """Make the store equal to a complete set, CHUNK by CHUNK. The whole is one step in ``handling``."""
+        """Make the store equal to a complete set. Yields to the loop after each CHUNK, and when a turn is over. The
+        whole is one step in ``handling``."""
         self.progress.replacing(version)
         absent = sorted((self.store.keys() | self.store.unknown().keys()) - found.keys())
         steps: Iterator[Callable[[], None]] = chain(
             (partial(self._remove, key) for key in absent), (partial(self._take, obj) for obj in found.values())
         )
-        took_s, chunk = 0.0, list(islice(steps, CHUNK))
-        while chunk:
-            started = time.perf_counter()
-            for step in chunk:
-                step()
-            took_s += time.perf_counter() - started
-            chunk = list(islice(steps, CHUNK))
-            if chunk:
-                await asyncio.sleep(0)
+        turns, took_s, left = Turns.of_loop(), 0.0, len(absent) + len(found)
+        turns.is_over()  # the turn is measured from here
+        started = time.perf_counter()
+        for number, step in enumerate(steps, 1):
+            step()
+            if number < left and (number % CHUNK == 0 or turns.is_over()):
+                took_s += time.perf_counter() - started
+                await turns.next()
+                started = time.perf_counter()
+        took_s += time.perf_counter() - started
         self.handling.observe(took_s)
         self.last_version = version
         self.progress.reached(version)
@@ -504,7 +509,7 @@ class Informer(Generic[T]):
                         yield event
                         count += 1
                         if count % PAGE == 0 or turns.is_over():
-                            await asyncio.sleep(0)
+                            await turns.next()
             finally:
                 self._opened_at = float("inf")
                 if self.last_version and self._clock.monotonic() - opened_at > OPEN_S:

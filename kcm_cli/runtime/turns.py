@@ -50,6 +50,11 @@ class Turns:
             self._loop.call_soon(self._next)
         return now - self._since > TURN_S
 
+    async def next(self) -> None:
+        """Wait for the next turn, which is measured from there."""
+        await asyncio.sleep(0)
+        self.is_over()
+
     def _next(self) -> None:
         self._since = None
 

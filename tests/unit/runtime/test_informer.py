@@ -4,6 +4,8 @@ import asyncio
 import itertools
 import json
 import random
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
 from kcm_cli.runtime.informer import CHUNK, LATE_S, PATIENCE, SILENCE_S, WATCH_S, Informer, InformerOptions
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
+from kcm_cli.runtime.turns import TURN_S
 
 JSON = {"content-type": "application/json"}
 HOLD = "hold"
@@ -529,6 +532,44 @@ def test_a_large_list_yields_to_the_event_loop() -> None:
         assert max(held.count(turn) for turn in set(held)) <= CHUNK
 
     virtual.run(main())
+
+
+@pytest.mark.parametrize("resynced", [False, True])
+def test_slow_listeners_give_the_loop_back_when_a_turn_is_over(
+    monkeypatch: pytest.MonkeyPatch, *, resynced: bool
+) -> None:
+    """Both while a complete set is taken over and while it is delivered again; each object once, in order."""
+    names, told = [f"p{number:02}" for number in range(60)], list[tuple[str, int]]()
+    now, turn = 0.0, 0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+
+    def slow(obj: Pod) -> None:
+        nonlocal now
+        now += TURN_S * 0.4
+        told.append((obj.name, turn))
+
+    async def main() -> None:
+        nonlocal turn
+        server = Server([[HOLD]], [page(2000, *(pod(name, 1) for name in names))])
+        clock = LoopClock()
+        client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
+        informer = Informer(PODS, client, clock, random.Random(1), None, InformerOptions(in_process=True))
+        if resynced:
+            informer.listen(on_update=lambda _, new: slow(new))
+        else:
+            informer.listen(on_add=slow)
+        task = resync = asyncio.create_task(informer.run())
+        while len(told) < len(names):
+            assert not task.done()
+            if resynced and resync is task and informer.synced.is_set():
+                resync = asyncio.create_task(informer.resync())
+            turn += 1
+            await asyncio.sleep(0)
+        task.cancel()
+
+    asyncio.run(main())
+    assert [name for name, _ in told] == names
+    assert max(Counter(at for _, at in told).values()) == 3
 
 
 def _none_unknown(informer: Informer[Pod]) -> None:

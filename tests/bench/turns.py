@@ -1,0 +1,320 @@
+"""How long controllers hold the loop where many objects of one namespace meet: CPU time, in one process.
+
+    python -m tests.bench.turns [--only services,owners,budgets] [--scale 1.0]
+
+services: 10,000 pods and 1,000 Services, each of which selects ten of them; restart. owners: 3,000 ReplicaSets and 300
+pods without an owner; restart. budgets: 200 pods and 20 budgets of 12,000 DoesNotExist terms each; restart, then one
+label of one pod changes at a time.
+
+The controllers run on an ordinary loop beside the API server of a sandbox, whose CPU time is taken off. ``cpu``: of the
+controllers. ``turn``: the longest pass of the loop over its ready callbacks, for which all others waited. ``step``: the
+longest single callback, and the task that it was.
+"""
+
+import argparse
+import asyncio
+import gc
+import json
+import random
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from kcm_cli.component import featuregates
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.surroundings import Host, ServerCA
+from kcm_cli.component.version import effective_version
+from kcm_cli.engine.context import Common
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.controllers import RunContext, run_controllers
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.bench import objects
+from tests.bench.objects import Doc
+from tests.embedded import EmbeddedServer
+
+T = TypeVar("T")
+JSON = {"content-type": "application/json"}
+PATCH = {"content-type": "application/merge-patch+json"}
+THRESHOLDS = (5_000, 1_000_000, 1_000_000)
+"""As in the manager, which looks for garbage among old objects at rest (``component.garbage``)."""
+QUIET_S, QUIET_CPU_S = 0.5, 0.005
+"""The controllers have settled when they take less CPU time than this in this time."""
+PODS = "/api/v1/namespaces/crowd/pods"
+NAMES = (
+    *("endpoints", "endpointslice", "replicaset", "replicationcontroller", "deployment", "statefulset", "daemonset"),
+    *("job", "disruption", "horizontal-pod-autoscaler", "resourcequota", "taint-eviction", "pod-garbage-collector"),
+    *("ttl-after-finished", "ephemeral-volume", "persistentvolumeclaim-protection"),
+)
+CHOSEN = tuple(one for one in CONTROLLERS if one.name.removesuffix("-controller") in NAMES)
+
+
+class Steps:
+    """The CPU time of the steps and turns of a loop. What is ``aside`` counts for nobody."""
+
+    def __init__(self) -> None:
+        self.aside_s = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        self.total_s = self.turn_s = self.step_s = 0.0
+        self.longest = ""
+
+    def install(self, loop: Any) -> None:
+        run, once = asyncio.Handle._run, loop._run_once  # type: ignore[attr-defined]
+
+        def timed(handle: Any) -> None:
+            aside, started = self.aside_s, time.thread_time()
+            run(handle)
+            took = time.thread_time() - started - (self.aside_s - aside)
+            if took > self.step_s:
+                owner = getattr(handle._callback, "__self__", None)
+                self.step_s = took
+                self.longest = owner.get_name() if isinstance(owner, asyncio.Task) else repr(handle._callback)[:60]
+
+        def turned() -> None:
+            aside, started = self.aside_s, time.thread_time()
+            once()
+            took = time.thread_time() - started - (self.aside_s - aside)
+            self.total_s += took
+            self.turn_s = max(self.turn_s, took)
+
+        asyncio.Handle._run = timed  # type: ignore[attr-defined]
+        loop._run_once = turned
+
+
+class Aside(Awaitable[T]):
+    """Awaits something, whose steps are aside."""
+
+    def __init__(self, work: Awaitable[T], steps: Steps) -> None:
+        self._work, self._steps = work, steps
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        work: Any = self._work.__await__()
+        error: BaseException | None = None
+        while True:
+            started = time.thread_time()
+            try:
+                suspended = next(work) if error is None else work.throw(error)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            finally:
+                self._steps.aside_s += time.thread_time() - started
+            error = None
+            try:
+                yield suspended
+            except BaseException as thrown:  # noqa: BLE001  # a cancellation is the server's to handle
+                error = thrown
+
+
+class ServerAside:
+    """A transport whose server's work is aside."""
+
+    def __init__(self, inner: Transport, steps: Steps) -> None:
+        self._inner, self._steps = inner, steps
+
+    async def send(self, request: Request) -> Response:
+        return await Aside(self._inner.send(request), self._steps)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream, aclosing(self._aside(stream.chunks)) as chunks:
+            yield Stream(stream.status, stream.headers, chunks)
+
+    async def _aside(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield await Aside(anext(chunks), self._steps)
+        except StopAsyncIteration:
+            return
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Crowd:
+    """A sandbox's API server, its objects, and the controllers on it."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps, self._clock = steps, LoopClock()
+        now = datetime.now(UTC)
+        self._server = EmbeddedServer(self._clock, random.Random(1), Certificates.load(None, now))
+
+    async def start(self) -> None:
+        await self._server.start()
+        await self.make("/api/v1/namespaces", [{"metadata": {"name": "crowd"}}])
+        await self.make("/api/v1/nodes", [objects.node("n0")])
+        await self.make("/api/v1/namespaces/crowd/serviceaccounts", [{"metadata": {"name": "default"}}])
+
+    async def make(self, path: str, docs: Iterable[Doc]) -> None:
+        """Create objects, with the status that they have, at once."""
+        for number, doc in enumerate(docs):
+            await self.send("POST", path, {key: value for key, value in doc.items() if key != "status"})
+            if "status" in doc:
+                await self.send("PATCH", f"{path}/{doc['metadata']['name']}/status", {"status": doc["status"]})
+            if number % 10 == 0:
+                await asyncio.sleep(0)
+
+    async def send(self, method: str, path: str, doc: Doc) -> None:
+        headers = PATCH if method == "PATCH" else JSON
+        request = Request(method, path, headers=headers, body=json.dumps(doc).encode())
+        answer = await Aside(self._server.transport().send(request), self.steps)
+        assert answer.status < 300, answer.body
+
+    @asynccontextmanager
+    async def controllers(self) -> AsyncIterator[None]:
+        stop = asyncio.Event()
+        task = asyncio.create_task(run_controllers(self._context(), stop))
+        try:
+            yield
+            assert not task.done()
+        finally:
+            stop.set()
+            await task
+
+    async def settled(self) -> None:
+        while True:
+            before = self.steps.total_s
+            await asyncio.sleep(QUIET_S)
+            if self.steps.total_s - before < QUIET_CPU_S:
+                return
+
+    def _context(self) -> RunContext:
+        crowd, transport = self, ServerAside(self._server.transport(), self.steps)
+
+        class Clients:
+            def client(self, name: str) -> Client:
+                return Client(transport, limiter=Unlimited(), user_agent=name, clock=crowd._clock)
+
+        configs: dict[type, object] = {one.options: one.options() for one in CHOSEN if one.options is not None}
+        return RunContext(
+            chosen=CHOSEN,
+            clients=Clients(),
+            root_clients=Clients(),
+            common=Common(
+                clock=self._clock,
+                rng=random.Random(3),
+                gates=featuregates.resolve((), effective_version(["1.36"], [])).gates,
+                configs={**configs, Host: Host(False), ServerCA: ServerCA(b"")},
+                served=frozenset(),
+                metrics=Registry(),
+            ),
+        )
+
+
+def pod(number: int, app: str) -> Doc:
+    doc = objects.pod(f"p{number}", "n0")
+    doc["metadata"]["labels"] = {"app": app}
+    return {**doc, **objects.running(number)}
+
+
+async def services(crowd: Crowd, scale: float) -> None:
+    count = round(1_000 * scale)
+    docs = [objects.service(f"s{number}") for number in range(count)]
+    for number, doc in enumerate(docs):
+        doc["spec"]["selector"] = {"app": f"a{number}"}
+    await crowd.make(PODS, (pod(number, f"a{number % count}") for number in range(count * 10)))
+    await crowd.make("/api/v1/namespaces/crowd/services", docs)
+    await _restart(crowd, f"services: {count * 10} pods, {count} Services")
+
+
+async def owners(crowd: Crowd, scale: float) -> None:
+    sets, pods = round(3_000 * scale), round(300 * scale)
+    docs = (objects.workload("ReplicaSet", f"r{number}", replicas=0) for number in range(sets))
+    await crowd.make("/apis/apps/v1/namespaces/crowd/replicasets", docs)
+    await crowd.make(PODS, (pod(number, "nobody") for number in range(pods)))
+    await _restart(crowd, f"owners: {sets} ReplicaSets, {pods} bare pods")
+
+
+async def budgets(crowd: Crowd, scale: float) -> None:
+    count, terms = max(1, round(20 * scale)), round(12_000 * scale)
+    barred = [{"key": f"absent-{number}", "operator": "DoesNotExist"} for number in range(terms)]
+    spec = {"minAvailable": 1, "selector": {"matchExpressions": barred}}
+    docs = ({"metadata": {"name": f"b{number}"}, "spec": _other(spec, number)} for number in range(count))
+    await crowd.make(PODS, (pod(number, "web") for number in range(round(200 * scale))))
+    await crowd.make("/apis/policy/v1/namespaces/crowd/poddisruptionbudgets", docs)
+    title = f"budgets: {round(200 * scale)} pods, {count} budgets of {terms} terms"
+    async with _restarted(crowd, title):
+        for label in ("tick", "absent-1"):
+            crowd.steps.clear()
+            for number in range(10):
+                path = f"{PODS}/p{number}"
+                await crowd.send("PATCH", path, {"metadata": {"labels": {label: str(number)}}})
+                await asyncio.sleep(0.05)
+            await crowd.settled()
+            said(f"{title}: label {label}, each of 10", crowd.steps, 10)
+
+
+def _other(spec: Doc, number: int) -> Doc:
+    """Budgets that nobody has made from one template differ."""
+    terms = [*spec["selector"]["matchExpressions"], {"key": f"other-{number}", "operator": "DoesNotExist"}]
+    return {**spec, "selector": {"matchExpressions": terms}}
+
+
+async def _restart(crowd: Crowd, title: str) -> None:
+    async with _restarted(crowd, title):
+        pass
+
+
+@asynccontextmanager
+async def _restarted(crowd: Crowd, title: str) -> AsyncIterator[None]:
+    gc.collect()
+    gc.freeze()
+    await asyncio.sleep(0)
+    crowd.steps.clear()
+    async with crowd.controllers():
+        await crowd.settled()
+        said(f"{title}: first start", crowd.steps)
+    gc.collect()
+    await asyncio.sleep(0)
+    crowd.steps.clear()
+    async with crowd.controllers():
+        await crowd.settled()
+        said(f"{title}: restart", crowd.steps)
+        yield
+
+
+def said(title: str, steps: Steps, parts: int = 1) -> None:
+    figures = f"{steps.total_s / parts * 1e3:9.1f} {steps.turn_s * 1e3:9.1f} {steps.step_s * 1e3:9.1f}"
+    print(f"{title:68} {figures}  {steps.longest}", flush=True)
+
+
+CASES: dict[str, Callable[[Crowd, float], Awaitable[None]]] = {
+    "services": services,
+    "owners": owners,
+    "budgets": budgets,
+}
+
+
+async def measure(cases: list[str], scale: float) -> None:
+    steps = Steps()
+    steps.install(asyncio.get_running_loop())
+    for descriptor in CHOSEN:
+        descriptor.load()
+    gc.set_threshold(*THRESHOLDS)
+    for name in cases:
+        crowd = Crowd(steps)
+        await crowd.start()
+        await CASES[name](crowd, scale)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(CASES))
+    parser.add_argument("--scale", type=float, default=1.0)
+    args = parser.parse_args()
+    cases = [name for name in args.only.split(",") if name]
+    for name in cases:
+        if name not in CASES:
+            parser.error(f"--only: {name!r} is none of {', '.join(CASES)}")
+    print(f"{'':68} {'cpu ms':>9} {'turn ms':>9} {'step ms':>9}  longest step")
+    asyncio.run(measure(cases, args.scale))
+
+
+if __name__ == "__main__":
+    main()
