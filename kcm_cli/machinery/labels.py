@@ -200,9 +200,9 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
 
 FEW_TERMS = 16
 _large: dict[int, tuple[ref[LabelSelector], Selector]] = {}
-"""The compiled form of each selector with more than FEW_TERMS expressions, as long as that lives: in a cache, as long as
-its owner has this version. Two dozen of them do not fit among the documents, and every pod asks for each. Selectors are
-immutable, and the entry ends before its id can be used again."""
+"""The compiled form of each selector with more than FEW_TERMS expressions, as long as that lives: in a cache, as long
+as its owner has this version. Two dozen of them do not fit among the documents, and every pod asks for each. Selectors
+are immutable, and the entry ends before its id can be used again."""
 
 
 @remembered_documents(4 << 20)
