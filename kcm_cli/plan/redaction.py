@@ -1,7 +1,8 @@
 """Values of environment variables, which a saved snapshot does not have.
 
 Each is replaced by its number in the order of first sight: equal values stay equal within one file, and nothing that is
-saved is computed from a value.
+saved is computed from a value. All fields ``env`` have such values, also those of custom resources: lists of name and
+value, and objects of texts.
 """
 
 from collections.abc import Iterator
@@ -10,9 +11,7 @@ from typing import Any
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
-
-_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+from kcm_cli.machinery.documents import nested_map, nested_str
 
 
 class Redaction:
@@ -44,41 +43,43 @@ class Redaction:
         annotations[LAST_APPLIED] = codec.encode_sorted(doc).decode() + "\n"
 
     def _replace(self, doc: object) -> None:
-        for container in _containers(doc):
-            for one in nested_list(container, "env"):
-                if isinstance(one, dict) and one.get("value") not in (None, ""):
-                    value = codec.encode_sorted(one["value"]).decode()
-                    one["value"] = self._numbers.setdefault(value, f"x-{len(self._numbers) + 1}")
+        for _, holder, name in _values(doc):
+            value = codec.encode_sorted(holder[name]).decode()
+            holder[name] = self._numbers.setdefault(value, f"x-{len(self._numbers) + 1}")
 
 
-def _containers(doc: object) -> Iterator[Any]:
-    """The containers of all pod specs in a document, however deep."""
-    rest: list[object] = [doc]
+def _values(doc: object) -> Iterator[tuple[tuple[str, str], Doc, str]]:
+    """The values of environment variables in a document, however deep.
+
+    Yields the container and the variable, and where the value is: an object and its key.
+    """
+    rest: list[tuple[str, object]] = [("", doc)]
     while rest:
-        value = rest.pop()
+        owner, value = rest.pop()
         if isinstance(value, list):
-            rest += value[::-1]
+            rest += [(owner, one) for one in reversed(value)]
         elif isinstance(value, dict):
-            for name, inner in reversed(value.items()):
-                if name in _CONTAINERS and isinstance(inner, list):
-                    yield from inner
-                elif name != "metadata":
-                    rest.append(inner)
+            owner = nested_str(value, "name") or owner
+            yield from _of_env(owner, value.get("env"))
+            rest += [(owner, inner) for name, inner in reversed(value.items()) if name != "metadata"]
+
+
+def _of_env(owner: str, env: Any) -> Iterator[tuple[tuple[str, str], Doc, str]]:
+    if isinstance(env, dict):
+        yield from (((owner, name), env, name) for name, value in env.items() if value and isinstance(value, str))
+    elif isinstance(env, list):
+        for one in env:
+            if isinstance(one, dict) and one.get("value") not in (None, ""):
+                yield (owner, nested_str(one, "name")), one, "value"
 
 
 def as_live(doc: Doc, live: Doc) -> tuple[Doc, bool]:
     """(a manifest with the values that stand in the live object for those of its environment variables, whether there
     are any)."""
     doc = codec.decode_doc(codec.encode(doc))
-    known = {
-        (nested_str(container, "name"), nested_str(one, "name")): nested_str(one, "value")
-        for container in _containers(live)
-        for one in nested_list(container, "env")
-    }
+    known = {variable: holder[name] for variable, holder, name in _values(live)}
     found = False
-    for container in _containers(doc):
-        for one in nested_list(container, "env"):
-            stands = known.get((nested_str(container, "name"), nested_str(one, "name")))
-            if stands and nested_str(one, "value"):
-                one["value"], found = stands, True
+    for variable, holder, name in _values(doc):
+        if variable in known:
+            holder[name], found = known[variable], True
     return doc, found

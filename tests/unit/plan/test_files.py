@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import LAST_APPLIED
 from kcm_cli.machinery import codec
 from kcm_cli.plan import Options, PlanError, Scale, Target, files, load, plan, save
+from kcm_cli.plan.redaction import as_live
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.sandbox.views import PODS
 from tests.unit.plan.clusters import settled
@@ -80,6 +82,28 @@ def test_nothing_of_a_value_of_env_is_saved(tmp_path: Path) -> None:
         one, same, third, none, from_, number = saved["spec"][field][0]["env"]  # type: ignore[index]
         assert one["value"] == same["value"] == "x-1" and third["value"] == "x-2" and number["value"] == "x-3"
         assert none == {"name": "D"} and "value" not in from_
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"env": [{"name": "A", "value": "hunter2"}]},
+        {"server": {"env": {"A": "hunter2", "B": "hunter2", "C": None, "D": 5}}},
+        {"containers": [{"name": "c", "within": {"env": [{"name": "A", "value": "hunter2"}]}}]},
+        {"containers": {"c": {"env": [{"name": "A", "value": "hunter2"}, "odd", None]}}},
+        {"list": [[{"env": [{"value": "hunter2"}]}]]},
+    ],
+)
+def test_values_of_env_are_saved_nowhere(tmp_path: Path, spec: dict[str, object]) -> None:
+    thing = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t", "namespace": "sim"}, "spec": spec}
+    gvr = GVR("x.example", "v1", "things")
+    things = Collection(gvr, "Thing", True, (Item("sim", "t", "u", codec.encode(thing)),))
+    save(replace(settled(), collections={**settled().collections, gvr: things}), tmp_path / "cluster.kcm")
+    assert b"hunter2" not in gzip.decompress((tmp_path / "cluster.kcm").read_bytes())
+    (saved,) = load(tmp_path / "cluster.kcm").items(gvr)
+    assert saved.data == codec.encode(thing).replace(b"hunter2", b"x-1")
+    manifest, any_ = as_live(thing, saved.doc)
+    assert any_ and codec.encode(manifest) == saved.data
 
 
 def test_the_manifest_that_was_applied_last_is_saved_without_values(tmp_path: Path) -> None:
