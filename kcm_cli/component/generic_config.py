@@ -273,3 +273,22 @@ class ManagerConfig:
             "the gates."
         ),
     )
+
+
+@dataclass(frozen=True)
+class StandbyConfig:
+    """What kcm does while another manager leads. kcm's own: a flag alone."""
+
+    SECTION: ClassVar[str] = "Kcm"
+
+    warm_standby: bool = option(
+        BOOL,
+        False,
+        flag="warm-standby",
+        help=(
+            "Fill the caches and follow their changes while another manager leads, so that this one takes over at "
+            "once. Nothing is written before. A standby then takes the memory, and makes the watches, of a leader's "
+            "caches, and reads the lease twice as often. Not together with --enable-leader-migration; without "
+            "--leader-elect it has no effect."
+        ),
+    )

@@ -233,6 +233,13 @@ class Controller:
         watched = (watch for queue in self.all_queues for watch in queue.followed)
         return (*watched, *(read if isinstance(read, Watch) else Watch(read) for read in self.reads))
 
+    def fill(self, context: ControllerContext) -> None:
+        """Request the caches that it would have if it were built, without a listener."""
+        if self.enabled(context):
+            for watch in self.followed:
+                if watch.when(context):
+                    context.informers.get(watch.resource, watch.scope)
+
     def build(self, context: ControllerContext) -> Runnable | None:
         """Build it and register its mappers with the caches. None where it has nothing to do. Raises StartError."""
         if not self.enabled(context):

@@ -59,6 +59,7 @@ class Config(msgspec.Struct, frozen=True):
     controllers: tuple[str, ...]
     master: str
     shutdown_timeout_s: float
+    warm_standby: bool
     flags: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -105,6 +106,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         controllers=controllers,
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
+        warm_standby=tree.standby.warm_standby,
         flags=_flag_texts(tree, chosen),
         warnings=(*installed().problems, *warnings, *lock_warnings, *resolved.warnings, *inert.warnings(tree, chosen)),
     )

@@ -10,7 +10,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -26,6 +26,7 @@ from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.manager import start_lines
 from kcm_cli.manager.running import MANAGER, RunningControllers
+from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.builder import Clients
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
@@ -48,6 +49,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     chosen: the descriptors to run, filtered by --controllers and gates. clients: creates each controller's client.
     root_clients: creates clients with the manager's own identity. in_process: the API server runs in this process.
     observer: records which controllers run, and their caches. interceptor: intercepts all writes of controllers.
+    caches: those of a warm standby; without them, they are made by ``run_controllers``.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -60,6 +62,55 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     observer: RunningControllers = msgspec.field(default_factory=_unobserved)
     debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
     interceptor: Interceptor | None = None
+    caches: "Caches | None" = None
+
+
+class Caches:
+    """The shared informers of a manager. In a warm standby they are filled before its controllers are built.
+
+    emit: sends Events about objects that cannot be decoded; the start of the controllers sets it.
+    """
+
+    def __init__(self, run: RunContext) -> None:
+        common = run.common
+        self.emit: Callable[[Notice], None] = lambda notice: None
+        errors = ObjectErrors(common.metrics, lambda notice: self.emit(notice), common.clock.monotonic)
+        self.informers = Informers(
+            run.root_clients.client(INFORMERS_CLIENT),
+            common.clock,
+            common.rng,
+            resync_s=run.resync_s,
+            object_errors=errors,
+            in_process=run.in_process,
+        )
+        run.observer.caches(partial(cache_states, self.informers))
+        run.observer.warn(errors.warnings)
+        run.observer.warn(self.informers.warnings)
+
+    async def fill(self, run: RunContext, tasks: Tasks) -> None:
+        """Fill and follow the caches that the declarations of the chosen controllers name, with no listener. Raises
+        StartError. Yields to the loop in between.
+
+        Those that controllers find by discovery are made when these are built.
+        """
+        for descriptor in run.chosen:
+            with no_collections():  # it loads the controller's modules
+                descriptor.load().fill(self._reading(run, descriptor))
+            self.informers.start(tasks)
+            await asyncio.sleep(0)
+
+    def _reading(self, run: RunContext, descriptor: Descriptor) -> ControllerContext:
+        """What conditions of a declaration are asked with. Nothing runs its writer of Events."""
+        common, client = run.common, run.root_clients.client(INFORMERS_CLIENT)
+        writer = EventWriter(client, EventNames(common.clock), common.clock, common.rng)
+        return ControllerContext(
+            name=descriptor.name,
+            common=common,
+            client=Door(client, descriptor.name, lambda *_: None),
+            informers=self.informers,
+            recorder=writer.recorder(descriptor.name),
+            recorder_for=writer.recorder,
+        )
 
 
 async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
@@ -95,19 +146,9 @@ class _Start:
         self._writers: dict[str, EventWriter] = {}
         self._waiting: set[str] = set()
         self._count = count_writes(common.metrics)
-        emit = self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit
-        errors = ObjectErrors(common.metrics, emit, common.clock.monotonic)
-        self._informers = Informers(
-            client,
-            common.clock,
-            common.rng,
-            resync_s=run.resync_s,
-            object_errors=errors,
-            in_process=run.in_process,
-        )
-        run.observer.caches(partial(cache_states, self._informers))
-        run.observer.warn(errors.warnings)
-        run.observer.warn(self._informers.warnings)
+        caches = run.caches or Caches(run)
+        caches.emit = self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit
+        self._informers = caches.informers
 
     async def all(self) -> None:
         """Build all controllers, then start them. Yields to the loop in between."""

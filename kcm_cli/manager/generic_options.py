@@ -14,6 +14,7 @@ from kcm_cli.component.generic_config import (
     KubeCloudSharedConfig,
     LeaderMigrationOptions,
     ManagerConfig,
+    StandbyConfig,
 )
 from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
@@ -38,6 +39,7 @@ class FlagOptions:
 
     leader_migration: LeaderMigrationOptions = group(LeaderMigrationOptions)
     manager: ManagerConfig = group(ManagerConfig)
+    standby: StandbyConfig = group(StandbyConfig)
     serving: ServingConfig = group(ServingConfig)
     authentication: AuthenticationConfig = group(AuthenticationConfig)
     authorization: AuthorizationConfig = group(AuthorizationConfig)

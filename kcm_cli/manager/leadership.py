@@ -44,6 +44,7 @@ class Election:
             renew_deadline_s=settings.renew_deadline_s,
             retry_period_s=settings.retry_period_s,
             coordinated=shared.coordinated,
+            eager=shared.eager,
         )
         lock = LeaseLock(shared.client, self._config.namespace, name, shared.recorder.emit)
         self._elector = Elector(self._config, lock, shared.clock, shared.rng, shared.registry)
@@ -96,7 +97,7 @@ class Elections(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that all elections of a process share.
 
     lost: called with the reason on the control thread. coordinated: the API server chooses the holder (gate
-    CoordinatedLeaderElection).
+    CoordinatedLeaderElection). eager: see ``ElectionConfig``.
     """
 
     identity: str
@@ -110,3 +111,4 @@ class Elections(msgspec.Struct, frozen=True, kw_only=True):
     rng: random.Random
     registry: Registry
     lost: Callable[[str], None]
+    eager: bool = False

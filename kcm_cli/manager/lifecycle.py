@@ -2,8 +2,9 @@
 
     control thread > server > Events, elections > for each lock: connections > lease > health > discovery > controllers
 
-They stop in the opposite order: the cleanup of each part follows the ``yield`` after its start. There are two loops:
-the control thread's (server, elections, their Events), and that of ``Manager.run`` (controllers).
+With --warm-standby discovery and caches come before the lease, too. They stop in the opposite order: the cleanup of
+each part follows the ``yield`` after its start. There are two loops: the control thread's (server, elections, their
+Events), and that of ``Manager.run`` (controllers).
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
 """
@@ -29,7 +30,7 @@ from kcm_cli.manager.candidate import QUEUE as CANDIDATE_QUEUE
 from kcm_cli.manager.candidate import Candidate
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.connections import Connections, Dial, check, connect, delegates, election_client
-from kcm_cli.manager.controllers import RunContext, run_controllers
+from kcm_cli.manager.controllers import Caches, RunContext, run_controllers
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.leadership import Election, Elections, new_identity
 from kcm_cli.manager.loop_thread import LoopThread
@@ -39,6 +40,7 @@ from kcm_cli.manager.running import MANAGER
 from kcm_cli.manager.selection import DEFAULT_NAME, Lock, chosen_under, served_apis
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.server import Server, ServerConfig
+from kcm_cli.manager.standby import Standby
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.rest.session import Session
@@ -225,6 +227,7 @@ class Manager:
             rng=rng,
             registry=self._show.registry,
             lost=self._lost,
+            eager=config.warm_standby,
         )
         if elections.coordinated:
             candidate = Candidate(client, elections.identity, MANAGER, config.version, clock, rng)
@@ -260,11 +263,36 @@ class Manager:
     async def _work(self, election: Election | None, held: Collection[Lock]) -> None:
         """Run the controllers of these locks while the lease is held."""
         with contextlib.suppress(Stopped):
-            async with self._connected(election) as connections, self._leading(election):
+            async with (
+                self._connected(election) as connections,
+                self._standby(election, connections, held) as standby,
+                self._leading(election),
+            ):
+                caches = await standby.acquired() if standby is not None else None
                 await unless(self._stop, wait_until_healthy(connections.root.client(MANAGER), self._clock))
-                discovery = connections.root.discovery_client("controller-discovery")
-                served = await unless(self._stop, served_apis(self._config, discovery))
-                await self._run(self._context(connections, held, served))
+                served = await unless(self._stop, self._served(connections))
+                await self._run(self._context(connections, held, served, caches))
+
+    async def _served(self, connections: Connections) -> frozenset[str]:
+        return await served_apis(self._config, connections.root.discovery_client("controller-discovery"))
+
+    @asynccontextmanager
+    async def _standby(
+        self, election: Election | None, connections: Connections, held: Collection[Lock]
+    ) -> AsyncIterator[Standby | None]:
+        """Fill the caches before the lease is held (--warm-standby), and follow them."""
+        if election is None or not self._config.warm_standby:
+            yield None
+            return
+
+        async def context() -> RunContext:
+            return self._context(connections, held, await self._served(connections))
+
+        standby = Standby(context, self._clock, self._failed)
+        try:
+            yield standby
+        finally:
+            await standby.stop(_TASKS_END_S)
 
     @asynccontextmanager
     async def _connected(self, election: Election | None) -> AsyncIterator[Connections]:
@@ -293,7 +321,9 @@ class Manager:
                 left_s = self._left_to_stop_s()
                 await election.release(float("inf") if left_s is None else max(left_s, _LEAST_RELEASE_S))
 
-    def _context(self, connections: Connections, held: Collection[Lock], served: frozenset[str]) -> RunContext:
+    def _context(
+        self, connections: Connections, held: Collection[Lock], served: frozenset[str], caches: Caches | None = None
+    ) -> RunContext:
         config, generic = self._config, self._config.component.generic
         return RunContext(
             chosen=chosen_under(held, config, served),
@@ -314,6 +344,7 @@ class Manager:
             in_process=self._place.in_process,
             observer=self._show.running,
             debug=self._show.debug,
+            caches=caches,
         )
 
     async def _run(self, context: RunContext) -> None:

@@ -17,6 +17,7 @@ def problems_of(tree: Options, gates: FeatureGates, known: KnownControllers) -> 
         *_logs(tree, gates),
         *_user_ids(tree, gates),
         *_node_ranges(tree, known),
+        *_standby(tree),
     ]
 
 
@@ -32,6 +33,14 @@ def _user_ids(tree: Options, gates: FeatureGates) -> Iterator[str]:
     headers = tree.authentication.requestheader_uid_headers
     if headers and not gates.enabled("RemoteRequestHeaderUID"):
         yield 'requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled'
+
+
+def _standby(tree: Options) -> Iterator[str]:
+    if tree.standby.warm_standby and tree.component.generic.leader_migration_enabled:
+        yield (
+            "warm-standby cannot be used with enable-leader-migration, where each of two leases has caches of its own: "
+            "leave one of the flags out"
+        )
 
 
 def _node_ranges(tree: Options, known: KnownControllers) -> list[str]:

@@ -36,7 +36,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V1, V2, V4
 from kcm_cli.component.metrics import Histogram
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Page, Pages, read_page_in_turns
@@ -67,6 +67,11 @@ SILENCE_S = 10.0
 """A WatchList with fewer than CHUNK objects in this time does not end: what comes may be changes."""
 MOST_ENDLESS = 2
 """After this number of WatchLists in a row without their end, the server is asked for lists only."""
+SMALL = PAGE
+"""A cache of so many objects is confirmed by a list of all."""
+CATCH_UP_S, MOST_CATCH_UPS = 3, 2
+"""The timeoutSeconds of a watch that is opened for its bookmark, which API servers send 2 s before a watch ends; how
+often that is tried."""
 STALLED_S = 60.0
 """Lists and watches that have failed for this time are reported."""
 OPEN_S = 10.0
@@ -182,6 +187,8 @@ class Informer(Generic[T]):
         self._in_process = options.in_process
         self._spoilt = 0
         self._latest = False
+        self._unconfirmed = False
+        self._catch_ups = 0
         self._unfinished = 0
         self._endless = 0
         self._trouble: Trouble | None = None
@@ -241,19 +248,58 @@ class Informer(Generic[T]):
             if number % CHUNK == 0 or turns.is_over():
                 await turns.next()
 
+    def confirm(self) -> None:
+        """Not ``synced`` from now on, until the cache shows all that was written before this call. Call it while the
+        informer does not run."""
+        self.synced.clear()
+        self._unconfirmed = self._latest = True
+        self._catch_ups = 0
+
     async def run(self) -> None:
-        """Follow the resource until cancelled."""
+        """Follow the resource until cancelled. It may be run again after that, and goes on where it was."""
         try:
             while True:
                 try:
-                    await (self._follow() if self.last_version else self._fill())
+                    await self._step()
                 except RequestError as error:
                     watching = bool(self.last_version)
                     self._judge(error)
                     await self._wait(error, watching=watching)
         finally:
             if self._told:
+                self._told = False
                 self._object_errors.stalled(self.resource, -1)
+
+    async def _step(self) -> None:
+        if not self.last_version:
+            await self._fill()
+        elif self._unconfirmed:
+            await self._confirm()
+        else:
+            await self._follow()
+
+    async def _confirm(self) -> None:
+        """One step to what a list would now show. Up to SMALL objects are listed. For more, a list of one object tells
+        the version, and a short watch shows it with its changes or its bookmark. Where versions are no numbers, or
+        that does not help, all are listed, too.
+
+        The version is that of the kind's own server and storage, which may be others than those of the lease.
+        """
+        bound, many = 0, len(self.store) + len(self.store.unknown()) > SMALL
+        if many and self._catch_ups < MOST_CATCH_UPS:
+            self._catch_ups += 1
+            bound = number_of((await self._page("", limit=1)).resource_version)
+        if not bound:
+            await self._fill_by_list()
+            return
+        self.progress.at(bound, self._confirmed)
+        self.progress.reached(self.last_version)  # it may show that version already
+        if self._unconfirmed:
+            await self._follow(CATCH_UP_S)
+
+    def _confirmed(self) -> None:
+        self._unconfirmed = False
+        self.synced.set()
 
     def _judge(self, error: RequestError) -> None:
         """Resume from the last version, or forget it, so that everything is listed at the latest version."""
@@ -386,12 +432,12 @@ class Informer(Generic[T]):
                 break
         await self._replace(found, version or "0")  # a watch from there begins with what there is
 
-    async def _page(self, token: str) -> Page:
+    async def _page(self, token: str, limit: int = PAGE) -> Page:
         scope = self.scope
         body = await self._client.list_page(
             self.resource,
             scope.namespace,
-            limit=PAGE,
+            limit=limit,
             continue_=token,
             resource_version="" if token or self._latest else "0",
             label_selector=scope.label_selector,
@@ -425,7 +471,7 @@ class Informer(Generic[T]):
         self._progressed()
         self._backoff.reset()
         log.log(V2, "Caches populated", extra={"fields": self._named()})
-        self.synced.set()
+        self._confirmed()
 
     def _take(self, obj: T | Undecodable) -> None:
         if isinstance(obj, Undecodable):
@@ -435,12 +481,13 @@ class Informer(Generic[T]):
 
     # -- changes
 
-    async def _follow(self) -> None:
+    async def _follow(self, catch_up_s: int = 0) -> None:
+        """Watch from the last version on. catch_up_s: for so long, with bookmarks."""
         started, before = self._clock.monotonic(), self.last_version
-        marks = () if self._in_process else (("allowWatchBookmarks", "true"),)
+        marks = () if self._in_process and not catch_up_s else (("allowWatchBookmarks", "true"),)
         query = (("resourceVersion", self.last_version), *marks)
-        timeout_s = self._watch_s()
-        async with _limited(timeout_s + LATE_S), aclosing(self._events(query, timeout_s)) as events:
+        timeout_s, late_s = (catch_up_s, catch_up_s) if catch_up_s else (self._watch_s(), LATE_S)
+        async with _limited(timeout_s + late_s), aclosing(self._events(query, timeout_s)) as events:
             await self._apply(events)
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
             await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))

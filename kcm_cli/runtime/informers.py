@@ -83,6 +83,18 @@ class Informers:
                 work = self._resync(informer)
                 running.append(Context().run(tasks.start, f"resync {informer.resource}", work))
 
+    async def confirm(self, tasks: Tasks) -> None:
+        """Run all informers anew, which are not synced before they show all that was written before this call."""
+        ended = [task for running in self._running.values() for task in running]
+        for task in ended:
+            task.cancel()
+        if ended:
+            await asyncio.wait(ended)
+        self._running.clear()
+        for informer in self._informers.values():
+            informer.confirm()
+        self.start(tasks)
+
     def all(self) -> list[AnyInformer]:
         return list(self._informers.values())
 

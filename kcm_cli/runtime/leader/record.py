@@ -51,7 +51,11 @@ class Observation(msgspec.Struct, frozen=True):
 
     def valid(self, now: float) -> bool:
         """Whether the holder may still rely on the lease."""
-        return self.at + self.record.duration_s > now
+        return self.left_s(now) > 0
+
+    def left_s(self, now: float) -> float:
+        """Seconds for which the holder may still rely on the lease; negative after that."""
+        return self.at + self.record.duration_s - now
 
 
 class Held(msgspec.Struct, frozen=True):

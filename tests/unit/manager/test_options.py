@@ -6,7 +6,7 @@ from typing import Any
 
 from kcm_cli.manager.options import SECTIONS, bindings, flag_set
 
-OWN = {"config", "write-config-to", "install-completion", "show-completion"}
+OWN = {"config", "warm-standby", "write-config-to", "install-completion", "show-completion"}
 
 
 def test_flags_equal_upstreams(reference: Callable[[str], Any]) -> None:

@@ -9,6 +9,7 @@ upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import cast
 
 import msgspec
@@ -35,6 +36,8 @@ from kcm_cli.serving.connection import Dropped
 
 MIN_TIMEOUT_S = 1800.0
 BOOKMARK_S = 60.0
+LAST_BOOKMARK_S = 2.0
+"""A bookmark is sent so long before a watch ends. upstream: cacher/cache_watcher.go#nextBookmarkTime"""
 TEAR_DOWN_S = 1.0
 _BATCH = 500
 
@@ -180,8 +183,10 @@ class Watching:
     async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
         clock, store = self._core.clock, self._core.store
         chosen, media = plan.chosen, call.media
-        last_mark = clock.monotonic()
-        wake = clock.call_later(BOOKMARK_S, watcher.wake) if plan.bookmarks else None
+        now = clock.monotonic()
+        ends_at = now + plan.timeout_s
+        mark_at = _next_mark(now, ends_at) if plan.bookmarks else inf
+        wake = clock.call_later(mark_at - now, watcher.wake) if mark_at < inf else None
         try:
             while not watcher.closed:
                 await watcher.wait()
@@ -201,13 +206,13 @@ class Watching:
                     return
                 if frames:
                     yield b"".join(frames)
-                due = plan.bookmarks and clock.monotonic() - last_mark >= BOOKMARK_S
-                if due and not (watcher.behind or watcher.held):
-                    last_mark = clock.monotonic()
+                now = clock.monotonic()
+                if now >= mark_at and not (watcher.behind or watcher.held):
+                    mark_at = _next_mark(now, ends_at)
                     yield media.bookmark(self._mark(call, store.revision))
                     if wake is not None:
                         wake.cancel()
-                    wake = clock.call_later(BOOKMARK_S, watcher.wake)
+                    wake = clock.call_later(mark_at - now, watcher.wake) if mark_at < inf else None
         finally:
             if wake is not None:
                 wake.cancel()
@@ -221,6 +226,12 @@ class Watching:
         node = None if info.custom else schemas.node(target_of(info))
         empty = {} if node is None else cast("Doc", schemas.normalizers.run(node, {}))
         return {**empty, "kind": info.kind, "apiVersion": info.api_version, "metadata": metadata}
+
+
+def _next_mark(now: float, ends_at: float) -> float:
+    """When the next bookmark is due; infinity where none is."""
+    due = min(now + BOOKMARK_S, ends_at - LAST_BOOKMARK_S)
+    return due if due > now else inf
 
 
 def _frames(call: Call, chosen: Selection, events: Sequence[Event]) -> list[bytes]:

@@ -80,10 +80,12 @@ class Wire:
         return None
 
 
-def elector(server: LeaseServer, name: str, registry: Registry | None = None, *, coordinated: bool = False) -> Elector:
+def elector(
+    server: LeaseServer, name: str, registry: Registry | None = None, *, coordinated: bool = False, eager: bool = False
+) -> Elector:
     clock = LoopClock()
     client = Client(server.for_user(name), limiter=Unlimited(), user_agent="t", clock=clock)
-    config = ElectionConfig(identity=name, coordinated=coordinated)
+    config = ElectionConfig(identity=name, coordinated=coordinated, eager=eager)
     lock = LeaseLock(client, config.namespace, config.name, server.events.append)
     return Elector(config, lock, clock, random.Random(name), registry or Registry())
 
@@ -164,6 +166,38 @@ def test_the_second_takes_over_an_expired_lease() -> None:
         assert 15.0 <= now() - died <= 15.0 + 2.0 * 2.2
         assert server.lease is not None
         assert server.lease["spec"]["leaseTransitions"] == 1
+
+    virtual.run(main())
+
+
+@pytest.mark.parametrize("held_s", [0.0, 0.3, 0.7, 1.9, 7.7])
+def test_an_eager_candidate_leads_when_the_lease_expires(held_s: float) -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two", eager=True)
+        await one.acquire()
+        waiting = asyncio.create_task(two.acquire())
+        holding = asyncio.create_task(one.hold())
+        await asyncio.sleep(held_s)
+        holding.cancel()
+        last, _ = server.writes[-1]
+        await waiting
+        assert last + 15 <= now() <= last + 16.1
+
+    virtual.run(main())
+
+
+def test_an_eager_candidate_leads_within_a_second_of_a_release() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two", eager=True)
+        await one.acquire()
+        waiting = asyncio.create_task(two.acquire())
+        await asyncio.sleep(1.5)
+        await one.release()
+        released = now()
+        await waiting
+        assert now() - released <= 1
 
     virtual.run(main())
 

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +66,35 @@ def test_a_bookmark_has_the_fields_that_its_kind_never_leaves_out(served: Any) -
         assert set(mark["metadata"]) == {"resourceVersion", "annotations"}
         assert mark["spec"] == {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0}
         assert mark["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+
+    served(test)
+
+
+@pytest.mark.parametrize(("timeout_s", "marks"), [(30, 1), (65, 2)])
+def test_a_bookmark_comes_two_seconds_before_the_end(served: Any, timeout_s: int, marks: int) -> None:
+    async def test(api: Api) -> None:
+        version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
+        asked = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s)}
+        watch = await api.watch(CONFIG_MAPS, **asked)
+        for name, pause_s in (("a", timeout_s - 3.5), ("b", 2.0)):  # around the bookmark
+            await asyncio.sleep(pause_s)
+            await api.json("POST", CONFIG_MAPS, {"metadata": {"name": name}}, status=201)
+        await asyncio.sleep(0.1)
+        await watch.end()
+        types = [type_ for type_, _ in watch.seen()]
+        assert types == [*["BOOKMARK"] * (marks - 1), "ADDED", "BOOKMARK", "ADDED"]
+
+    served(test)
+
+
+def test_a_watch_of_two_seconds_has_no_bookmark(served: Any) -> None:
+    async def test(api: Api) -> None:
+        version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
+        asked = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": "2"}
+        watch = await api.watch(CONFIG_MAPS, **asked)
+        await asyncio.sleep(3)
+        await watch.end()
+        assert watch.seen() == []
 
     served(test)
 
