@@ -5,9 +5,9 @@ upstream: pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import cmp_to_key
+from itertools import groupby
 
 from kcm_cli.api.core import Condition, ContainerStatus, Pod
 from kcm_cli.api.well_known import DELETION_COST
@@ -135,29 +135,54 @@ def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime
     ready for a short time, often restarted, young, in this order of criteria. Times are compared by powers of two, so
     that similar times are equal; then the uid decides. Of equal pods created at the same time, those that are being
     adopted come last. ``costs``: whether the deletion cost counts.
+
+    Of two pods whose times are similar and differ, the uid decides; of two with the same time, what follows. Such
+    comparisons can form a circle, for which upstream's order depends on the input. Here pods with similar times are
+    sorted by uid, then neighbors with the same time among themselves: without a circle, that is upstream's order.
     """
     crowd = Counter(pod.spec.node_name for pod in related if is_active(pod))
-    facts = [_Rank(pod, crowd[pod.spec.node_name], deletion_cost(pod) if costs else 0, now) for pod in pods]
-    facts.sort(key=cmp_to_key(_compare))
-    return [fact.pod for fact in facts]
+    age = _Ages(now)
+    heads = []
+    for number, pod in enumerate(pods):
+        node, ready = pod.spec.node_name, is_ready(pod)
+        since, similar = age(ready_since(pod) if ready else None)
+        cost = deletion_cost(pod) if costs and pod.metadata.annotations else 0
+        head = bool(node), PHASES.get(pod.status.phase, 0), ready, cost, -crowd[node], similar
+        heads.append((*head, pod.uid, number, since))
+    heads.sort()
+    found: list[Pod] = []
+    for _, alike in groupby(heads, lambda head: (head[:6], head[-1])):
+        some = [pods[head[-2]] for head in alike]
+        found += some if len(some) == 1 else _by_restarts(some, age)
+    return found
 
 
-class _Rank:
-    """The sort key of a pod. ``head`` is compared first; the smaller comes first."""
+def _by_restarts(pods: list[Pod], age: "_Ages") -> Iterator[Pod]:
+    """Those that have been ready for the same time, by the criteria that follow."""
+    tails = []
+    for number, pod in enumerate(pods):
+        regular, sidecar = restarts(pod)
+        since, similar = age(pod.metadata.creation_timestamp)
+        tails.append((-regular, -sidecar, similar, pod.uid, number, since))
+    tails.sort()
+    for _, alike in groupby(tails, lambda tail: (tail[:3], tail[-1])):
+        yield from sorted((pods[tail[-2]] for tail in alike), key=lambda pod: controller_of(pod) is None)
 
-    __slots__ = ("age", "head", "orphan", "pod", "ready", "ready_age", "restarts")
 
-    def __init__(self, pod: Pod, crowd: int, cost: int, now: datetime) -> None:
-        self.pod = pod
-        self.orphan = controller_of(pod) is None
-        self.ready = is_ready(pod)
-        phase = PHASES.get(pod.status.phase, 0)
-        self.head = (bool(pod.spec.node_name), phase, self.ready, cost, -crowd)
-        since = ready_since(pod)
-        self.ready_age = None if since is None else (now - parse_time(since)).total_seconds()
-        created = pod.metadata.creation_timestamp
-        self.age = None if created is None else (now - parse_time(created)).total_seconds()
-        self.restarts = restarts(pod)
+class _Ages:
+    """Times as seconds before ``now``, and their powers of two in nanoseconds, the first for no time. Many pods share
+    them."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._known: dict[str | None, tuple[float | None, int]] = {None: (None, -2)}
+
+    def __call__(self, time: str | None) -> tuple[float | None, int]:
+        known = self._known.get(time)
+        if known is None:
+            age_s = (self._now - parse_time(time or "")).total_seconds()
+            known = self._known[time] = age_s, int(math.log2(age_s * 1e9)) if age_s > 0 else -1
+        return known
 
 
 def restarts(pod: Pod) -> tuple[int, int]:
@@ -169,33 +194,3 @@ def restarts(pod: Pod) -> tuple[int, int]:
         default=0,
     )
     return regular, sidecar
-
-
-def _compare(left: _Rank, right: _Rank) -> int:
-    if left.head != right.head:
-        return -1 if left.head < right.head else 1
-    if left.ready and left.ready_age != right.ready_age:
-        return _by_age(left, right, left.ready_age, right.ready_age)
-    if left.restarts != right.restarts:
-        return -1 if left.restarts > right.restarts else 1
-    if left.age != right.age:
-        return _by_age(left, right, left.age, right.age)
-    if left.orphan != right.orphan:
-        return -1 if right.orphan else 1
-    return _by_uid(left, right)
-
-
-def _by_age(left: _Rank, right: _Rank, age: float | None, other: float | None) -> int:
-    """The younger first; without a time before any; by uid in the same power of two (nanoseconds)."""
-    if age is None or other is None:
-        return -1 if age is None else 1
-    difference = _bucket(age) - _bucket(other)
-    return difference if difference else _by_uid(left, right)
-
-
-def _bucket(age_s: float) -> int:
-    return int(math.log2(age_s * 1e9)) if age_s > 0 else -1
-
-
-def _by_uid(left: _Rank, right: _Rank) -> int:
-    return (left.pod.uid > right.pod.uid) - (left.pod.uid < right.pod.uid)

@@ -1,14 +1,16 @@
+import math
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import PODS, Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus
 from kcm_cli.api.well_known import DELETION_COST
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
-from kcm_cli.machinery.times import format_time
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, controller_of
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as rules
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -202,10 +204,72 @@ _pods = st.builds(
 )
 
 
-@given(st.lists(_pods, unique_by=lambda p: p.uid), st.randoms())
+_aged = st.builds(
+    lambda uid, facts: pod(str(uid), **facts),
+    st.integers(0, 99),
+    st.fixed_dictionaries(
+        {
+            "ready": st.sampled_from([True, True, False]),
+            "ready_for": st.sampled_from([None, -5, 1000, 1001, 5000]),
+            "age": st.sampled_from([None, 1000, 1001, 5000]),
+            "restarts": st.integers(0, 1),
+            "orphan": st.booleans(),
+        },
+        optional={"node": st.sampled_from(["", "n2"]), "phase": st.just("Pending"), "cost": st.just("1")},
+    ),
+)
+
+
+@given(st.lists(_pods | _aged, unique_by=lambda p: p.uid), st.randoms())
 def test_the_ranking_does_not_depend_on_the_order_of_the_list(candidates, rng):
     expected = rules.rank_for_deletion(candidates, candidates, NOW)
     shuffled = list(candidates)
     rng.shuffle(shuffled)
     assert rules.rank_for_deletion(shuffled, candidates, NOW) == expected
     assert sorted(p.uid for p in expected) == sorted(p.uid for p in candidates)
+
+
+def goes_before(one: Pod, other: Pod, crowd: Counter[str]) -> bool:
+    """What the criteria say of two pods, one criterion after the other."""
+    for criterion in (
+        lambda pod: rules.is_placed(pod),
+        lambda pod: rules.PHASES[pod.status.phase],
+        lambda pod: rules.is_ready(pod),
+        lambda pod: rules.deletion_cost(pod),
+        lambda pod: -crowd[pod.spec.node_name],
+    ):
+        if criterion(one) != criterion(other):
+            return criterion(one) < criterion(other)
+    ages = [(age(rules.ready_since(one)), age(rules.ready_since(other)))] if rules.is_ready(one) else []
+    if (by_age := younger(one, other, *ages)) is not None:
+        return by_age
+    if rules.restarts(one) != rules.restarts(other):
+        return rules.restarts(one) > rules.restarts(other)
+    created = age(one.metadata.creation_timestamp), age(other.metadata.creation_timestamp)
+    if (by_age := younger(one, other, created)) is not None:
+        return by_age
+    adopted = controller_of(one) is not None, controller_of(other) is not None
+    return adopted[0] if adopted[0] != adopted[1] else one.uid < other.uid
+
+
+def age(time: str | None) -> float | None:
+    return None if time is None else (NOW - parse_time(time)).total_seconds()
+
+
+def younger(one: Pod, other: Pod, *ages: tuple[float | None, float | None]) -> bool | None:
+    for mine, its in ages:
+        if mine is None or its is None:
+            return None if mine is its else mine is None
+        if mine != its:
+            powers = [math.floor(math.log2(age * 1e9)) if age > 0 else -1 for age in (mine, its)]
+            return powers[0] < powers[1] if powers[0] != powers[1] else one.uid < other.uid
+    return None
+
+
+@given(st.lists(_aged, unique_by=lambda p: p.uid, min_size=2, max_size=6))
+def test_the_ranking_is_that_of_the_comparisons_unless_they_form_a_circle(candidates):
+    crowd = Counter(one.spec.node_name for one in candidates)
+    wins = {one.uid: sum(goes_before(one, other, crowd) for other in candidates) for one in candidates}
+    assume(len(set(wins.values())) == len(candidates))
+    expected = sorted(candidates, key=lambda one: -wins[one.uid])
+    assert rules.rank_for_deletion(candidates, candidates, NOW) == expected
