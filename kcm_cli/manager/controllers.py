@@ -15,6 +15,7 @@ from functools import partial
 
 import msgspec
 
+from kcm_cli.api.well_known import GROUPS
 from kcm_cli.component.garbage import no_collections
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1, named
@@ -243,28 +244,14 @@ class _Start:
         return writer
 
 
-TYPED_GROUPS = frozenset(
-    (
-        "",
-        "admissionregistration.k8s.io",
-        "apps",
-        "autoscaling",
-        "batch",
-        "certificates.k8s.io",
-        "coordination.k8s.io",
-        "discovery.k8s.io",
-        "flowcontrol.apiserver.k8s.io",
-        "internal.apiserver.k8s.io",
-        "networking.k8s.io",
-        "node.k8s.io",
-        "policy",
-        "rbac.authorization.k8s.io",
-        "resource.k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-        "storagemigration.k8s.io",
-    )
-)
+TYPED_GROUPS = GROUPS - {
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "events.k8s.io",
+    "extensions",
+}
 """Those that client-go has informers of whole objects for (upstream: staging/src/k8s.io/client-go/informers)."""
 
 
