@@ -154,6 +154,11 @@ class Selector:
                     return False
         return self.selectable
 
+    @property
+    def size(self) -> int:
+        """The number of values in all requirements."""
+        return sum(len(requirement.values) for requirement in self.requirements)
+
     def implies(self, labels: Mapping[str, str]) -> bool:
         """Whether everything selected has these labels."""
         return all(label in self._exact for label in labels.items())

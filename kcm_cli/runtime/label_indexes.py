@@ -18,6 +18,8 @@ MOST_KEYS = 8
 """The label keys that are indexed for a namespace. Its tenant chooses them, and each costs memory for each object."""
 FEW = 32
 """So many objects are compared with a selector sooner than another key is indexed for them."""
+LARGE = 1000
+"""Selectors with so many values are kept with their objects: others can be compiled or looked up at any time."""
 _LABELS, _SELECTORS = "labels", "selectors"
 
 
@@ -83,6 +85,9 @@ class SelectorIndex(Generic[T]):
     An object is filed under all labels that its selector wants with one value, so a question needs one look for each
     set of label keys that selectors of the namespace have, which are few. A set that no selector has any more costs a
     look that finds nothing; there are never more than twice as many sets as objects.
+
+    Large selectors are compiled once for each version of an object. Anyone may make some of a megabyte, which take
+    30 ms each: a pod that none of them selects is compared with all.
     """
 
     def __init__(self, store: Store[T], selector_of: Callable[[T], Selector]) -> None:
@@ -90,6 +95,8 @@ class SelectorIndex(Generic[T]):
         self._store = store
         self._selector_of = selector_of
         self._sets: dict[str, dict[Keys, None]] = {}
+        self._large: dict[str, tuple[T, Selector]] = {}
+        """Of the present objects with large selectors, by key."""
         store.add_index(_SELECTORS, self._filed)
 
     @classmethod
@@ -111,13 +118,21 @@ class SelectorIndex(Generic[T]):
         return found
 
     def _selector(self, obj: T) -> Selector:
+        kept = self._large.get(obj.key) if self._large else None
+        if kept is not None and kept[0] is obj:
+            return kept[1]
         try:
-            return self._selector_of(obj)
+            found = self._selector_of(obj)
         except FormatError:
             return NOTHING
+        if found.size > LARGE and self._store.get(obj.key) is obj:
+            self._large[obj.key] = obj, found
+        return found
 
     def _filed(self, obj: T) -> tuple[str, ...]:
         """The index function. At the end of a namespace its sets are forgotten: the store has no object of it then."""
+        if self._large and obj.key in self._large and self._store.get(obj.key) is not self._large[obj.key][0]:
+            del self._large[obj.key]  # it was replaced or removed
         namespace, selector = obj.namespace, self._selector(obj)
         count = self._store.count(NAMESPACE, namespace)
         pairs = selector.exact_labels
