@@ -234,6 +234,8 @@ def _notes(twin: Twin) -> Iterator[str]:
     if twin.loaded.stand_ins:
         made = ", ".join(f"{count} {plural}" for plural, count in sorted(twin.loaded.stand_ins.items()))
         yield f"stand-ins for objects that are referred to and were not read: {made}"
+    if twin.loaded.uncounted:
+        yield f"{twin.loaded.uncounted} ConfigMaps and Secrets that quotas count: they are too many to stand in for"
     for kind, names in _uncalled(twin.store):
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield f"not called: {kind} {', '.join(names[:_NAMED])}{more}"

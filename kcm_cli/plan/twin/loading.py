@@ -30,6 +30,8 @@ _COUNTED = {
     "count/configmaps": GVR("", "v1", "configmaps"),
     "count/secrets": GVR("", "v1", "secrets"),
 }
+MOST_OF_QUOTA, MOST_COUNTED = 10_000, 100_000
+"""The most stand-ins for objects that one quota counts, and that all do: a kilobyte may claim millions."""
 _DEVICES = "resource.k8s.io"
 _ROOM = {"cpu": "100000", "memory": "1000Ti", "ephemeral-storage": "1000Ti", "pods": "100000"}
 
@@ -55,12 +57,14 @@ class Loaded:
     """Implements ``store.Journal`` for a snapshot: returns its objects, and discards writes.
 
     unknown: kinds that the twin does not serve, with the number of their objects. stand_ins: the stand-ins. touched:
-    the written objects, in the order of their first write.
+    the written objects, in the order of their first write. uncounted: the number of objects that quotas count and that
+    have no stand-ins, since there are too many.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.unknown: dict[str, int] = {}
         self.stand_ins: dict[str, int] = {}
+        self.uncounted = 0
         self.touched: dict[tuple[GVR, str, str], None] = {}
         self.rows = list(_Rows(snapshot, self).all())
 
@@ -179,8 +183,12 @@ class _Rows:
                 if count > 0 and not self._is_read(self._served(gvr)):
                     key = gvr, namespace
                     wanted[key] = max(wanted.get(key, 0), count)
+        room = MOST_COUNTED
         for (gvr, namespace), count in sorted(wanted.items(), key=str):
-            for number in range(min(count, 10_000)):
+            made = min(count, MOST_OF_QUOTA, room)
+            room -= made
+            self._loaded.uncounted += count - made
+            for number in range(made):
                 yield self._made(self._served(gvr), namespace, f"not-read-{number}", "", {})
 
     def _served(self, gvr: GVR) -> Served:
