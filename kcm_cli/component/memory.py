@@ -6,6 +6,7 @@ and go when they are freed: by default glibc stops that for blocks of a size tha
 """
 
 import ctypes
+from contextlib import suppress
 from typing import Any
 
 _MMAP_THRESHOLD, _LARGE = -3, 128 << 10
@@ -16,7 +17,9 @@ class Allocator:
     """The C library's."""
 
     def __init__(self) -> None:
-        self._library: Any = ctypes.CDLL(None)
+        self._library: Any = None
+        with suppress(OSError, TypeError):  # as on Windows
+            self._library = ctypes.CDLL(None)
 
     def keep_large_blocks_apart(self) -> None:
         """Map blocks of 128 KiB and more by themselves, always."""

@@ -31,5 +31,18 @@ def test_another_library_has_none_of_them(monkeypatch: pytest.MonkeyPatch) -> No
     allocator.give_back()
 
 
+@pytest.mark.parametrize("error", [TypeError, OSError])
+def test_without_a_library_nothing_is_done(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    """Windows has no library of the process itself: ctypes refuses None as a name."""
+
+    def none(name: object) -> object:
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", none)
+    allocator = Allocator()
+    allocator.keep_large_blocks_apart()
+    allocator.give_back()
+
+
 def test_this_library_accepts_it() -> None:
     Allocator().give_back()
