@@ -220,7 +220,7 @@ class _Keys:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._waiting: list[int] = []
+        self._waiting: deque[int] = deque()
         self._ended = False
 
     async def __aiter__(self) -> AsyncIterator[int]:
@@ -230,7 +230,7 @@ class _Keys:
                 if self._ended or not (data := await self._console.stdin.read()):
                     return
                 self._waiting += data
-            key = self._waiting.pop(0)
+            key = self._waiting.popleft()
             if key == _ESCAPE:
                 escaped = True
             elif not escaped:
@@ -240,7 +240,7 @@ class _Keys:
 
     async def interrupts(self, work: Coroutine[object, object, object]) -> bool:
         """Wait for work, or until the interrupt key or the end of the input ends it; returns whether that happened.
-        Other keys are kept for later."""
+        Other keys are kept for later, as many as a line has."""
         task = asyncio.ensure_future(work)
         try:
             while not task.done() and not self._ended:
@@ -252,16 +252,20 @@ class _Keys:
                 data = b"" if reading.cancelled() else reading.result()
                 self._ended = not data and not reading.cancelled()
                 if _INTERRUPT in data:
-                    self._waiting += data.rpartition(bytes([_INTERRUPT]))[2]
+                    self._waiting.clear()  # as terminals do
+                    self._keep(data.rpartition(bytes([_INTERRUPT]))[2])
                     await self._console.write(b"^C\r\n")
                     return True
-                self._waiting += data
+                self._keep(data)
             if task.done():
                 task.result()
             return not task.done()
         finally:
             task.cancel()
             await asyncio.wait((task,))
+
+    def _keep(self, data: bytes) -> None:
+        self._waiting += data[: max(0, _MOST_LINE - len(self._waiting))]
 
 
 def bare(command: tuple[str, ...]) -> tuple[str, ...]:
