@@ -1,8 +1,8 @@
 """The garbage collector's requests: metadata of objects of any kind, by identity.
 
 A path that is not served says nothing about the object, which may be there when the path is served again (an aggregated
-API is registered anew), or at another one (a version is not served any more). Such an answer comes from no handler of
-the kind: it is no Status that names the object, and counts as NoMatch.
+API is registered anew), or at another one (a version is not served any more). Go's servers answer with a text of their
+own then, which counts as NoMatch. Any other 404 is an absent object: not every aggregated server answers with a Status.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,6 +21,7 @@ from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, Conflict, NotFound, Unsuppo
 from kcm_cli.rest.mapper import Mapper, NoMatch
 
 FINALIZER_ATTEMPTS = 5
+_UNSERVED = "404 page not found"
 
 
 class OwnerOfAnotherScope(Exception):
@@ -125,7 +126,9 @@ def _served(identity: Identity) -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        if not error.has_cause(UNEXPECTED_RESPONSE):
+        if not any(
+            cause.reason == UNEXPECTED_RESPONSE and cause.message.strip() == _UNSERVED for cause in error.causes
+        ):
             raise
         raise NoMatch(f'kind "{identity.kind}" in version "{identity.api_version}"') from None
 

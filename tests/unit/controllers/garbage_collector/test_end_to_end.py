@@ -870,6 +870,24 @@ def test_a_path_that_is_not_served_says_nothing_about_an_owner(live):
     live(life)
 
 
+@pytest.mark.parametrize("body", [b"", b"<html>not here</html>", b'{"error": "no such object"}'])
+def test_any_other_404_is_an_absent_owner(live, body):
+    """Aggregated servers need not answer with a Status."""
+
+    async def life(story: Story) -> None:
+        def answer(request: Request) -> Response | None:
+            return Response(404, {}, body) if request.path.endswith("/secrets/none") else None
+
+        transport = Rewriting(story.world.server.transport(), answer=answer)
+        async with story.running(transport, GarbageCollectorConfig(ignored_resources=(("", "secrets"),))):
+            root = await story.make("root", kind=SECRETS)
+            await story.make("lost", {**root, "name": "none", "uid": "u"})
+            await story.world.wait(60)
+            assert await story.left() == {}
+
+    live(life)
+
+
 def test_an_owner_that_only_the_cache_has_does_not_count(live):
     async def life(story: Story) -> None:
         server, world = story.world.server.transport(), story.world
