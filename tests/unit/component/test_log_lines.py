@@ -4,6 +4,7 @@ tests/recorded/log_lines.json has them by file of pkg/controller: verbosity (-1 
 in the code with its verbosity and keys, or has a reason in tests/logs/absent.py.
 """
 
+import ast
 import json
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from kcm_cli.manager.start_lines import LINES
 from tests.logs.absent import ABSENT
 from tests.logs.lines import UNKNOWN, constants, lines
-from tests.places import RECORDED
+from tests.places import RECORDED, ROOT
 
 UPSTREAM: dict[str, list[tuple[int, str, list[str]]]] = json.loads((RECORDED / "log_lines.json").read_text())
 REASONS = {message: reason for reason, messages in ABSENT.items() for message in messages}
@@ -52,3 +53,19 @@ def test_each_reason_is_about_a_line_of_upstreams() -> None:
     messages = {message for rows in UPSTREAM.values() for _, message, _ in rows}
     assert REASONS.keys() <= messages
     assert len(messages - REASONS.keys()) > 300
+
+
+LOGS = frozenset(("debug", "info", "warning", "error", "exception", "log"))
+
+
+def test_keys_of_lines_are_fields() -> None:
+    """What else is in ``extra`` is not written."""
+    wrong = []
+    for path in sorted((ROOT / "kcm_cli").rglob("*.py")):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "extra={" in text else ():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOGS:
+                extra = next((one.value for one in node.keywords if one.arg == "extra"), None)
+                keys = [one for one in extra.keys if one is not None] if isinstance(extra, ast.Dict) else []
+                wrong += [f"{path.name}:{one.lineno}" for one in keys if ast.unparse(one) != "'fields'"]
+    assert not wrong

@@ -107,7 +107,9 @@ class Upkeep:
             for document in group.documents if group.restores_changes else ():
                 await self._restore(dict(document))
         except BootstrapError as error:  # such as in a namespace that is being deleted
-            _log.warning("Unable to restore the server's own objects, will retry", extra={"err": str(error)})
+            _log.warning(
+                "Unable to restore the server's own objects, will retry", extra={"fields": {"err": str(error)}}
+            )
             self.plan(group, least_s=_RETRY_S)
 
     def _dated(self, document: Doc) -> Doc:

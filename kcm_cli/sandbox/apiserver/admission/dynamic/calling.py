@@ -117,9 +117,11 @@ def _fail(webhook: Webhook, error: ReviewError) -> None:
     """Apply the failurePolicy of a webhook whose call failed. Raises ApiError 500."""
     failure = f"failed calling webhook {quote(webhook.name)}: {error}"
     if webhook.ignores_failures:
-        _log.warning("Failed calling webhook, failing open", extra={"webhook": webhook.name, "err": failure})
+        _log.warning(
+            "Failed calling webhook, failing open", extra={"fields": {"webhook": webhook.name, "err": failure}}
+        )
         return
-    _log.warning("Failed calling webhook, failing closed", extra={"webhook": webhook.name, "err": failure})
+    _log.warning("Failed calling webhook, failing closed", extra={"fields": {"webhook": webhook.name, "err": failure}})
     raise internal(failure)
 
 
