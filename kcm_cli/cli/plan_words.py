@@ -1,24 +1,10 @@
 """Parses the values of ``kcm plan``'s flags."""
 
+from kcm_cli.api.short_names import kind_of
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.plan.changes import Metric, Scale, SetImage, Target
-
-_KINDS = {
-    "deploy": "Deployment",
-    "deployment": "Deployment",
-    "deployments": "Deployment",
-    "sts": "StatefulSet",
-    "statefulset": "StatefulSet",
-    "statefulsets": "StatefulSet",
-    "rs": "ReplicaSet",
-    "replicaset": "ReplicaSet",
-    "replicasets": "ReplicaSet",
-    "rc": "ReplicationController",
-    "replicationcontroller": "ReplicationController",
-    "replicationcontrollers": "ReplicationController",
-}
 
 
 class BadWord(ValueError):
@@ -72,7 +58,7 @@ def metric(word: str, namespace: str) -> Metric:
     if not colon or not metric_name or not value:
         raise BadWord(f'--metric: "{word}" is not KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%')
     found = target(name, "--metric")
-    kind = _KINDS.get(found.kind.lower().partition(".")[0], found.kind)
+    kind = kind_of(found.kind)
     where = found.namespace or namespace or "default", kind, found.name, metric_name
     try:
         if value.endswith("%"):

@@ -19,5 +19,6 @@ class Subcommand(msgspec.Struct, frozen=True):
 SUBCOMMANDS = (
     Subcommand("sandbox", "kcm_cli.cli.sandbox", "Run a local control plane with the manager on it.", plain=True),
     Subcommand("top", "kcm_cli.cli.top", "Watch what a controller manager does.", plain=True),
+    Subcommand("trace", "kcm_cli.cli.trace", "Show why something happened, and what followed.", plain=True),
     Subcommand("plan", "kcm_cli.cli.plan", "Show what the controllers would do to a cluster.", plain=True),
 )

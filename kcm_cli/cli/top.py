@@ -5,60 +5,38 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from pathlib import Path
-from urllib.parse import urlsplit
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 from rich.console import Console
 
-from kcm_cli.cli import usage
+from kcm_cli.cli import manager_access, usage
 from kcm_cli.cli.keyboard import keys
 from kcm_cli.cli.manager import fail
+from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.cli.terminal import Region, is_capable
-from kcm_cli.component.clock import LoopClock, RealClock
+from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, DURATION, STRING
-from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.manager.controller_map import queue_owners
-from kcm_cli.rest import access
-from kcm_cli.rest.access import Access
-from kcm_cli.rest.authorized import Authorized
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, bearer
 from kcm_cli.rest.errors import AccessError, TLSFilesError
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.session import Session
-from kcm_cli.rest.tls import TLSFiles
+from kcm_cli.rest.manager_port import ReadError
 from kcm_cli.top import table
 from kcm_cli.top.figures import between
-from kcm_cli.top.source import ReadError, Reading, Source
+from kcm_cli.top.source import Reading, Source
 from kcm_cli.top.table import Look, Shown
 
-ADDRESS = "https://127.0.0.1:10257"
-_LOCAL = ("127.0.0.1", "::1", "localhost")
-_MANAGER, _OUTPUT = "Manager", "Output"
+_OUTPUT = "Output"
 FLAGS = FlagSet(
     (
-        Flag("server", STRING, ADDRESS, "Address of the manager's secure port.", _MANAGER),
+        *manager_access.FLAGS,
         Flag(
-            "kubeconfig",
+            "lease",
             STRING,
-            "",
-            "kubeconfig with the credentials for the manager; its cluster's lease is shown, too.",
-            _MANAGER,
+            "kube-system/kube-controller-manager",
+            "Lease to show: NAMESPACE/NAME.",
+            manager_access.SECTION,
         ),
-        Flag("token", STRING, "", "Bearer token for the manager.", _MANAGER),
-        Flag("token-file", STRING, "", "File with the bearer token.", _MANAGER),
-        Flag("certificate-authority", STRING, "", "CA certificates of the manager's port.", _MANAGER),
-        Flag(
-            "insecure-skip-tls-verify",
-            BOOL,
-            False,
-            "Accept any certificate of the manager. On this machine's own addresses it is accepted without a CA.",
-            _MANAGER,
-        ),
-        Flag("lease", STRING, "kube-system/kube-controller-manager", "Lease to show: NAMESPACE/NAME.", _MANAGER),
         Flag("interval", DURATION, 2.0, "Time between two readings.", _OUTPUT),
         Flag("once", BOOL, False, "Print one view, of one interval, and exit.", _OUTPUT),
         Flag("output", STRING, "text", "Format with --once: text or json.", _OUTPUT, "o", choices=("text", "json")),
@@ -77,12 +55,9 @@ Usage:
 
 
 class Command(msgspec.Struct, frozen=True):
-    """The parsed command line. ``tls``: how the manager is trusted."""
+    """The parsed command line."""
 
-    server: str
-    kubeconfig: str
-    token: str
-    tls: TLSFiles
+    access: ManagerAccess
     lease: tuple[str, str]
     interval_s: float
     once: bool
@@ -117,38 +92,20 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
 
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
-    server, interval_s = str(values["server"]), values["interval"]
-    host = _host(server)
+    interval_s, to = values["interval"], manager_access.of(values, problems)
     namespace, slash, name = str(values["lease"]).partition("/")
-    if not host:
-        problems.append(f"--server: {server} is no address such as {ADDRESS}")
     if not slash or not namespace or not name or "/" in name:
         problems.append(f"--lease: {values['lease']} is not NAMESPACE/NAME")
     if not isinstance(interval_s, float) or interval_s < 0.1:
         problems.append("--interval: must be at least 100ms")
     if values["output"] != "text" and not values["once"]:
         problems.append("--output: json is printed with --once")
-    problems += _of_choices(values)
-    token = str(values["token"])
-    if values["token-file"]:
-        if token:
-            problems.append("--token-file: it takes the place of --token")
-        try:
-            token = Path(str(values["token-file"])).read_text("ascii").strip()
-        except (OSError, ValueError) as error:
-            problems.append(f"--token-file: cannot read {values['token-file']}: {error}")
-    authority = str(values["certificate-authority"])
-    insecure = bool(values["insecure-skip-tls-verify"]) or (not authority and host in _LOCAL)
-    if not insecure and not authority:
-        problems.append("--certificate-authority: needed for another machine (or --insecure-skip-tls-verify)")
-    if problems:
+    problems += manager_access.outside_of_choices(FLAGS, values)
+    if problems or to is None:
         return None
     assert isinstance(interval_s, float)
     return Command(
-        server.rstrip("/"),
-        str(values["kubeconfig"]),
-        token,
-        TLSFiles(ca_file=Path(authority) if authority else None, insecure=insecure),
+        to,
         (namespace, name),
         interval_s,
         bool(values["once"]),
@@ -157,58 +114,12 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     )
 
 
-def _host(server: str) -> str:
-    """The host of an address; empty if it is none."""
-    try:
-        parts = urlsplit(server)
-        valid = parts.scheme == "https" and parts.port != 0
-    except ValueError:
-        return ""
-    return parts.hostname or "" if valid else ""
-
-
-def _of_choices(values: Mapping[str, object]) -> Iterator[str]:
-    for flag in FLAGS:
-        if flag.choices and values[flag.name] not in flag.choices:
-            yield f"--{flag.name}: {values[flag.name]} is none of {', '.join(flag.choices)}"
-
-
 @contextlib.asynccontextmanager
 async def _source(command: Command) -> AsyncIterator[Source]:
     clock = RealClock()
-    credentials: Credentials = Fixed(bearer(command.token)) if command.token else ANONYMOUS
-    tls, leases = command.tls, None
-    async with contextlib.AsyncExitStack() as stack:
-        if command.kubeconfig:
-            found = await access.load(path=command.kubeconfig, master="", clock=LoopClock())
-            agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/top"
-            session = Authorized(Session(found, clock), found.credentials)
-            client = Client(session, limiter=Unlimited(), user_agent=agent, clock=clock)
-            stack.push_async_callback(client.close)
-            leases = (client, *command.lease)
-            if not command.token:
-                credentials = found.credentials
-                tls = _with_certificate(tls, found)
-        manager = Access(command.server, tls, credentials=credentials)
-        transport = Authorized(Session(manager, clock), credentials)
-        stack.push_async_callback(transport.close)
-        yield Source(transport, command.server, monotonic=clock.monotonic, now=clock.now, leases=leases)
-
-
-def _with_certificate(tls: TLSFiles, found: Access) -> TLSFiles:
-    """With the client certificate of a kubeconfig."""
-    if found.tls is None:
-        return tls
-    theirs = found.tls
-    return TLSFiles(
-        tls.ca_file,
-        tls.ca_data,
-        theirs.cert_file,
-        theirs.cert_data,
-        theirs.key_file,
-        theirs.key_data,
-        insecure=tls.insecure,
-    )
+    async with manager_access.opened(command.access, clock, "top") as (transport, client):
+        leases = None if client is None else (client, *command.lease)
+        yield Source(transport, command.access.server, monotonic=clock.monotonic, now=clock.now, leases=leases)
 
 
 async def _run(command: Command) -> int:

@@ -10,13 +10,10 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import Request, RequestError, Response, Transport
+from kcm_cli.rest.manager_port import ManagerPort, ReadError
+from kcm_cli.rest.transport import RequestError, Transport
 from kcm_cli.top import figures
 from kcm_cli.top.figures import Figures
-
-
-class ReadError(Exception):
-    """A manager cannot be read; the text says why and what to do."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -48,7 +45,7 @@ class Source:
         now: Callable[[], datetime],
         leases: tuple[Client, str, str] | None = None,
     ) -> None:
-        self._transport = transport
+        self._port = ManagerPort(transport, url)
         self._url = url
         self._monotonic = monotonic
         self._now = now
@@ -56,25 +53,15 @@ class Source:
 
     async def read(self) -> Reading:
         """Raises ReadError."""
-        metrics = await self._get("/metrics")
-        if metrics.status != 200:
-            raise ReadError(f"{self._url}/metrics: {_refused(metrics.status)}")
-        if len(metrics.body) > figures.MOST_BYTES:
-            raise ReadError(f"{self._url}/metrics: more than {figures.MOST_BYTES >> 20} MiB")
+        metrics = await self._port.read("/metrics", most_bytes=figures.MOST_BYTES)
         try:
-            found = figures.read(metrics.body.decode(errors="replace"), self._monotonic())
+            found = figures.read(metrics.decode(errors="replace"), self._monotonic())
         except FormatError as error:
             raise ReadError(f"{self._url}/metrics: {error}") from error
-        health = await self._get("/healthz", (("verbose", ""),))
+        health = await self._port.get("/healthz", (("verbose", ""),))
         lines = health.body.decode(errors="replace").splitlines()
         unhealthy = tuple(line for line in lines if line.startswith("[-]"))
         return Reading(found, unhealthy, await self._held())
-
-    async def _get(self, path: str, query: tuple[tuple[str, str], ...] = ()) -> Response:
-        try:
-            return await self._transport.send(Request("GET", path, query, timeout_s=10.0))
-        except RequestError as error:
-            raise ReadError(f"{error} (does the manager run? --server names its address)") from error
 
     async def _held(self) -> Held | None:
         if self._leases is None:
@@ -93,11 +80,3 @@ class Source:
         except FormatError:
             ago = None
         return Held(where, lease.spec.holder_identity or "", ago)
-
-
-def _refused(status: int) -> str:
-    if status == 401:
-        return "401 Unauthorized: the cluster does not know these credentials (--token, --kubeconfig)"
-    if status == 403:
-        return "403 Forbidden: name a user with --token or --kubeconfig who may get the nonResourceURL /metrics"
-    return f"HTTP {status}"

@@ -19,6 +19,7 @@ from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, Unlimited, limiter
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+from kcm_cli.runtime.cause_ring import CauseRing
 from tests.unit.sandbox.nodes.world import World
 
 
@@ -71,6 +72,7 @@ async def controllers(
     ca_data: bytes = b"",
     emulated: str = "1.36",
     interceptor: Interceptor | None = None,
+    causes: CauseRing | None = None,
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
 
@@ -96,6 +98,7 @@ async def controllers(
             served=served,
             metrics=registry,
             queue_metrics=lambda name: workqueues.queue(name, world.clock.monotonic),
+            causes=causes,
         ),
         interceptor=interceptor,
     )

@@ -1,0 +1,134 @@
+"""How a command reaches a manager's secure port: flags, credentials and the connection."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kcm_cli.component.clock import LoopClock, RealClock
+from kcm_cli.component.flagset import Flag
+from kcm_cli.component.kinds import BOOL, STRING
+from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.rest import access
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, bearer
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.tls import TLSFiles
+from kcm_cli.rest.transport import Transport
+
+ADDRESS = "https://127.0.0.1:10257"
+_LOCAL = ("127.0.0.1", "::1", "localhost")
+SECTION = "Manager"
+FLAGS = (
+    Flag("server", STRING, ADDRESS, "Address of the manager's secure port.", SECTION),
+    Flag(
+        "kubeconfig",
+        STRING,
+        "",
+        "kubeconfig with the credentials for the manager; kcm top shows its cluster's lease, too.",
+        SECTION,
+    ),
+    Flag("token", STRING, "", "Bearer token for the manager.", SECTION),
+    Flag("token-file", STRING, "", "File with the bearer token.", SECTION),
+    Flag("certificate-authority", STRING, "", "CA certificates of the manager's port.", SECTION),
+    Flag(
+        "insecure-skip-tls-verify",
+        BOOL,
+        False,
+        "Accept any certificate of the manager. On this machine's own addresses it is accepted without a CA.",
+        SECTION,
+    ),
+)
+
+
+class ManagerAccess(msgspec.Struct, frozen=True):
+    """The address of a manager and the credentials for it. ``tls``: how it is trusted."""
+
+    server: str
+    kubeconfig: str
+    token: str
+    tls: TLSFiles
+
+
+def of(values: Mapping[str, object], problems: list[str]) -> ManagerAccess | None:
+    """Read the flags; None where there are problems, which are added."""
+    before, server = len(problems), str(values["server"])
+    host = _host(server)
+    if not host:
+        problems.append(f"--server: {server} is no address such as {ADDRESS}")
+    token = str(values["token"])
+    if values["token-file"]:
+        if token:
+            problems.append("--token-file: it takes the place of --token")
+        try:
+            token = Path(str(values["token-file"])).read_text("ascii").strip()
+        except (OSError, ValueError) as error:
+            problems.append(f"--token-file: cannot read {values['token-file']}: {error}")
+    authority = str(values["certificate-authority"])
+    insecure = bool(values["insecure-skip-tls-verify"]) or (not authority and host in _LOCAL)
+    if not insecure and not authority:
+        problems.append("--certificate-authority: needed for another machine (or --insecure-skip-tls-verify)")
+    if len(problems) > before:
+        return None
+    tls = TLSFiles(ca_file=Path(authority) if authority else None, insecure=insecure)
+    return ManagerAccess(server.rstrip("/"), str(values["kubeconfig"]), token, tls)
+
+
+def _host(server: str) -> str:
+    """The host of an address; empty if it is none."""
+    try:
+        parts = urlsplit(server)
+        valid = parts.scheme == "https" and parts.port != 0
+    except ValueError:
+        return ""
+    return parts.hostname or "" if valid else ""
+
+
+def outside_of_choices(flags: Iterable[Flag], values: Mapping[str, object]) -> Iterator[str]:
+    """The errors of flags that have a value which is none of their choices."""
+    for flag in flags:
+        if flag.choices and values[flag.name] not in flag.choices:
+            yield f"--{flag.name}: {values[flag.name]} is none of {', '.join(flag.choices)}"
+
+
+@contextlib.asynccontextmanager
+async def opened(to: ManagerAccess, clock: RealClock, purpose: str) -> AsyncIterator[tuple[Transport, Client | None]]:
+    """Connections to the manager and, with a kubeconfig, a client of its cluster. purpose: for the user agent. Raises
+    AccessError and TLSFilesError."""
+    credentials: Credentials = Fixed(bearer(to.token)) if to.token else ANONYMOUS
+    tls, client = to.tls, None
+    async with contextlib.AsyncExitStack() as stack:
+        if to.kubeconfig:
+            found = await access.load(path=to.kubeconfig, master="", clock=LoopClock())
+            agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/{purpose}"
+            session = Authorized(Session(found, clock), found.credentials)
+            client = Client(session, limiter=Unlimited(), user_agent=agent, clock=clock)
+            stack.push_async_callback(client.close)
+            if not to.token:
+                credentials = found.credentials
+                tls = _with_certificate(tls, found)
+        manager = Access(to.server, tls, credentials=credentials)
+        transport = Authorized(Session(manager, clock), credentials)
+        stack.push_async_callback(transport.close)
+        yield transport, client
+
+
+def _with_certificate(tls: TLSFiles, found: Access) -> TLSFiles:
+    """With the client certificate of a kubeconfig."""
+    if found.tls is None:
+        return tls
+    theirs = found.tls
+    return TLSFiles(
+        tls.ca_file,
+        tls.ca_data,
+        theirs.cert_file,
+        theirs.cert_data,
+        theirs.key_file,
+        theirs.key_data,
+        insecure=tls.insecure,
+    )

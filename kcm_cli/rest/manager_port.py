@@ -1,0 +1,43 @@
+"""Reads the secure port (10257) of a controller manager."""
+
+from kcm_cli.rest.transport import Request, RequestError, Response, Transport
+
+
+class ReadError(Exception):
+    """A manager cannot be read; the text says why and what to do."""
+
+
+class ManagerPort:
+    """The port of a manager. url: its address, for errors."""
+
+    def __init__(self, transport: Transport, url: str) -> None:
+        self._transport = transport
+        self._url = url
+
+    async def get(self, path: str, query: tuple[tuple[str, str], ...] = (), *, timeout_s: float = 10.0) -> Response:
+        """The answer, whatever its status. Raises ReadError where there is none."""
+        try:
+            return await self._transport.send(Request("GET", path, query, timeout_s=timeout_s))
+        except RequestError as error:
+            raise ReadError(f"{error} (does the manager run? --server names its address)") from error
+
+    async def read(
+        self, path: str, query: tuple[tuple[str, str], ...] = (), *, most_bytes: int, timeout_s: float = 10.0
+    ) -> bytes:
+        """The body of a successful answer. Raises ReadError."""
+        answer = await self.get(path, query, timeout_s=timeout_s)
+        if answer.status != 200:
+            raise ReadError(f"{self._url}{path}: {_refused(answer.status, path)}")
+        if len(answer.body) > most_bytes:
+            raise ReadError(f"{self._url}{path}: more than {most_bytes >> 20} MiB")
+        return answer.body
+
+
+def _refused(status: int, path: str) -> str:
+    if status == 401:
+        return "401 Unauthorized: the cluster does not know these credentials (--token, --kubeconfig)"
+    if status == 403:
+        return f"403 Forbidden: name a user with --token or --kubeconfig who may get the nonResourceURL {path}"
+    if status == 404:
+        return "HTTP 404: this manager does not have the page"
+    return f"HTTP {status}"

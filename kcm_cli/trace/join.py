@@ -1,0 +1,258 @@
+"""Joins the entries of a manager's record into trees: what followed from what. Pure.
+
+The join is exact. A write's answer has the uid and version of the object; the change that a cache showed has both, too,
+and the sync that it queued names the change. A deletion is joined by the uid. Everything else is said to be unknown, or
+another client's: no edge is made of times or names.
+
+A write that changed nothing has the version that was there before: it is not taken for the cause of a change that a
+cache showed earlier than it was sent.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from kcm_cli.api.short_names import kind_of, plural_of
+from kcm_cli.runtime.cause_ring import Entry, Later, Sync, Wrote
+from kcm_cli.runtime.causes import DELETED, LISTED, Change, Tick
+
+KNOWN, UNKNOWN = "known", "unknown"
+OTHERS = "a change by another client"
+AT_START = "unknown: it was there when this manager first listed it"
+FORGOTTEN = "unknown: the record does not reach back so far"
+LOST = "unknown: a write of the manager to it had no answer"
+_MARGIN_S = 60.0
+"""A write is recorded at most this long before a cache shows it: where the record goes back further, a version that it
+does not have is another client's."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """The object that is asked about. kind: as the user wrote it."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        return f"{kind_of(self.kind)} {self.namespace}/{self.name}"
+
+    def is_kind(self, kind: str, resource: str = "") -> bool:
+        """Whether an object of this kind, or of this resource (plural), is of the target's."""
+        wanted = kind_of(self.kind).lower()
+        if kind:
+            return kind.lower() == wanted or plural_of(kind) == wanted
+        return resource.partition("/")[0] in (wanted, plural_of(wanted))
+
+    def is_key(self, key: str) -> bool:
+        """Whether this is its key; objects without a namespace have their name."""
+        return key in (f"{self.namespace}/{self.name}", self.name)
+
+
+class Node(msgspec.Struct, eq=False):
+    """A change, sync, write or wait, with what followed from it.
+
+    what: its entry. edge: whether its parent, or the lack of one, is KNOWN. origin: of a node without a parent, where
+    it comes from. more: further causes of a sync than the parent.
+    """
+
+    what: Change | Entry
+    edge: str = KNOWN
+    origin: str = ""
+    more: int = 0
+    parent: "Node | None" = None
+    children: "list[Node]" = msgspec.field(default_factory=list)
+
+    @property
+    def at(self) -> float:
+        return self.what.at
+
+    def mentions(self, target: Target) -> bool:
+        """Whether it is about the target itself."""
+        match self.what:
+            case Change() | Sync():
+                return target.is_kind(self.what.kind) and target.is_key(self.what.key)
+            case Wrote():
+                return target.is_kind(self.what.kind, self.what.resource) and target.is_key(self.what.key)
+            case Later():
+                return False
+
+    def ancestors(self) -> "Iterator[Node]":
+        """What it followed from, the nearest first."""
+        node, seen = self.parent, {id(self)}
+        while node is not None and id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            node = node.parent
+
+
+class _Joining:
+    """The entries by what they are joined by."""
+
+    def __init__(self, entries: Sequence[Entry], forgotten: int) -> None:
+        self.first_at = min((entry.at for entry in entries), default=0.0) if forgotten else float("-inf")
+        self.syncs: dict[int, Node] = {}
+        self.made: dict[tuple[str, str], Node] = {}
+        self.deletions: dict[str, Node] = {}
+        self.changes: dict[tuple[str, str, str, str, bool], Node] = {}
+        self.lost: set[str] = set()
+        self.nodes: list[Node] = []
+        for entry in entries:
+            node = Node(entry)
+            self.nodes.append(node)
+            if isinstance(entry, Sync):
+                self.syncs[entry.number] = node
+            elif isinstance(entry, Wrote):
+                self._file(entry, node)
+
+    def _file(self, wrote: Wrote, node: Node) -> None:
+        if wrote.code == 0:
+            self.lost.add(wrote.key)
+        if not (200 <= wrote.code < 300 and wrote.uid):
+            return
+        if wrote.version:
+            self.made.setdefault((wrote.uid, wrote.version), node)
+        if wrote.verb == "delete":
+            self.deletions.setdefault(wrote.uid, node)
+
+    def join(self) -> None:
+        for node in tuple(self.nodes):
+            entry = node.what
+            if isinstance(entry, Wrote | Later):
+                sync = self.syncs.get(entry.sync)
+                _attach(node, sync, FORGOTTEN if entry.sync else "unknown: written outside of a sync")
+            elif isinstance(entry, Sync):
+                self._join_sync(node, entry)
+
+    def _join_sync(self, node: Node, entry: Sync) -> None:
+        node.more = max(0, len(entry.causes) - 1) + entry.more
+        if not entry.causes:
+            _attach(node, None, "unknown: what queued it was not recorded")
+            return
+        cause = max(entry.causes, key=lambda one: self._weight(entry, one))
+        if isinstance(cause, Change):
+            _attach(node, self._source(cause), "")
+        elif cause.sync:
+            _attach(node, self.syncs.get(cause.sync), FORGOTTEN)
+        else:
+            node.origin = f"the clock: {cause.what}"
+
+    def _weight(self, sync: Sync, cause: Change | Tick) -> int:
+        """Which of several causes the sync is shown under: what others did to its own object first, what its own
+        controller wrote last."""
+        if isinstance(cause, Tick):
+            return 4 if cause.sync else 0
+        own = (cause.kind, cause.key) == (sync.kind, sync.key)
+        source = self._source(cause).what
+        if isinstance(source, Wrote):
+            return 1 if source.controller == sync.controller else 6 if own else 5
+        if cause.type == LISTED:
+            return 0
+        return 6 if own else 5 if cause.type == DELETED else 3
+
+    def _source(self, change: Change) -> Node:
+        """The write that made a change or, where there is none, a node for the change."""
+        found = self.made.get((change.uid, change.version)) if change.uid and change.version else None
+        if (found is None or found.at > change.at) and change.type == DELETED:
+            found = self.deletions.get(change.uid)
+        if found is not None and found.at <= change.at:
+            return found
+        place = change.kind, change.key, change.uid, change.version, change.type == DELETED
+        node = self.changes.get(place)
+        if node is None:
+            origin = self._origin(change)
+            node = Node(change, edge=KNOWN if origin == OTHERS else UNKNOWN, origin=origin)
+            self.changes[place] = node
+            self.nodes.append(node)
+        return node
+
+    def _origin(self, change: Change) -> str:
+        if change.type == LISTED:
+            return AT_START
+        if change.key in self.lost:
+            return LOST
+        if not change.uid or change.at - _MARGIN_S < self.first_at:
+            return FORGOTTEN
+        return OTHERS
+
+
+def _attach(node: Node, parent: Node | None, otherwise: str) -> None:
+    if parent is None:
+        node.edge, node.origin = UNKNOWN, otherwise
+    else:
+        node.parent = parent
+        parent.children.append(node)
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What is known of a target. roots: first causes, the oldest first, with what is about the target, and followed
+    from it. nodes: all of these."""
+
+    target: Target
+    roots: tuple[Node, ...]
+    nodes: tuple[Node, ...]
+
+
+def trace(entries: Iterable[Entry], target: Target, *, forgotten: int = 0, earliest: float = float("-inf")) -> Trace:
+    """Join entries, and leave out what has nothing to do with the target. forgotten: how many the record has lost.
+    earliest: what is about the target before this time is left out, unless something later followed from it."""
+    joining = _Joining(list(entries), forgotten)
+    joining.join()
+    roots = sorted((node for node in joining.nodes if node.parent is None), key=lambda node: node.at)
+    kept = _kept(roots, target, earliest)
+    nodes = [node for node in joining.nodes if id(node) in kept]
+    for node in nodes:
+        node.children = sorted((child for child in node.children if id(child) in kept), key=lambda child: child.at)
+    return Trace(target, tuple(root for root in roots if id(root) in kept), tuple(nodes))
+
+
+def _kept(roots: list[Node], target: Target, earliest: float) -> set[int]:
+    """The ids of the nodes that mention the target, of what they followed from, and of what followed from them. What is
+    its own cause, which no manager records, is not reached from a root."""
+    kept: set[int] = set()
+    waiting = [(root, False) for root in roots]
+    while waiting:
+        node, below = waiting.pop()
+        named = below or node.mentions(target)
+        if named and node.at >= earliest:
+            kept.add(id(node))
+            above = node.parent
+            while above is not None and id(above) not in kept:
+                kept.add(id(above))
+                above = above.parent
+        waiting.extend((child, named) for child in node.children)
+    return kept
+
+
+_PASSING = frozenset({"Conflict", "NotFound", "AlreadyExists"})
+
+
+def deletion(found: Trace) -> Node | None:
+    """What deleted the target: a write or, where another client did, the change. None where nothing is known to."""
+    for node in reversed(sorted(found.nodes, key=lambda node: node.at)):
+        what = node.what
+        if not node.mentions(found.target):
+            continue
+        if isinstance(what, Wrote) and 200 <= what.code < 300:
+            if what.verb in ("delete", "deletecollection"):
+                return node
+            if what.verb == "create":
+                return None
+        if isinstance(what, Change) and what.type == DELETED:
+            return node
+    return None
+
+
+def refused(found: Trace) -> list[Node]:
+    """The writes that were refused and not repeated with success, of the kind of the last one; the oldest first."""
+    writes = sorted(
+        ((node, node.what) for node in found.nodes if isinstance(node.what, Wrote)), key=lambda pair: pair[1].at
+    )
+    held: dict[tuple[str, str, str], list[Node]] = {}
+    for node, wrote in writes:
+        place = wrote.controller, wrote.verb, wrote.owner or f"{wrote.resource} {wrote.key}"
+        if 200 <= wrote.code < 300:
+            held.pop(place, None)
+        elif wrote.refusal not in _PASSING:
+            held.setdefault(place, []).append(node)
+    return max(held.values(), key=lambda nodes: nodes[-1].at, default=[])

@@ -1,0 +1,205 @@
+"""A trace as text and as JSON. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from kcm_cli.api.short_names import kind_of
+from kcm_cli.runtime.cause_ring import Later, Sync, Wrote
+from kcm_cli.runtime.causes import ADDED, DELETED, MODIFIED, Change
+from kcm_cli.trace.join import KNOWN, Node, Trace, deletion, refused
+
+_CHANGES = {ADDED: "was created", MODIFIED: "was changed", DELETED: "was deleted"}
+HEAD = 5
+"""Lines that say what happened, and why."""
+_DEEPEST = 24
+"""Levels that are indented; deeper ones are not indented further."""
+
+
+def clock(at: float) -> str:
+    """The time of day, UTC, to the millisecond."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S.%f")[:-3]
+    except (ValueError, OverflowError, OSError):  # no time that a calendar has
+        return "?"
+
+
+def plain(text: str) -> str:
+    """Without characters that move a terminal's cursor or forge a line."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+
+
+def sentence(node: Node) -> str:
+    """What a node says, without its time."""
+    return plain(_sentence(node))
+
+
+def _sentence(node: Node) -> str:
+    what = node.what
+    origin = f" - {node.origin}" if node.origin else ""
+    match what:
+        case Change():
+            verb = {"ADDED": "was created", "MODIFIED": "was changed", DELETED: "was deleted"}.get(
+                what.type, "was there"
+            )
+            return f"{what.kind} {what.key} {verb} (version {what.version or '?'}){origin}"
+        case Sync():
+            more = f", {node.more} more cause{'s' if node.more > 1 else ''}" if node.more else ""
+            work = f"synced {what.kind or what.queue} {what.key}" if what.key else "made a pass"
+            return f"{what.controller} {work}{more}{origin}"
+        case Later():
+            if what.after_s < 0:
+                return f"failed ({what.error}); given up until its next change"
+            if what.error:
+                return f"failed ({what.error}); retried after {_seconds(what.after_s)}"
+            return f"waits for {_seconds(what.after_s)}"
+        case Wrote():
+            return f"{_write(what)}{origin}"
+
+
+def _write(what: Wrote) -> str:
+    plural, _, subresource = what.resource.partition("/")
+    thing = f"{what.kind or plural}{'/' + subresource if subresource else ''} {what.key}"
+    reason = f' "{what.reason}"' if what.reason else ""
+    if what.code == 0:
+        answer = f"no answer ({what.refusal})"
+    elif what.code < 300:
+        answer = f"{what.code}"
+    else:
+        answer = f"REFUSED {what.code} {what.refusal}"
+    return f"{what.verb} {thing}{reason}: {answer}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f}ms" if seconds < 1 else f"{seconds:.1f}s" if seconds < 600 else f"{seconds / 60:.0f}m"
+
+
+def head(found: Trace) -> list[str]:
+    """At most HEAD lines: what happened to the target, who did it, and what it came from."""
+    deleted = deletion(found)
+    if deleted is not None:
+        return [f"{_time(deleted)} {plain(_gone(found, deleted))}", *_back(deleted)]
+    refusals = refused(found)
+    if refusals:
+        last = refusals[-1]
+        times = f" ({len(refusals)} times since {clock(refusals[0].at)})" if len(refusals) > 1 else ""
+        return [f"{_time(last)} refused{times}: {_by(last)}{sentence(last)}", *_back(last)]
+    own = [node for node in found.nodes if node.mentions(found.target)]
+    if not own:
+        return [f"Nothing is recorded about {plain(found.target.text)}: what happened to it, and why, is unknown."]
+    last = max(own, key=lambda node: node.at)
+    return [f"{_time(last)} last: {_by(last)}{sentence(last)}", *_back(last)]
+
+
+def _gone(found: Trace, node: Node) -> str:
+    what = node.what
+    if not isinstance(what, Wrote):
+        return f"{found.target.text} is gone: {_sentence(node)}"
+    reason = f', for "{what.reason}"' if what.reason else ""
+    kind, _, name = what.owner.partition(" ")
+    owner = f", of {kind} {name}" if name else ""
+    return f"{found.target.text} was deleted by {what.controller}{owner}{reason} ({KNOWN})"
+
+
+def _by(node: Node) -> str:
+    return f"{plain(node.what.controller)}: " if isinstance(node.what, Wrote) else ""
+
+
+def _time(node: Node) -> str:
+    return clock(node.at)
+
+
+def _back(node: Node) -> list[str]:
+    """The way back to the first cause, in the lines that are left."""
+    steps = [one for one in node.ancestors() if not isinstance(one.what, Later)]
+    lines = [f"  <- {_time(one)} {_by(one)}{sentence(one)}" for one in steps]
+    if node.origin and not steps and not isinstance(node.what, Change):
+        return [f"  <- {plain(node.origin)}"]
+    if len(lines) > HEAD - 1:
+        lines = _short(steps)
+    return lines
+
+
+def _short(steps: Sequence[Node]) -> list[str]:
+    """The writes and the first cause alone; what is still too long loses its middle."""
+    first = steps[-1]
+    chosen = [one for one in steps if isinstance(one.what, Wrote)]
+    if first not in chosen:
+        chosen.append(first)
+    lines = [f"  <- {_time(one)} {_by(one)}{sentence(one)}" for one in chosen]
+    if len(lines) <= HEAD - 1:
+        return lines
+    return [*lines[: HEAD - 3], f"  <- ... {len(lines) - HEAD + 2} writes between them", lines[-1]]
+
+
+def tree(found: Trace) -> Iterator[str]:
+    """The lines of all trees."""
+    for root in found.roots:
+        waiting: list[tuple[Node, str, str]] = [(root, "", "")]
+        while waiting:
+            node, before, below = waiting.pop()
+            yield f"{_time(node)}  {before}{sentence(node)}"
+            deep = len(below) >= 3 * _DEEPEST
+            for child in reversed(node.children):
+                is_last = child is node.children[-1]
+                indent = "" if deep else "   " if is_last else "│  "
+                waiting.append((child, below + ("└─ " if is_last else "├─ "), below + indent))
+
+
+def lines(found: Trace, forgotten: int, started: float) -> Iterator[str]:
+    """The whole text: what happened, then everything that is recorded."""
+    yield from head(found)
+    if found.roots:
+        yield ""
+        yield from tree(found)
+    yield ""
+    lost = f"; {forgotten} older entries made room" if forgotten else ""
+    yield f"Times are UTC. The manager records since {_day(started)}{lost}. Every line is known unless it says unknown."
+
+
+def _day(at: float) -> str:
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return "?"
+
+
+def document(found: Trace, forgotten: int, started: float) -> dict[str, object]:
+    """The trace as JSON: the nodes with the number of their parent, so that readers need not recurse."""
+    ordered = sorted(found.nodes, key=lambda node: node.at)
+    numbers = {id(node): number for number, node in enumerate(ordered)}
+    target = found.target
+    return {
+        "target": {"kind": kind_of(target.kind), "namespace": target.namespace, "name": target.name},
+        "recordedSince": started,
+        "forgotten": forgotten,
+        "head": head(found),
+        "nodes": [_node(node, numbers) for node in ordered],
+    }
+
+
+def _node(node: Node, numbers: dict[int, int]) -> dict[str, object]:
+    parent = numbers.get(id(node.parent)) if node.parent is not None else None
+    entry = msgspec.structs.asdict(node.what)
+    if isinstance(node.what, Sync):
+        entry["causes"] = [msgspec.structs.asdict(cause) for cause in node.what.causes]
+    return {
+        "number": numbers[id(node)],
+        "parent": parent,
+        "edge": node.edge,
+        "origin": node.origin,
+        "text": sentence(node),
+        "type": type(node.what).__name__.removesuffix("Document").lower(),
+        "entry": entry,
+    }
+
+
+def new_lines(found: Trace, shown: set[tuple[object, ...]]) -> Iterator[str]:
+    """What has come since, a line each with what it followed from; ``shown`` is added to."""
+    for node in sorted(found.nodes, key=lambda one: one.at):
+        place = msgspec.structs.astuple(node.what)
+        if place not in shown:
+            shown.add(place)
+            after = f"   <- {sentence(node.parent)}" if node.parent is not None else ""
+            yield f"{_time(node)}  {sentence(node)}{after}"

@@ -1,0 +1,33 @@
+"""Words for kinds."""
+
+import pytest
+
+from kcm_cli.api.short_names import kind_of, plural_of
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("deploy", "Deployment"),
+        ("deployments.apps", "Deployment"),
+        ("Pods", "Pod"),
+        ("po", "Pod"),
+        ("networkpolicies", "NetworkPolicy"),
+        ("ingresses", "Ingress"),
+        ("endpoints", "Endpoints"),
+        ("job", "Job"),
+        ("Widget", "Widget"),
+        ("", ""),
+    ],
+)
+def test_words(word: str, kind: str) -> None:
+    assert kind_of(word) == kind
+
+
+def test_plurals() -> None:
+    assert [plural_of(kind) for kind in ("Gateway", "Ingress", "Endpoints", "NetworkPolicy")] == [
+        "gateways",
+        "ingresses",
+        "endpoints",
+        "networkpolicies",
+    ]
