@@ -14,6 +14,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "quantity": (str, int, float),
     "intorstr": (str, int),
 }
+_BITS = {"int32": 31, "int64": 63}
 
 
 class Shapes:
@@ -38,9 +39,13 @@ def _fault(node: Node, value: object, path: str) -> str:
     if kind == "map":
         return _of_values(node, value, path) if isinstance(value, dict) else _wrong(path, "an object", value)
     types = _TYPES.get(kind)
-    if types is None or (isinstance(value, types) and (kind == "boolean" or not isinstance(value, bool))):
+    if types is None:
         return ""
-    return _wrong(path, kind, value)
+    if not isinstance(value, types) or (kind != "boolean" and isinstance(value, bool)):
+        return _wrong(path, kind, value)
+    if kind in _BITS and isinstance(value, int) and not -1 << _BITS[kind] <= value < 1 << _BITS[kind]:
+        return f"{path.removeprefix('.')}: a number that does not fit into {kind}"
+    return ""
 
 
 def _of_fields(node: Node, value: Doc, path: str) -> str:

@@ -230,6 +230,14 @@ def lines_of(path: Path) -> list[bytes]:
             lambda lines: with_pod_like(lines, b'{"spec":{"nodeName":true}}'),
             "pods x: spec.nodeName: boolean instead of",
         ),
+        (
+            lambda lines: with_pod_like(lines, b'{"spec":{"priority":2147483648}}'),
+            "pods x: spec.priority: a number that does not fit into int32",
+        ),
+        (
+            lambda lines: with_pod_like(lines, b'{"spec":{"activeDeadlineSeconds":-9223372036854775809}}'),
+            "pods x: spec.activeDeadlineSeconds: a number that does not fit into int64",
+        ),
         (lambda lines: with_pod_like(lines, b'{"status":{"phase":[]}}'), "pods x: status.phase: a list instead of str"),
         (
             lambda lines: with_pod_like(lines, b'{"spec":{"nodeSelector":{"a":{}}}}'),
