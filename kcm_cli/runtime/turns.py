@@ -55,6 +55,11 @@ class Turns:
         await asyncio.sleep(0)
         self.is_over()
 
+    async def pause(self) -> None:
+        """Return in this turn, or in the next one if this one is over. For long syncs, where they read anew."""
+        if self.is_over():
+            await self.next()
+
     def _next(self) -> None:
         self._since = None
 

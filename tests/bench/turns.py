@@ -4,7 +4,7 @@
 
 services: 10,000 pods and 1,000 Services, each of which selects ten of them; restart. owners: 3,000 ReplicaSets and 300
 pods without an owner; restart. budgets: 200 pods and 20 budgets of 12,000 DoesNotExist terms each; restart, then one
-label of one pod changes at a time.
+label of one pod changes at a time. daemons: one DaemonSet on 5,000 nodes, jobs: one Job of 10,000 pods; a pod changes.
 
 The controllers run on an ordinary loop beside the API server of a sandbox, whose CPU time is taken off. ``cpu``: of the
 controllers. ``turn``: the longest pass of the loop over its ready callbacks, for which all others waited. ``step``: the
@@ -44,7 +44,7 @@ PATCH = {"content-type": "application/merge-patch+json"}
 THRESHOLDS = (5_000, 1_000_000, 1_000_000)
 """As in the manager, which looks for garbage among old objects at rest (``component.garbage``)."""
 QUIET_S, QUIET_CPU_S = 0.5, 0.005
-"""The controllers have settled when they take less CPU time than this in this time."""
+"""All have settled when controllers and server take less CPU time than this in this time."""
 PODS = "/api/v1/namespaces/crowd/pods"
 NAMES = (
     *("endpoints", "endpointslice", "replicaset", "replicationcontroller", "deployment", "statefulset", "daemonset"),
@@ -166,6 +166,10 @@ class Crowd:
         answer = await Aside(self._server.transport().send(request), self.steps)
         assert answer.status < 300, answer.body
 
+    async def names(self, path: str) -> list[str]:
+        answer = await Aside(self._server.transport().send(Request("GET", path)), self.steps)
+        return [item["metadata"]["name"] for item in json.loads(answer.body)["items"]]
+
     @asynccontextmanager
     async def controllers(self) -> AsyncIterator[None]:
         stop = asyncio.Event()
@@ -179,9 +183,9 @@ class Crowd:
 
     async def settled(self) -> None:
         while True:
-            before = self.steps.total_s
+            before = self.steps.total_s + self.steps.aside_s
             await asyncio.sleep(QUIET_S)
-            if self.steps.total_s - before < QUIET_CPU_S:
+            if self.steps.total_s + self.steps.aside_s - before < QUIET_CPU_S:
                 return
 
     def _context(self) -> RunContext:
@@ -250,6 +254,39 @@ async def budgets(crowd: Crowd, scale: float) -> None:
             said(f"{title}: label {label}, each of 10", crowd.steps, 10)
 
 
+async def daemons(crowd: Crowd, scale: float) -> None:
+    count = round(5_000 * scale)
+    await crowd.make("/api/v1/nodes", (objects.node(f"d{number}") for number in range(count)))
+    doc = objects.workload("DaemonSet", "agent")
+    doc["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]  # nobody says that the nodes are ready
+    await crowd.make("/apis/apps/v1/namespaces/crowd/daemonsets", [doc])
+    title = f"daemons: {count} nodes"
+    async with _restarted(crowd, title):
+        names = await crowd.names(PODS)
+        await _touched(crowd, names[:10], f"{title}: annotation of a pod")
+
+
+async def jobs(crowd: Crowd, scale: float) -> None:
+    count = round(10_000 * scale)
+    doc = objects.job("batch")
+    doc["spec"] |= {"parallelism": count, "completions": count}
+    await crowd.make("/apis/batch/v1/namespaces/crowd/jobs", [doc])
+    title = f"jobs: {count} pods of one Job"
+    async with _restarted(crowd, title):
+        names = await crowd.names(PODS)
+        await _touched(crowd, names[:10], f"{title}: annotation of a pod")
+
+
+async def _touched(crowd: Crowd, names: Iterable[str], title: str) -> None:
+    """Each of these pods changes, one after the other has been dealt with."""
+    await asyncio.sleep(0)
+    crowd.steps.clear()
+    for number, name in enumerate(names, 1):
+        await crowd.send("PATCH", f"{PODS}/{name}", {"metadata": {"annotations": {"tick": str(number)}}})
+        await asyncio.sleep(0.7)
+    said(f"{title}, each of {number}", crowd.steps, number)
+
+
 def _other(spec: Doc, number: int) -> Doc:
     """Budgets that nobody has made from one template differ."""
     terms = [*spec["selector"]["matchExpressions"], {"key": f"other-{number}", "operator": "DoesNotExist"}]
@@ -288,6 +325,8 @@ CASES: dict[str, Callable[[Crowd, float], Awaitable[None]]] = {
     "services": services,
     "owners": owners,
     "budgets": budgets,
+    "daemons": daemons,
+    "jobs": jobs,
 }
 
 

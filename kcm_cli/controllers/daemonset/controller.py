@@ -6,6 +6,7 @@ upstream: pkg/controller/daemon
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
 
 from msgspec.structs import replace
 
@@ -40,6 +41,7 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable, controlled_by
+from kcm_cli.runtime.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +107,12 @@ class DaemonSetController:
         except RequestError:
             await self._report(self._read(daemon_set, pods, ""), selector, pods, observed=False)
             raise
+        turns = Turns.of_loop()
+        await turns.pause()
         pods = self._latest(daemon_set, selector, pods)
         snapshot = self._read(daemon_set, pods, history.hash)
         error = await self._act(snapshot, history, pods) if may_plan else None
+        await turns.pause()
         again_s = await self._report(snapshot, selector, pods, observed=may_plan)
         if error is not None:
             raise error
@@ -141,13 +146,16 @@ class DaemonSetController:
         """The DaemonSet's pods in the cache at present, including those that were just adopted."""
         store = self._pods.store
         own = controlled_by(store, daemon_set.namespace, daemon_set.uid)
-        found = {pod.key: pod for pod in own if selector.matches(pod.labels)}
-        for pod in pods:
-            if pod.key not in found:
-                known = store.get(pod.key)
+        found = [pod for pod in own if selector.matches(pod.labels)]
+        seen = set(map(id, found))
+        others = [pod for pod in pods if id(pod) not in seen]
+        if others:
+            keys = {pod.key for pod in found}
+            for pod in others:
+                known = store.get(pod.key) if pod.key not in keys else None
                 if known is not None and known.uid == pod.uid:
-                    found[pod.key] = known
-        return list(found.values())
+                    found.append(known)
+        return found
 
     def _backoff(self, daemon_set: DaemonSet, pods: Mapping[str, Sequence[Pod]]) -> Mapping[str, float]:
         now = self._clock.monotonic()
@@ -195,7 +203,9 @@ class DaemonSetController:
         """Write the status if it differs. Returns the seconds until a pod may become available, or None."""
         daemon_set = snapshot.daemon_set
         now = self._clock.now()
-        latest = replace(snapshot, pods=_on_nodes(self._latest(daemon_set, selector, pods)))
+        present = self._latest(daemon_set, selector, pods)
+        same = len(present) == len(pods) and all(map(is_, present, pods))
+        latest = snapshot if same else replace(snapshot, pods=_on_nodes(present))
         new = status(latest, now, observed=observed)
         if new != daemon_set.status and not self._reported_just_now(daemon_set, new):
             changes = status_changes(new, always=ALWAYS)

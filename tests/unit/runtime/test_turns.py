@@ -31,6 +31,29 @@ def test_a_turn_is_over_after_its_time_and_the_next_one_begins_anew(monkeypatch:
     asyncio.run(life())
 
 
+def test_a_pause_waits_only_if_the_turn_is_over_and_the_next_one_is_measured_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+
+    async def life() -> None:
+        nonlocal now
+        turns, others = Turns.of_loop(), list[float]()
+        turns.is_over()
+        asyncio.get_running_loop().call_soon(lambda: others.append(now))
+        now = TURN_S / 2
+        await turns.pause()
+        assert not others
+        now = TURN_S * 2
+        await turns.pause()
+        assert others == [now]
+        now += TURN_S * 1.5
+        assert turns.is_over(), "all of the new turn counts"
+
+    asyncio.run(life())
+
+
 def test_virtual_time_has_no_turns() -> None:
     async def life() -> bool:
         turns = Turns.of_loop()

@@ -107,9 +107,9 @@ def by_node(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
     """The pods by ``target_of``."""
     found: dict[str, tuple[Pod, ...]] = {}
     for pod in pods:
-        target = target_of(pod)
+        target = pod.spec.node_name or target_of(pod)
         if target is not None:
-            found[target] = (*found.get(target, ()), pod)
+            found[target] = (*found[target], pod) if target in found else (pod,)
     return found
 
 
