@@ -43,7 +43,7 @@ JSON = {"content-type": "application/json"}
 PATCH = {"content-type": "application/merge-patch+json"}
 THRESHOLDS = (5_000, 1_000_000, 1_000_000)
 """As in the manager, which looks for garbage among old objects at rest (``component.garbage``)."""
-QUIET_S, QUIET_CPU_S = 0.5, 0.005
+QUIET_S, QUIET_CPU_S = 1.5, 0.01
 """All have settled when controllers and server take less CPU time than this in this time."""
 PODS = "/api/v1/namespaces/crowd/pods"
 NAMES = (

@@ -56,6 +56,7 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 log = logging.getLogger(__name__)
@@ -139,6 +140,7 @@ class JobController:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 failed_creations = sum(not namespace_terminating(failure.error) for failure in outcome.failed)
                 self._metrics.created(planned.state, created, failed_creations)
+            await Turns.of_loop().pause()
             await self._record(planned, status(planned, outcome, now), now)
             _raise_first(outcome)
             if unread is not None:

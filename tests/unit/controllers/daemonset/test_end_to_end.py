@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
 
+import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -398,5 +399,34 @@ def test_pods_that_appear_during_a_sync_are_not_made_twice(play, gate):
                 held.release()  # the second sync waits for its caches
             await world.wait(5)
             assert (waited, created) == (True, 3)
+
+    play(life)
+
+
+def test_the_status_counts_what_changed_while_a_pod_was_deleted(play):
+    """The pods were read before, and are read again: another client deletes one meanwhile."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        first, second, _ = await story.nodes()
+        written: list[dict[str, Any]] = []
+
+        async def before(sent: Request) -> None:
+            if sent.method == "DELETE" and not gone:
+                (other,) = [pod for pod in await world.items(PODS) if pod["spec"]["nodeName"] == second]
+                gone.append(other["metadata"]["name"])
+                await world.client.delete(PODS, "default", gone[0], grace_s=0)
+                await world.wait(1)
+            elif gone and sent.method == "PUT" and sent.path.endswith("/daemonsets/agent/status"):
+                written.append(json.loads(sent.body)["status"])
+
+        gone: list[str] = []
+        async with story.running(transport=Refusing(world.server.transport(), lambda sent: False, before)):
+            await story.make()
+            await world.wait(30)
+            await story.taint(first, effect="NoExecute")
+            await world.wait(30)
+        assert (written[0]["desiredNumberScheduled"], written[0]["currentNumberScheduled"]) == (2, 1)
+        assert written[-1]["currentNumberScheduled"] == 2
 
     play(life)
