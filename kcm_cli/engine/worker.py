@@ -151,6 +151,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             note=self.ring.note if self.ring is not None else unrecorded,
         )
         set_working(work)
+        if self.ring is not None:
+            self.ring.saw(why)
         try:
             if self.own is None:
                 again_s = await self.sync(key)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from kcm_cli.machinery.meta import split_key
-from kcm_cli.runtime.cause_ring import Entry, Later, Snapshot, Sync, Wrote
+from kcm_cli.runtime.cause_ring import Entry, Later, Saw, Snapshot, Sync, Wrote
 from kcm_cli.runtime.causes import Change, Tick
 
 
@@ -36,6 +36,12 @@ class LaterDocument(Later, frozen=True, array_like=False, tag="later", tag_field
     """See ``Later``."""
 
 
+class SawDocument(Saw, frozen=True, array_like=False, tag="saw", tag_field="entry"):
+    """See ``Saw``."""
+
+    change: ChangeDocument
+
+
 class CausesDocument(msgspec.Struct, frozen=True):
     """The causes of a manager. started: when it began to record; now: its time; both Unix time in seconds. total: the
     number of entries since then, from which the next question goes on. forgotten: those that made room."""
@@ -44,7 +50,7 @@ class CausesDocument(msgspec.Struct, frozen=True):
     now: float
     total: int
     forgotten: int
-    entries: tuple[SyncDocument | WroteDocument | LaterDocument, ...] = ()
+    entries: tuple[SyncDocument | WroteDocument | LaterDocument | SawDocument, ...] = ()
 
 
 class About(msgspec.Struct, frozen=True):
@@ -78,6 +84,8 @@ class About(msgspec.Struct, frozen=True):
                 plural = entry.resource.partition("/")[0]
                 objects = ((entry.kind, entry.key), (plural, entry.key), (owner_kind, owner))
                 return any(self._fits(kind, key) for kind, key in objects)
+            case Saw():
+                return self._fits(entry.change.kind, entry.change.key)
             case Later():
                 return False
 
@@ -96,7 +104,8 @@ class About(msgspec.Struct, frozen=True):
 
 
 def _numbers(entry: Entry) -> Iterator[int]:
-    yield entry.number if isinstance(entry, Sync) else entry.sync
+    if not isinstance(entry, Saw):
+        yield entry.number if isinstance(entry, Sync) else entry.sync
 
 
 def document(taken: Snapshot, about: About, now: float) -> bytes:
@@ -105,7 +114,7 @@ def document(taken: Snapshot, about: About, now: float) -> bytes:
     return msgspec.json.encode(CausesDocument(taken.started, now, taken.total, taken.forgotten, entries))
 
 
-def _shown(entry: Entry) -> SyncDocument | WroteDocument | LaterDocument:
+def _shown(entry: Entry) -> SyncDocument | WroteDocument | LaterDocument | SawDocument:
     match entry:
         case Sync():
             causes = tuple(
@@ -117,5 +126,7 @@ def _shown(entry: Entry) -> SyncDocument | WroteDocument | LaterDocument:
             )
         case Wrote():
             return WroteDocument(*astuple(entry))
+        case Saw():
+            return SawDocument(ChangeDocument(*astuple(entry.change)))
         case Later():
             return LaterDocument(*astuple(entry))

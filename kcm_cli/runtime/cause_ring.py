@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import msgspec
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.runtime.causes import Cause, Change, Due, Tick, Work
+from kcm_cli.runtime.causes import DELETED, Cause, Causes, Change, Due, Tick, Work
 
 MOST_BYTES = 4 << 20
 OVERHEAD = 72
@@ -21,6 +21,8 @@ OVERHEAD = 72
 _TEXT = 256
 _KEY = 512
 _LONG = 2048
+_ENDS = 4096
+"""Objects whose end is remembered, so that it is recorded once."""
 _IDENTITY = 64
 """A longer uid or version is left out: a part of it could be that of another object."""
 
@@ -77,7 +79,17 @@ class Later(msgspec.Struct, frozen=True, array_like=True, tag="later", tag_field
     error: str = ""
 
 
-Entry = Sync | Wrote | Later
+class Saw(msgspec.Struct, frozen=True, array_like=True, tag="saw", tag_field="entry"):
+    """The end of an object, or its first version with a deletionTimestamp that queued a key, whatever its sync did."""
+
+    change: Change
+
+    @property
+    def at(self) -> float:
+        return self.change.at
+
+
+Entry = Sync | Wrote | Later | Saw
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Entry)
 
@@ -90,6 +102,7 @@ class CauseRing:
         self._most = most_bytes
         self._entries: deque[bytes] = deque()
         self._bytes = self._put = self._syncs = 0
+        self._seen: dict[tuple[str, bool], None] = {}
         self.started = self.now()
 
     @property
@@ -127,6 +140,18 @@ class CauseRing:
         self._bytes += len(encoded) + OVERHEAD
         while self._bytes > self._most:
             self._bytes -= len(self._entries.popleft()) + OVERHEAD
+
+    def saw(self, causes: Causes) -> None:
+        """Record those that are the end of an object or the beginning of it, once for each object."""
+        for cause in causes.found:
+            if not isinstance(cause, Change) or not (cause.deleting or cause.type == DELETED):
+                continue
+            end = cause.uid[:_IDENTITY], cause.type == DELETED
+            if end not in self._seen:
+                self._seen[end] = None
+                if len(self._seen) > _ENDS:
+                    del self._seen[next(iter(self._seen))]
+                self.put(Saw(_cut_change(cause)))
 
     def snapshot(self) -> "Snapshot":
         """What the ring holds now."""
@@ -182,8 +207,20 @@ def _bounded(cause: Cause) -> Change | Tick:
         return Tick(cause.what, cause.work.number)
     if isinstance(cause, Tick) or max(len(cause.key), len(cause.uid), len(cause.version)) <= _IDENTITY:
         return cause
-    uid, version = identity(cause.uid), identity(cause.version)
-    return Change(cause.type, cause.group[:_TEXT], cause.kind[:_TEXT], cause.key[:_KEY], uid, version, cause.at)
+    return _cut_change(cause)
+
+
+def _cut_change(cause: Change) -> Change:
+    return Change(
+        cause.type,
+        cause.group[:_TEXT],
+        cause.kind[:_TEXT],
+        cause.key[:_KEY],
+        identity(cause.uid),
+        identity(cause.version),
+        cause.at,
+        cause.deleting,
+    )
 
 
 _REFUSERS: tuple[tuple[re.Pattern[str], str], ...] = (

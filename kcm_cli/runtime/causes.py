@@ -27,7 +27,8 @@ RESYNC, RETRY, DELAY, PASS, QUEUED = "resync", "retry", "delay", "pass", "queued
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, tag="change", tag_field="cause"):
-    """A version of an object that a cache showed. key: namespace/name. at: when, Unix time in seconds."""
+    """A version of an object that a cache showed. key: namespace/name. at: when, Unix time in seconds. deleting:
+    whether it has a deletionTimestamp."""
 
     type: str
     group: str
@@ -36,6 +37,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True, tag="change", tag_fie
     uid: str
     version: str
     at: float
+    deleting: bool = False
 
 
 class Tick(msgspec.Struct, frozen=True, array_like=True, tag="clock", tag_field="cause"):
@@ -146,7 +148,8 @@ def told() -> Cause | None:
     if isinstance(cause, tuple):
         change, resource, obj, now = cause
         meta, gvr = obj.metadata, resource.gvr
-        cause = Change(change, gvr.group, resource.kind, obj.key, meta.uid, meta.resource_version, now())
+        deleting = meta.deletion_timestamp is not None
+        cause = Change(change, gvr.group, resource.kind, obj.key, meta.uid, meta.resource_version, now(), deleting)
         _TELLING.cause = cause
     return cause
 

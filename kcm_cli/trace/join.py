@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from kcm_cli.api.short_names import kind_of, plural_of
-from kcm_cli.runtime.cause_ring import Entry, Later, Sync, Wrote
+from kcm_cli.runtime.cause_ring import Entry, Later, Saw, Sync, Wrote
 from kcm_cli.runtime.causes import DELETED, LISTED, Change, Tick
 
 KNOWN, UNKNOWN = "known", "unknown"
@@ -56,7 +56,7 @@ class Node(msgspec.Struct, eq=False):
     it comes from. more: further causes of a sync than the parent.
     """
 
-    what: Change | Entry
+    what: Change | Sync | Wrote | Later
     edge: str = KNOWN
     origin: str = ""
     more: int = 0
@@ -97,7 +97,11 @@ class _Joining:
         self.changes: dict[tuple[str, str, str, str, bool], Node] = {}
         self.lost: set[str] = set()
         self.nodes: list[Node] = []
+        self.saw: list[Change] = []
         for entry in entries:
+            if isinstance(entry, Saw):
+                self.saw.append(entry.change)
+                continue
             node = Node(entry)
             self.nodes.append(node)
             if isinstance(entry, Sync):
@@ -123,6 +127,8 @@ class _Joining:
                 _attach(node, sync, FORGOTTEN if entry.sync else "unknown: written outside of a sync")
             elif isinstance(entry, Sync):
                 self._join_sync(node, entry)
+        for change in self.saw:
+            self._source(change)
 
     def _join_sync(self, node: Node, entry: Sync) -> None:
         node.more = max(0, len(entry.causes) - 1) + entry.more
@@ -228,7 +234,9 @@ _PASSING = frozenset({"Conflict", "NotFound", "AlreadyExists"})
 
 
 def deletion(found: Trace) -> Node | None:
-    """What deleted the target: a write or, where another client did, the change. None where nothing is known to."""
+    """What deleted the target: a write or, where another client did, the change that showed it. None where nothing is
+    known to have deleted it, or where it was created again."""
+    shown: Node | None = None
     for node in reversed(sorted(found.nodes, key=lambda node: node.at)):
         what = node.what
         if not node.mentions(found.target):
@@ -237,10 +245,13 @@ def deletion(found: Trace) -> Node | None:
             if what.verb in ("delete", "deletecollection"):
                 return node
             if what.verb == "create":
-                return None
-        if isinstance(what, Change) and what.type == DELETED:
-            return node
-    return None
+                return shown
+        elif isinstance(what, Change):
+            if what.type == DELETED or what.deleting:
+                shown = node  # the first one that showed it
+            elif what.type == "ADDED":
+                return shown
+    return shown
 
 
 def refused(found: Trace) -> list[Node]:

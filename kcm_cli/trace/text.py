@@ -40,9 +40,8 @@ def _sentence(node: Node) -> str:
     origin = f" - {node.origin}" if node.origin else ""
     match what:
         case Change():
-            verb = {"ADDED": "was created", "MODIFIED": "was changed", DELETED: "was deleted"}.get(
-                what.type, "was there"
-            )
+            marked = what.deleting and what.type != DELETED
+            verb = "was marked for deletion" if marked else _CHANGES.get(what.type, "was there")
             return f"{what.kind} {what.key} {verb} (version {what.version or '?'}){origin}"
         case Sync():
             more = f", {node.more} more cause{'s' if node.more > 1 else ''}" if node.more else ""
@@ -95,7 +94,7 @@ def head(found: Trace) -> list[str]:
 def _gone(found: Trace, node: Node) -> str:
     what = node.what
     if not isinstance(what, Wrote):
-        return f"{found.target.text} is gone: {_sentence(node)}"
+        return f"deleted: {_sentence(node)}"
     reason = f', for "{what.reason}"' if what.reason else ""
     kind, _, name = what.owner.partition(" ")
     owner = f", of {kind} {name}" if name else ""

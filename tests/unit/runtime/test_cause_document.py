@@ -19,6 +19,7 @@ def ring() -> CauseRing:
             Work(controller="c", queue="q", kind="ReplicaSet", key=key, at=at, causes=Causes([cause]), note=made.note)
         )
     made.put(Wrote(1, 11.0, 0.1, "c", "create", "", "pods", "Pod", "n/a", 201, "p", "2", "too few"))
+    made.saw(Causes([Change("DELETED", "", "Pod", "n/z", "z", "9", 5.0)]))
     made.put(Later(1, 12.0, 5.0, "Forbidden"))
     made.put(Wrote(2, 21.0, 0.1, "c", "delete", "", "pods", "", "m/b", 404))
     return made
@@ -27,20 +28,23 @@ def ring() -> CauseRing:
 @pytest.mark.parametrize(
     ("about", "entries"),
     [
-        (About(), ["sync 1", "sync 2", "sync 3", "write 1", "later 1", "write 2"]),
+        (About(), ["sync 1", "sync 2", "sync 3", "write 1", "saw 0", "later 1", "write 2"]),
         (About(kind="deployment"), ["sync 1", "later 1"]),
         (About(kind="pod", name="a"), ["sync 1", "write 1", "later 1"]),
         (About(kind="Pods", name="b", namespace="m"), ["sync 2", "write 2"]),
         (About(namespace="elsewhere"), []),
         (About(since=21.0), ["sync 3", "write 2"]),
-        (About(after=4), ["later 1", "write 2"]),
+        (About(kind="pod", name="z"), ["saw 0"]),
+        (About(after=5), ["later 1", "write 2"]),
     ],
 )
 def test_what_is_asked_for(about: About, entries: list[str]) -> None:
     answer = msgspec.json.decode(document(ring().snapshot(), about, 40.0), type=CausesDocument)
     found = []
     for entry in answer.entries:
-        word = {"SyncDocument": "sync", "WroteDocument": "write", "LaterDocument": "later"}[type(entry).__name__]
+        word = {"SyncDocument": "sync", "WroteDocument": "write", "LaterDocument": "later", "SawDocument": "saw"}[
+            type(entry).__name__
+        ]
         found.append(f"{word} {getattr(entry, 'number', getattr(entry, 'sync', 0))}")
     assert found == entries
-    assert (answer.now, answer.total, answer.forgotten) == (40.0, 6, 0)
+    assert (answer.now, answer.total, answer.forgotten) == (40.0, 7, 0)

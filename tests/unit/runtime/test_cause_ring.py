@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.runtime.cause_ring import OVERHEAD, CauseRing, Entry, Later, Sync, Wrote, identity, refusal
+from kcm_cli.runtime.cause_ring import OVERHEAD, CauseRing, Entry, Later, Saw, Sync, Wrote, identity, refusal
 from kcm_cli.runtime.causes import DELAY, MOST, Causes, Change, Due, Tick, Work
 
 CLOCK = LoopClock(datetime(2026, 1, 1, tzinfo=UTC))
@@ -23,7 +23,7 @@ WRITES = st.builds(
     st.just("1"),
     *[TEXTS] * 3,
 )
-CHANGES = st.builds(Change, *[TEXTS] * 6, st.just(1.0))
+CHANGES = st.builds(Change, *[TEXTS] * 6, st.just(1.0), st.booleans())
 
 
 def work(ring: CauseRing, *causes: Change | Tick | Due, key: str = "n/a") -> Work:
@@ -87,3 +87,20 @@ def test_entries_are_read_from_a_number_on() -> None:
 )
 def test_of_a_refusal_only_names_are_kept(message: str, text: str) -> None:
     assert refusal("Forbidden", message) == text
+
+
+def test_the_end_of_an_object_is_recorded_once() -> None:
+    ring = CauseRing(CLOCK)
+    versions = [("MODIFIED", "1", False), ("MODIFIED", "2", True), ("MODIFIED", "3", True), ("DELETED", "4", True)]
+    for _ in range(3):
+        for type_, version, deleting in versions:
+            ring.saw(Causes([Tick(DELAY), Change(type_, "", "Pod", "n/a", "u", version, 1.0, deleting)]))
+    found = [entry.change.version for entry in ring.snapshot().entries() if isinstance(entry, Saw)]
+    assert found == ["2", "4"] and len(ring) == 2
+
+
+def test_ends_that_are_remembered_are_bounded() -> None:
+    ring = CauseRing(CLOCK, 10_000)
+    for number in range(10_000):
+        ring.saw(Causes([Change("DELETED", "", "Pod", "n/a", str(number), "1", 1.0)]))
+    assert len(ring._seen) <= 4096 and ring.size <= 10_000

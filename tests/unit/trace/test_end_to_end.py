@@ -63,6 +63,10 @@ def test_a_deployment_leads_to_pods_and_scaling_down_deletes_them(play):
             for part in ("was deleted by replicaset-controller", "deployment-controller: ", LIVE, OTHERS):
                 assert part in gone, gone
             assert "was deleted" not in told(ring, f"pods/{left}")
+            await world.delete(PODS, left)
+            await world.wait(30)
+            by_a_client = told(ring, f"pods/{left}")
+            assert "deleted: Pod" in by_a_client and OTHERS in by_a_client, by_a_client
 
     play(life)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.runtime.cause_ring import Entry, Later, Sync, Wrote
+from kcm_cli.runtime.cause_ring import Entry, Later, Saw, Sync, Wrote
 from kcm_cli.runtime.causes import Change, Tick
 from kcm_cli.trace.join import (
     AT_START,
@@ -25,9 +25,14 @@ WEB = Target("rs", "n", "web")
 
 
 def change(
-    at: float = 10.0, type: str = "MODIFIED", uid: str = "u", version: str = "2", kind: str = "ReplicaSet"
+    at: float = 10.0,
+    type: str = "MODIFIED",
+    uid: str = "u",
+    version: str = "2",
+    kind: str = "ReplicaSet",
+    deleting: bool = False,
 ) -> Change:
-    return Change(type, "apps", kind, "n/web", uid, version, at)
+    return Change(type, "apps", kind, "n/web", uid, version, at, deleting)
 
 
 def wrote(
@@ -121,6 +126,19 @@ def test_an_object_that_was_made_again_is_not_deleted() -> None:
     assert deletion(trace([gone, made], WEB)) is None
 
 
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ([Saw(change(deleting=True)), Saw(change(at=12.0, type="DELETED", version="9"))], "marked for deletion"),
+        ([Saw(change(type="DELETED", version="9"))], "was deleted (version 9) - a change by another client"),
+        ([wrote(verb="delete", sync=0), Saw(change(deleting=True))], "was deleted by dc"),
+        ([Saw(change(type="LISTED", deleting=True))], AT_START),
+    ],
+)
+def test_who_deleted_it(entries: list[Entry], text: str) -> None:
+    assert text in head(trace(entries, WEB))[0]
+
+
 def test_nothing_recorded_is_told_as_unknown() -> None:
     (line,) = head(trace([], WEB))
     assert line == "Nothing is recorded about ReplicaSet n/web: what happened to it, and why, is unknown."
@@ -159,6 +177,7 @@ ENTRIES = st.lists(
             ).map(tuple),
         ),
         st.builds(wrote, st.integers(-1, 4), st.floats(), st.sampled_from(["delete", "create"]), st.integers(0, 599)),
+        st.builds(Saw, st.builds(change, st.floats(), st.sampled_from(["DELETED", "MODIFIED"]))),
         st.builds(Later, st.integers(-1, 4), st.floats(), st.floats(), st.text(max_size=3)),
     ),
     max_size=12,
