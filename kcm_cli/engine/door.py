@@ -28,7 +28,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import MachineryError
 from kcm_cli.machinery.kref import KRef
-from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
+from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.machinery.raw_fields import MEDIA_TYPE, restored
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, from_response
@@ -264,14 +264,22 @@ def _name_sent(body: bytes) -> str:
     return meta.name or meta.generate_name
 
 
-class _Details(msgspec.Struct, frozen=True):
+class _Details(msgspec.Struct, frozen=True, gc=False):
     uid: str = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Identity(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """As little of the metadata as possible: it is decoded for each write."""
+
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True, gc=False):
     """An object, or the Status of a deletion."""
 
-    metadata: ObjectMeta | None = None
+    metadata: _Identity | None = None
     details: _Details | None = None
 
 

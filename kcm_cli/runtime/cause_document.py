@@ -89,9 +89,9 @@ class About(msgspec.Struct, frozen=True):
             case Later():
                 return False
 
-    def choose(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Those that name the object, and the syncs that they belong to."""
-        recent = [entry for entry in entries if entry.at >= self.since]
+    def choose(self, entries: Iterable[Entry], shift: float = 0.0) -> list[Entry]:
+        """Those that name the object, and the syncs that they belong to. shift: makes Unix time of theirs."""
+        recent = [entry for entry in entries if entry.at + shift >= self.since]
         if self._all:
             return recent
         named = [self._names(entry) for entry in recent]
@@ -110,23 +110,37 @@ def _numbers(entry: Entry) -> Iterator[int]:
 
 def document(taken: Snapshot, about: About, now: float) -> bytes:
     """The JSON of what is asked for. Takes up to 0.2 s for a full ring: not for an event loop."""
-    entries = tuple(map(_shown, about.choose(taken.entries(about.after))))
+    shift = taken.shift
+    entries = tuple(_shown(entry, shift) for entry in about.choose(taken.entries(about.after), shift))
     return msgspec.json.encode(CausesDocument(taken.started, now, taken.total, taken.forgotten, entries))
 
 
-def _shown(entry: Entry) -> SyncDocument | WroteDocument | LaterDocument | SawDocument:
+def _shown(entry: Entry, shift: float) -> SyncDocument | WroteDocument | LaterDocument | SawDocument:
+    at = entry.at + shift
     match entry:
         case Sync():
             causes = tuple(
-                ChangeDocument(*astuple(one)) if isinstance(one, Change) else TickDocument(*astuple(one))
-                for one in entry.causes
+                _change(one, shift) if isinstance(one, Change) else TickDocument(*astuple(one)) for one in entry.causes
             )
             return SyncDocument(
-                entry.number, entry.at, entry.controller, entry.queue, entry.kind, entry.key, causes, entry.more
+                entry.number, at, entry.controller, entry.queue, entry.kind, entry.key, causes, entry.more
             )
         case Wrote():
-            return WroteDocument(*astuple(entry))
+            return WroteDocument(entry.sync, at, *astuple(entry)[2:])
         case Saw():
-            return SawDocument(ChangeDocument(*astuple(entry.change)))
+            return SawDocument(_change(entry.change, shift))
         case Later():
-            return LaterDocument(*astuple(entry))
+            return LaterDocument(entry.sync, at, entry.after_s, entry.error)
+
+
+def _change(change: Change, shift: float) -> ChangeDocument:
+    return ChangeDocument(
+        change.type,
+        change.group,
+        change.kind,
+        change.key,
+        change.uid,
+        change.version,
+        change.at + shift,
+        change.deleting,
+    )

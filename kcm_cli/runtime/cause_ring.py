@@ -3,6 +3,9 @@
 What it holds are names, verbs, versions and words of the code: no part of an object's body and no text of an answer.
 Texts are cut, so that the size of an entry is bounded, too. The oldest entries make room.
 
+Times are monotonic: that a write was sent before a cache showed a change must not depend on steps of the wall clock.
+``shift`` added to one is Unix time, as it was counted at the start.
+
 upstream: none
 """
 
@@ -32,7 +35,7 @@ _POLICY = re.compile(r".{0,600}?is forbidden: ValidatingAdmissionPolicy '([a-zA-
 
 
 class Sync(msgspec.Struct, frozen=True, array_like=True, tag="sync", tag_field="entry"):
-    """A sync of a key that did something, or a pass (queue and key are empty). at: its start, Unix time in seconds."""
+    """A sync of a key that did something, or a pass (queue and key are empty). at: its start, in seconds."""
 
     number: int
     at: float
@@ -103,7 +106,8 @@ class CauseRing:
         self._entries: deque[bytes] = deque()
         self._bytes = self._put = self._syncs = 0
         self._seen: dict[tuple[str, bool], None] = {}
-        self.started = self.now()
+        self.started = clock.now().timestamp()
+        self.shift = self.started - clock.monotonic()
 
     @property
     def size(self) -> int:
@@ -114,8 +118,8 @@ class CauseRing:
         return len(self._entries)
 
     def now(self) -> float:
-        """Unix time in seconds."""
-        return self._clock.now().timestamp()
+        """Monotonic seconds."""
+        return self._clock.monotonic()
 
     def note(self, work: Work) -> int:
         """Record a sync, unless that was done; returns its number."""
@@ -155,13 +159,15 @@ class CauseRing:
 
     def snapshot(self) -> "Snapshot":
         """What the ring holds now."""
-        return Snapshot(self.started, self._put, tuple(self._entries))
+        return Snapshot(self.started, self.shift, self._put, tuple(self._entries))
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The entries of a ring at a time. started: when the process started to record. total: all that were ever added."""
+    """The entries of a ring at a time. started: when the process started to record, Unix
+    time. shift: see the module. total: all that were ever added."""
 
     started: float
+    shift: float
     total: int
     encoded: tuple[bytes, ...]
 

@@ -27,8 +27,8 @@ RESYNC, RETRY, DELAY, PASS, QUEUED = "resync", "retry", "delay", "pass", "queued
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, tag="change", tag_field="cause"):
-    """A version of an object that a cache showed. key: namespace/name. at: when, Unix time in seconds. deleting:
-    whether it has a deletionTimestamp."""
+    """A version of an object that a cache showed. key: namespace/name. at: when, monotonic seconds. deleting: whether
+    it has a deletionTimestamp."""
 
     type: str
     group: str
@@ -95,7 +95,7 @@ class Work(msgspec.Struct, kw_only=True):
     """A sync of a key, or a pass (without a key).
 
     note: gives it a number and records it, which happens with its first write or failure. number: 0 before.
-    at: its start, Unix time in seconds.
+    at: its start, monotonic seconds.
     """
 
     controller: str
@@ -137,7 +137,8 @@ def because(cause: Cause | None) -> Iterator[None]:
 
 def tell(telling: Told) -> Told:
     """Set what listeners are told of from now on; returns what it was before, which the caller sets again before it
-    awaits. A change is a tuple, of which a Change is made once a key is queued; its last item returns Unix time."""
+    awaits. A change is a tuple, of which a Change is made once a key is queued; its last item returns monotonic
+    seconds."""
     before, _TELLING.cause = _TELLING.cause, telling
     return before
 

@@ -612,7 +612,9 @@ class Informer(Generic[T]):
 
     def _notify(self, change: str, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
         """Call the listeners. If one raises, that is reported; the others, and other objects, are not affected."""
-        before = causes.tell(_RESYNC if change == RESYNC else (change, self.resource, objects[-1], self._unix_time))
+        before = causes.tell(
+            _RESYNC if change == RESYNC else (change, self.resource, objects[-1], self._clock.monotonic)
+        )
         try:
             for call in calls:
                 try:
@@ -621,9 +623,6 @@ class Informer(Generic[T]):
                     self._object_errors.listener_failed(self.resource, objects[-1].key, error)
         finally:
             causes.tell(before)
-
-    def _unix_time(self) -> float:
-        return self._clock.now().timestamp()
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ def page(ring: CauseRing, controllers: asyncio.AbstractEventLoop) -> Handler:
         return ring.snapshot()
 
     async def handle(request: Request) -> Response:
-        now = ring.now()
+        now = ring.now() + ring.shift
         try:
             about = _about(request, now)
         except FormatError as error:

@@ -13,6 +13,7 @@ from kcm_cli.runtime.causes import PASS, RESYNC, Causes, Change, Tick, Work
 
 def ring() -> CauseRing:
     made = CauseRing(LoopClock(datetime(2026, 1, 1, tzinfo=UTC)))
+    made.shift = 0.0
     change = Change("MODIFIED", "apps", "Deployment", "n/web", "u", "1", 10.0)
     for key, cause, at in (("n/web", change, 10.0), ("", Tick(PASS), 20.0), ("n/other", Tick(RESYNC), 30.0)):
         made.note(
@@ -48,3 +49,10 @@ def test_what_is_asked_for(about: About, entries: list[str]) -> None:
         found.append(f"{word} {getattr(entry, 'number', getattr(entry, 'sync', 0))}")
     assert found == entries
     assert (answer.now, answer.total, answer.forgotten) == (40.0, 7, 0)
+
+
+def test_times_are_unix_times_that_no_step_of_the_wall_clock_moves() -> None:
+    made = ring()
+    made.shift = 1000.0
+    answer = msgspec.json.decode(document(made.snapshot(), About(since=1021.0), 1040.0), type=CausesDocument)
+    assert [entry.at for entry in answer.entries] == [1030.0, 1021.0]
