@@ -154,11 +154,6 @@ class Selector:
                     return False
         return self.selectable
 
-    @property
-    def size(self) -> int:
-        """The number of values in all requirements."""
-        return sum(len(requirement.values) for requirement in self.requirements)
-
     def implies(self, labels: Mapping[str, str]) -> bool:
         """Whether everything selected has these labels."""
         return all(label in self._exact for label in labels.items())
@@ -194,20 +189,21 @@ def from_label_selector(selector: LabelSelector | None) -> Selector:
         return NOTHING
     if not selector.match_labels and not selector.match_expressions:
         return EVERYTHING
-    if len(selector.match_expressions) <= FEW_TERMS:
-        return _compiled(codec.encode(selector))
     known = _large.get(id(selector))
-    if known is None:
-        compiled, ident = _compiled(codec.encode(selector)), id(selector)
-        known = _large[ident] = ref(selector, lambda _: _large.pop(ident, None)), compiled
-    return known[1]
+    if known is not None:
+        return known[1]
+    document, ident = codec.encode(selector), id(selector)
+    compiled = _compiled(document)
+    if len(document) > LARGE:
+        _large[ident] = ref(selector, lambda _: _large.pop(ident, None)), compiled
+    return compiled
 
 
-FEW_TERMS = 16
+LARGE = 2048
 _large: dict[int, tuple[ref[LabelSelector], Selector]] = {}
-"""The compiled form of each selector with more than FEW_TERMS expressions, as long as that lives: in a cache, as long
-as its owner has this version. Two dozen of them do not fit among the documents, and every pod asks for each. Selectors
-are immutable, and the entry ends before its id can be used again."""
+"""The compiled form of each selector whose document has more than LARGE bytes, as long as that lives: in a cache, as
+long as its owner has this version. Two dozen of a megabyte do not fit among the documents, and every pod asks for each.
+Selectors are immutable, and the entry ends before its id can be used again."""
 
 
 @remembered_documents(4 << 20)

@@ -18,8 +18,6 @@ MOST_KEYS = 8
 """The label keys that are indexed for a namespace. Its tenant chooses them, and each costs memory for each object."""
 FEW = 32
 """So many objects are compared with a selector sooner than another key is indexed for them."""
-LARGE = 1000
-"""Selectors with so many values are kept with their objects: others can be compiled or looked up at any time."""
 _LABELS, _SELECTORS = "labels", "selectors"
 
 
@@ -95,8 +93,6 @@ class SelectorIndex(Generic[T]):
         self._store = store
         self._selector_of = selector_of
         self._sets: dict[str, dict[Keys, None]] = {}
-        self._large: dict[str, tuple[T, Selector]] = {}
-        """Of the present objects with large selectors, by key."""
         store.add_index(_SELECTORS, self._filed)
 
     @classmethod
@@ -110,6 +106,8 @@ class SelectorIndex(Generic[T]):
         """The objects of a namespace whose selectors match the labels; an empty selector matches all."""
         found: list[T] = []
         for keys in tuple(self._sets.get(namespace, ())):
+            if len(keys) > len(labels):
+                continue
             pairs = [(key, labels[key]) for key in keys if key in labels]
             if len(pairs) == len(keys):
                 for obj in self._store.by_index(_SELECTORS, _all_pairs(namespace, pairs)):
@@ -118,21 +116,13 @@ class SelectorIndex(Generic[T]):
         return found
 
     def _selector(self, obj: T) -> Selector:
-        kept = self._large.get(obj.key) if self._large else None
-        if kept is not None and kept[0] is obj:
-            return kept[1]
         try:
-            found = self._selector_of(obj)
+            return self._selector_of(obj)
         except FormatError:
             return NOTHING
-        if found.size > LARGE and self._store.get(obj.key) is obj:
-            self._large[obj.key] = obj, found
-        return found
 
     def _filed(self, obj: T) -> tuple[str, ...]:
         """The index function. At the end of a namespace its sets are forgotten: the store has no object of it then."""
-        if self._large and obj.key in self._large and self._store.get(obj.key) is not self._large[obj.key][0]:
-            del self._large[obj.key]  # it was replaced or removed
         namespace, selector = obj.namespace, self._selector(obj)
         count = self._store.count(NAMESPACE, namespace)
         pairs = selector.exact_labels

@@ -127,8 +127,17 @@ def large(number: int, terms: int = 6_000) -> LabelSelector:
     return LabelSelector(None, tuple(term(name, "DoesNotExist") for name in (*names, f"other-{number}")))
 
 
-def test_large_selectors_are_compiled_once_each_however_many_there_are():
-    selectors = [large(number) for number in range(20)]  # more than fit among the documents
+def many_values(number: int) -> LabelSelector:
+    return LabelSelector(None, (term("key", "NotIn", *(f"v{index}" for index in range(30_000)), f"w{number}"),))
+
+
+def many_labels(number: int) -> LabelSelector:
+    return LabelSelector({f"key-{index}": str(number) for index in range(20_000)})
+
+
+@pytest.mark.parametrize("make", [large, many_values, many_labels])
+def test_large_selectors_are_compiled_once_each_however_many_there_are(make):
+    selectors = [make(number) for number in range(20)]  # more than fit among the documents
     compiled = [labels.from_label_selector(selector) for selector in selectors]
     again = [labels.from_label_selector(selector) for selector in selectors]
     assert all(first is second for first, second in zip(compiled, again, strict=True))
@@ -137,7 +146,7 @@ def test_large_selectors_are_compiled_once_each_however_many_there_are():
 def test_selectors_that_come_and_go_are_never_taken_for_one_another():
     before = len(labels._large)
     for number in range(500):  # at the addresses of those before
-        selector = large(number, labels.FEW_TERMS)
+        selector = large(number, 100)
         for _ in range(2):
             found = labels.from_label_selector(selector)
             assert not found.matches({f"other-{number}": ""})

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from kcm_cli.api.apps import ReplicaSet
 from kcm_cli.engine.dependents import selector_of
 from kcm_cli.machinery import codec
+from kcm_cli.machinery import labels as machinery_labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, ObjectMeta
-from kcm_cli.runtime import label_indexes
-from kcm_cli.runtime.label_indexes import FEW, LARGE, MOST_KEYS, LabelIndex, SelectorIndex
+from kcm_cli.runtime.label_indexes import FEW, MOST_KEYS, LabelIndex, SelectorIndex
 from kcm_cli.runtime.store import Store
 
 NAMESPACES = ("n1", "n2")
@@ -88,15 +88,15 @@ def find(store: Store[ReplicaSet], namespace: str, found: dict[str, str]) -> set
         max_size=100,
     ),
     st.lists(labels, min_size=1, max_size=4),
-    st.sampled_from([0, 1, LARGE]),
+    st.sampled_from([0, machinery_labels.LARGE]),
 )
 def test_whose_selectors_select_labels(
     steps: list[tuple[str, str, str, dict[str, Any] | None]], asked: list[dict[str, str]], large: int
 ) -> None:
-    """Whether compiled selectors are kept (of more than ``large`` values) or not."""
+    """Whether compiled selectors are kept (of documents with more than ``large`` bytes) or not."""
     store: Store[ReplicaSet] = Store()
     index = SelectorIndex.of(store, selector_of)
-    with patch.object(label_indexes, "LARGE", large):
+    with patch.object(machinery_labels, "LARGE", large):
         for number, (step, name, namespace, selector) in enumerate(steps):
             if step == "put":
                 store.put(owner(name, namespace, selector))
@@ -104,7 +104,6 @@ def test_whose_selectors_select_labels(
                 store.pop(f"{namespace}/{name}")
             found = asked[number % len(asked)]
             assert {one.name for one in index.selecting(namespace, found)} == find(store, namespace, found)
-            assert index._large.keys() <= store.keys()
 
 
 def test_each_store_has_one_of_each() -> None:
@@ -178,35 +177,3 @@ def test_sets_of_label_keys_that_no_selector_has_any_more_are_forgotten() -> Non
         owners.put(owner("one", "n1", {"matchLabels": {f"k{n}": "x"}}))
     assert [one.name for one in index.selecting("n1", {"k999": "x"})] == ["one"]
     assert len(index._sets["n1"]) <= 2 + FEW
-
-
-def test_large_selectors_are_compiled_once_for_each_version() -> None:
-    """A tenant may make many of a megabyte, which any pod of the namespace is compared with."""
-    compiled: list[str] = []
-
-    def compile_(one: ReplicaSet) -> Selector:
-        compiled.append(one.name)
-        return selector_of(one)
-
-    def large(absent: str) -> dict[str, Any]:
-        values = [f"v{number}" for number in range(LARGE + 1)]
-        return {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": [*values, absent]}]}
-
-    store: Store[ReplicaSet] = Store()
-    index = SelectorIndex.of(store, compile_)
-    store.put(owner("o", "n1", large("x")))
-    for _ in range(3):
-        assert [one.name for one in index.selecting("n1", {"a": "y"})] == ["o"]
-        assert index.selecting("n1", {"a": "x"}) == []
-    assert compiled == ["o"]
-    store.put(owner("o", "n1", large("y")))
-    assert index.selecting("n1", {"a": "y"}) == []
-    assert len(index.selecting("n1", {"a": "x"})) == 1
-    store.put(owner("o", "n1", {"matchLabels": {"a": "z"}}))
-    assert index.selecting("n1", {"a": "x"}) == []
-    assert len(index.selecting("n1", {"a": "z"})) == 1
-    assert not index._large
-    store.put(owner("o", "n1", large("x")))
-    store.pop("n1/o")
-    assert index.selecting("n1", {"a": "y"}) == []
-    assert not index._large
