@@ -126,7 +126,7 @@ class Door(Client):
         sync = work.noted() if work is not None else 0
         try:
             response = await answer
-        except RequestError as error:
+        except BaseException as error:  # also a cancellation: the write may have taken effect
             _record(ring, write, sync, at, Response(0, {}, b""), type(error).__name__)
             raise
         _record(ring, write, sync, at, response)

@@ -9,7 +9,6 @@ Times are monotonic: that a write was sent before a cache showed a change must n
 upstream: none
 """
 
-import re
 from collections import deque
 from collections.abc import Iterator
 
@@ -29,9 +28,14 @@ _ENDS = 4096
 _IDENTITY = 64
 """A longer uid or version is left out: a part of it could be that of another object."""
 
-_QUOTA = re.compile(r'[a-z0-9./-]{1,253} "[^"]{0,253}" is forbidden: exceeded quota: ([a-z0-9.-]{1,253})(?:,|$)')
-_WEBHOOK = re.compile(r'admission webhook "([a-zA-Z0-9.-]{1,253})" denied the request')
-_POLICY = re.compile(r".{0,600}?is forbidden: ValidatingAdmissionPolicy '([a-zA-Z0-9.-]{1,253})' with binding")
+_MESSAGE = 2048
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
+_REFUSERS = (
+    ('admission webhook "', '" denied the request', "admission webhook"),
+    (" is forbidden: exceeded quota: ", ",", "exceeded quota"),
+    (" is forbidden: ValidatingAdmissionPolicy '", "' with binding ", "ValidatingAdmissionPolicy"),
+)
+"""Around the name of what refuses. A webhook is first: the rest of its message is its own text."""
 
 
 class Sync(msgspec.Struct, frozen=True, array_like=True, tag="sync", tag_field="entry"):
@@ -229,17 +233,12 @@ def _cut_change(cause: Change) -> Change:
     )
 
 
-_REFUSERS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (_QUOTA, "exceeded quota"),
-    (_WEBHOOK, "admission webhook"),
-    (_POLICY, "ValidatingAdmissionPolicy"),
-)
-
-
 def refusal(reason: str, message: str) -> str:
     """What refused a write: the reason of the Status, and the name of the quota, webhook or policy. Nothing else of the
     message is kept, as it may have values of the object."""
-    for pattern, what in _REFUSERS:
-        if found := pattern.match(message[:2048]):
-            return f"{reason}: {what} {found[1]}"
+    for before, after, what in _REFUSERS:
+        _, found, rest = message[:_MESSAGE].partition(before)
+        if found:
+            name, end, _ = rest.partition(after)
+            return f"{reason}: {what} {name}" if end and name and _NAME.issuperset(name) else reason
     return reason

@@ -20,7 +20,9 @@ KNOWN, UNKNOWN = "known", "unknown"
 OTHERS = "a change by another client"
 AT_START = "unknown: it was there when this manager first listed it"
 FORGOTTEN = "unknown: the record does not reach back so far"
-LOST = "unknown: a write of the manager to it had no answer"
+LOST = "unknown: it may be a write of the manager whose answer was not read"
+_RANDOM = 5
+"""Characters that the API server adds to a generateName."""
 _MARGIN_S = 60.0
 """A write is recorded at most this long before a cache shows it: where the record goes back further, a version that it
 does not have is another client's."""
@@ -110,9 +112,10 @@ class _Joining:
                 self._file(entry, node)
 
     def _file(self, wrote: Wrote, node: Node) -> None:
-        if wrote.code == 0:
+        succeeded = 200 <= wrote.code < 300
+        if wrote.code == 0 or wrote.code >= 500 or (succeeded and not wrote.uid):
             self.lost.add(wrote.key)
-        if not (200 <= wrote.code < 300 and wrote.uid):
+        if not (succeeded and wrote.uid):
             return
         if wrote.version:
             self.made.setdefault((wrote.uid, wrote.version), node)
@@ -175,7 +178,8 @@ class _Joining:
     def _origin(self, change: Change) -> str:
         if change.type == LISTED:
             return AT_START
-        if change.key in self.lost:
+        namespace = change.key.partition("/")[0]
+        if not self.lost.isdisjoint((change.key, change.key[:-_RANDOM], f"{namespace}/")):
             return LOST
         if not change.uid or change.at - _MARGIN_S < self.first_at:
             return FORGOTTEN

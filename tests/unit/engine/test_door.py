@@ -366,3 +366,24 @@ def test_the_uid_of_a_deletion_is_that_of_the_status() -> None:
         assert isinstance(wrote, Wrote) and (wrote.key, wrote.uid, wrote.sync) == ("n/a", "gone", 0)
 
     asyncio.run(main())
+
+
+def test_a_write_that_is_cancelled_is_recorded() -> None:
+    class Silent(Server):
+        async def send(self, request: Request) -> Response:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def main() -> None:
+        ring = CauseRing(LoopClock())
+        client = Client(Silent(), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+        task = asyncio.ensure_future(
+            Door(client, "c", ring=ring).create(PODS, "n", {"metadata": {"generateName": "a-"}})
+        )
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        (wrote,) = ring.snapshot().entries()
+        assert isinstance(wrote, Wrote) and (wrote.key, wrote.code, wrote.refusal) == ("n/a-", 0, "CancelledError")
+
+    asyncio.run(main())

@@ -81,6 +81,11 @@ def test_entries_are_read_from_a_number_on() -> None:
             "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p.example' with binding 'b' denied request: no",
             "Forbidden: ValidatingAdmissionPolicy p.example",
         ),
+        (
+            'admission webhook "w" denied the request: p is forbidden: exceeded quota: x,',
+            "Forbidden: admission webhook w",
+        ),
+        ('pods "a" is forbidden: exceeded quota: the password 1234, requested', "Forbidden"),
         ("the password is 1234", "Forbidden"),
         ("", "Forbidden"),
     ],

@@ -1,6 +1,7 @@
 """What controllers do in a sandbox, on virtual time, as kcm trace tells it."""
 
 from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
@@ -67,6 +68,27 @@ def test_a_deployment_leads_to_pods_and_scaling_down_deletes_them(play):
             await world.wait(30)
             by_a_client = told(ring, f"pods/{left}")
             assert "deleted: Pod" in by_a_client and OTHERS in by_a_client, by_a_client
+
+    play(life)
+
+
+def test_the_collector_deletes_what_an_owner_leaves(play):
+    async def life(world: World) -> None:
+        ring = CauseRing(world.clock)
+        configs = (DeploymentConfig(), ReplicaSetConfig(), GarbageCollectorConfig())
+        names_ = [*WORKLOADS, "garbage-collector-controller"]
+        async with controllers(world, *configs, names=names_, causes=ring):
+            await world.wait(5)
+            await deployment(world, 1)
+            await world.wait(30)
+            (pod,) = await names(world)
+            await world.delete(DEPLOYMENTS, "web")
+            await world.wait(60)
+            assert await names(world) == []
+            text = told(ring, f"pod/{pod}")
+            assert "was deleted by garbage-collector-controller" in text, text
+            assert "garbage-collector-controller: delete ReplicaSet" in text and f"{LIVE} was deleted" in text, text
+            assert OTHERS in text, text
 
     play(life)
 

@@ -45,6 +45,10 @@ def sync(number: int, *causes: Change | Tick, at: float = 11.0, controller: str 
     return Sync(number, at, controller, "replicaset", "ReplicaSet", "n/web", causes)
 
 
+def unread(key: str) -> Wrote:
+    return Wrote(0, 5.0, 0.1, "dc", "create", "", "pods", "Pod", key, 201)
+
+
 def last(entries: list[Entry], forgotten: int = 0) -> Node:
     """The node of the last sync."""
     found = trace(entries, WEB, forgotten=forgotten)
@@ -64,6 +68,15 @@ def last(entries: list[Entry], forgotten: int = 0) -> Node:
         pytest.param([wrote(sync=0, at=10.5), sync(2, change())], OTHERS, id="written later: it changed nothing"),
         pytest.param([wrote(sync=0, code=409), sync(2, change())], OTHERS, id="refused"),
         pytest.param([wrote(sync=0, code=0, version=""), sync(2, change())], LOST, id="a lost answer"),
+        pytest.param([wrote(sync=0, code=504, version=""), sync(2, change())], LOST, id="a timeout of the server"),
+        pytest.param([unread("n/web"), sync(2, change())], LOST, id="an answer without a uid"),
+        pytest.param([unread("n/"), sync(2, change())], LOST, id="a collection that was deleted"),
+        pytest.param([unread("m/"), sync(2, change())], OTHERS, id="a collection elsewhere"),
+        pytest.param(
+            [unread("n/a-"), sync(2, Change("ADDED", "", "Pod", "n/a-12345", "p", "1", 10.0))],
+            LOST,
+            id="a generated name",
+        ),
         pytest.param([sync(2, change(type="LISTED"))], AT_START, id="there at the start"),
         pytest.param(
             [wrote(sync=0, verb="delete", version=""), sync(2, change(type="DELETED", version="9"))],
