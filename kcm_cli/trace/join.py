@@ -55,13 +55,15 @@ class Node(msgspec.Struct, eq=False):
     """A change, sync, write or wait, with what followed from it.
 
     what: its entry. edge: whether its parent, or the lack of one, is KNOWN. origin: of a node without a parent, where
-    it comes from. more: further causes of a sync than the parent.
+    it comes from. more: further causes of a sync than the parent. birth: of a change, the write that created its
+    object.
     """
 
     what: Change | Sync | Wrote | Later
     edge: str = KNOWN
     origin: str = ""
     more: int = 0
+    birth: "Node | None" = None
     parent: "Node | None" = None
     children: "list[Node]" = msgspec.field(default_factory=list)
 
@@ -96,6 +98,7 @@ class _Joining:
         self.syncs: dict[int, Node] = {}
         self.made: dict[tuple[str, str], Node] = {}
         self.deletions: dict[str, Node] = {}
+        self.births: dict[str, Node] = {}
         self.changes: dict[tuple[str, str, str, str, bool], Node] = {}
         self.lost: set[str] = set()
         self.nodes: list[Node] = []
@@ -119,6 +122,8 @@ class _Joining:
             return
         if wrote.version:
             self.made.setdefault((wrote.uid, wrote.version), node)
+        if wrote.verb == "create" and "/" not in wrote.resource:
+            self.births.setdefault(wrote.uid, node)
         if wrote.verb == "delete":
             self.deletions.setdefault(wrote.uid, node)
 
@@ -170,7 +175,8 @@ class _Joining:
         node = self.changes.get(place)
         if node is None:
             origin = self._origin(change)
-            node = Node(change, edge=KNOWN if origin == OTHERS else UNKNOWN, origin=origin)
+            birth = self.births.get(change.uid) if change.uid else None
+            node = Node(change, edge=KNOWN if origin == OTHERS else UNKNOWN, origin=origin, birth=birth)
             self.changes[place] = node
             self.nodes.append(node)
         return node

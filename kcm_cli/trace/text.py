@@ -110,26 +110,40 @@ def _time(node: Node) -> str:
 
 
 def _back(node: Node) -> list[str]:
-    """The way back to the first cause, in the lines that are left."""
+    """The way back to the first cause, in the lines that are left. Where the first cause is a change of an object that
+    the manager created, its creation and the first cause of that follow."""
     steps = [one for one in node.ancestors() if not isinstance(one.what, Later)]
-    lines = [f"  <- {_time(one)} {_by(one)}{sentence(one)}" for one in steps]
     if node.origin and not steps and not isinstance(node.what, Change):
         return [f"  <- {plain(node.origin)}"]
-    if len(lines) > HEAD - 1:
-        lines = _short(steps)
-    return lines
+    before = _birth(steps[-1] if steps else node)
+    room = HEAD - 1 - len(before)
+    lines = [_step(one) for one in steps]
+    return [*(lines if len(lines) <= room else _short(steps, room)), *before]
 
 
-def _short(steps: Sequence[Node]) -> list[str]:
+def _step(node: Node) -> str:
+    return f"  <- {_time(node)} {_by(node)}{sentence(node)}"
+
+
+def _birth(node: Node) -> list[str]:
+    birth = node.birth
+    if birth is None:
+        return []
+    above = [one for one in birth.ancestors() if not isinstance(one.what, Later)]
+    after = f", which followed from {_time(above[-1])} {sentence(above[-1])}" if above else ""
+    return [f"     it was created at {_time(birth)} by {plain(getattr(birth.what, 'controller', ''))}{after}"]
+
+
+def _short(steps: Sequence[Node], room: int) -> list[str]:
     """The writes and the first cause alone; what is still too long loses its middle."""
     first = steps[-1]
     chosen = [one for one in steps if isinstance(one.what, Wrote)]
     if first not in chosen:
         chosen.append(first)
-    lines = [f"  <- {_time(one)} {_by(one)}{sentence(one)}" for one in chosen]
-    if len(lines) <= HEAD - 1:
+    lines = [_step(one) for one in chosen]
+    if len(lines) <= room:
         return lines
-    return [*lines[: HEAD - 3], f"  <- ... {len(lines) - HEAD + 2} writes between them", lines[-1]]
+    return [*lines[: room - 2], f"  <- ... {len(lines) - room + 1} writes between them", lines[-1]]
 
 
 def tree(found: Trace) -> Iterator[str]:

@@ -152,6 +152,16 @@ def test_who_deleted_it(entries: list[Entry], text: str) -> None:
     assert text in head(trace(entries, WEB))[0]
 
 
+def test_a_change_of_an_object_that_the_manager_created_leads_back_to_its_creation() -> None:
+    deployed = Change("MODIFIED", "apps", "Deployment", "n/d", "d", "1", 1.0)
+    made = Wrote(1, 2.0, 0.1, "rc", "create", "", "pods", "Pod", "n/p", 201, "p", "5")
+    ready = Change("MODIFIED", "", "Pod", "n/p", "p", "6", 3.0)
+    told = head(trace([sync(1, deployed, at=1.5), made, sync(2, ready), wrote(sync=2, at=12.0)], WEB))
+    assert "Pod n/p was changed (version 6) - a change by another client" in told[-2]
+    assert "it was created at 00:00:02.000 by rc, which followed from" in told[-1] and "Deployment n/d" in told[-1]
+    assert len(told) <= HEAD
+
+
 def test_nothing_recorded_is_told_as_unknown() -> None:
     (line,) = head(trace([], WEB))
     assert line == "Nothing is recorded about ReplicaSet n/web: what happened to it, and why, is unknown."
