@@ -66,8 +66,16 @@ def _refuse(error: ConfigError) -> int:
 def fail(problems: tuple[str, ...] | list[str]) -> int:
     """Print errors to standard error, one line each, without terminal escapes; returns the exit code 1."""
     for problem in problems:
-        sys.stderr.write(f"Error: {escaped(' '.join(problem.split()))}\n")
+        sys.stderr.write(f"Error: {escaped(_as_typed(' '.join(problem.split())))}\n")
     return 1
+
+
+def _as_typed(text: str) -> str:
+    """Words of the command line in UTF-8, whatever the locale is that Python decoded them by."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a pair, which was in no word
+        return text
 
 
 def help_text(columns: int, *, bold: bool = False) -> str:

@@ -40,7 +40,7 @@ FLAGS = (
         "insecure-skip-tls-verify",
         BOOL,
         False,
-        "Accept any certificate of the manager. On this machine's own addresses it is accepted without a CA.",
+        "Accept any certificate of the manager: credentials go to whoever answers there.",
         SECTION,
     ),
 )
@@ -70,9 +70,16 @@ def of(values: Mapping[str, object], problems: list[str]) -> ManagerAccess | Non
         except (OSError, ValueError) as error:
             problems.append(f"--token-file: cannot read {values['token-file']}: {error}")
     authority = str(values["certificate-authority"])
-    insecure = bool(values["insecure-skip-tls-verify"]) or (not authority and host in _LOCAL)
+    insecure = bool(values["insecure-skip-tls-verify"])
     if not insecure and not authority:
-        problems.append("--certificate-authority: needed for another machine (or --insecure-skip-tls-verify)")
+        if token or values["kubeconfig"]:
+            problems.append(
+                "--certificate-authority: needed, as credentials would go to whoever answers; "
+                "--insecure-skip-tls-verify accepts that"
+            )
+        elif host not in _LOCAL:
+            problems.append("--certificate-authority: needed for another machine (or --insecure-skip-tls-verify)")
+        insecure = True  # nothing secret is sent
     if len(problems) > before:
         return None
     tls = TLSFiles(ca_file=Path(authority) if authority else None, insecure=insecure)

@@ -48,7 +48,7 @@ def node_count(word: str) -> tuple[str, int]:
 
 def _count(text: str) -> int | None:
     """The number without a sign; None if the text is none."""
-    return parse_int64(text) if text[:1].isdigit() else None
+    return parse_int64(text) if text.isascii() and text[:1].isdigit() else None
 
 
 def metric(word: str, namespace: str) -> Metric:

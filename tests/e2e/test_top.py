@@ -28,7 +28,7 @@ def flags(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
             return ask(f"{address}/healthz").status == 200
 
         until(ready, 90, why=lambda: (folder / "log").read_text())
-        yield [f"--server={address}", f"--kubeconfig={config}"]
+        yield [f"--server={address}", f"--kubeconfig={config}", "--insecure-skip-tls-verify"]
 
 
 def test_one_view_as_json(flags: list[str]) -> None:

@@ -11,7 +11,6 @@ READS = frozenset({"by_index", "list", "get", "values", "items", "find"})
 CLAIMS = frozenset({"claim", "claimable", "_claim"})
 
 KEPT = {
-    ("cronjob/controller.py", "sync", "jobs"): "Jobs that it has just deleted count, too",
     ("device_taint_eviction/controller.py", "_sync_pod", "eviction"): "the eviction that was carried out",
     ("device_taint_eviction/controller.py", "_sync_pod", "uid"): "compared with what is there afterwards",
     ("horizontal_pod_autoscaler/controller.py", "_read", "snapshot"): "only a sync of the same key changes the history",
