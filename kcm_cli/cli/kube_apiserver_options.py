@@ -19,7 +19,7 @@ from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
-from kcm_cli.sandbox.apiserver.settings import PLUGINS, Settings
+from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S, PLUGINS, Settings
 from kcm_cli.sandbox.apiserver.types import User
 
 _OFF_BY_DEFAULT_WORDS = """
@@ -148,6 +148,7 @@ class _Reader:
             token_keys=tuple(self._file("service-account-key-file", path) for path in key_files),
             disabled_plugins=self._disabled(),
             service_ranges=self._ranges(),
+            deletion_gap_s=DELETION_GAP_S,
             version=version if (version := self._text("version")).startswith("v") else GIT_VERSION,
         )
 

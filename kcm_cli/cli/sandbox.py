@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.sandbox_flags import Command
@@ -25,6 +27,7 @@ from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.loops import run_process
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
+from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
 from kcm_cli.sandbox.run import Sandbox
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError
@@ -73,7 +76,8 @@ async def _run(command: Command) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
             loop.add_signal_handler(number, stop.set)
-    sandbox = Sandbox(command.options)
+    settings = replace(command.options.settings, deletion_gap_s=DELETION_GAP_S)  # it runs in real time
+    sandbox = Sandbox(replace(command.options, settings=settings))
     try:
         problem = _prepare(sandbox)
         return fail([problem]) if problem else await _serve(command, sandbox, stop)

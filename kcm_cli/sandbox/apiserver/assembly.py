@@ -38,6 +38,6 @@ def assemble(  # noqa: PLR0913  # the parts, and what a server is told
     admission = Admission(store, clock, rng, status, users, settings.disabled_plugins)
     deps = Dependencies(
         store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, settings.ratchets,
-        settings.flags(), settings.version,
+        settings.flags(), settings.version, settings.deletion_gap_s,
     )  # fmt: skip
     return ApiServer(deps)

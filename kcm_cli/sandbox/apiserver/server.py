@@ -87,6 +87,7 @@ class Dependencies(msgspec.Struct, frozen=True):
     ratchets: bool = False
     flags: Mapping[str, str] = msgspec.field(default_factory=dict)
     version: str = GIT_VERSION
+    deletion_gap_s: float = 0.0
 
 
 class _Work(msgspec.Struct):
@@ -137,7 +138,7 @@ class ApiServer:
         status = OwnStatus(deps.store, deps.catalog, self.core.patching, deps.clock)
         DefinitionController(deps.store, deps.clock, custom, status)
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
-        self._verbs = Verbs(self.core, security)
+        self._verbs = Verbs(self.core, security, deps.deletion_gap_s)
         self._verbs.inside.routes = self.routes
         FlowSchemaStatus(self.core)
         self._flows = FlowClasses(deps.store)

@@ -32,6 +32,7 @@ class Settings(msgspec.Struct, frozen=True):
     or certificates that verify tokens, by default the signing key. disabled_plugins: admission plugins by upstream's
     names. service_ranges: CIDRs of Services, one for each family, the cluster's default family first. ratchets: see
     ``registry.core.Core``. version: the gitVersion of /version.
+    deletion_gap_s: see ``registry.deleting.Deleter``; 0 on virtual time.
     """
 
     tokens: Mapping[str, User] = msgspec.field(default_factory=dict)
@@ -45,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True):
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
     version: str = GIT_VERSION
+    deletion_gap_s: float = 0.0
 
     def flags(self) -> Mapping[str, str]:
         """The values as kube-apiserver shows them on /flagz, by flag."""
@@ -62,3 +64,5 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 DEFAULTS = Settings()
+DELETION_GAP_S = 0.005
+"""For servers in real time."""

@@ -34,13 +34,13 @@ Handler = Callable[[Call], Awaitable[Response | Stream]]
 
 
 class Verbs:
-    """Handles requests that have been routed."""
+    """Handles requests that have been routed. deletion_gap_s: see ``deleting.Deleter``."""
 
-    def __init__(self, core: Core, security: Security) -> None:
+    def __init__(self, core: Core, security: Security, deletion_gap_s: float = 0.0) -> None:
         self._core = core
         self._security = security
         creator = Creator(core)
-        reader, deleter, updater = Reader(core), Deleter(core), Updater(core, creator)
+        reader, deleter, updater = Reader(core), Deleter(core, deletion_gap_s), Updater(core, creator)
         pods, scaling = PodWrites(core, deleter), Scaling(core, updater)
         self.watching = Watching(core)
         self.components = Components()

@@ -1,12 +1,18 @@
 """Deletion: grace period, finalizers, propagation, preconditions, collections, namespaces."""
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
 
 from kcm_cli.api.resource import GVR
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.assembly import assemble
+from kcm_cli.sandbox.apiserver.settings import Settings
+from tests.embedded import EmbeddedServer
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, EPOCH, Api
 
 MERGE = {"content-type": "application/merge-patch+json"}
 PODS = "/api/v1/namespaces/default/pods"
@@ -171,3 +177,40 @@ def test_jobs_orphan_their_pods_by_default(served: Any) -> None:
         assert everything.headers["warning"].count("child pods") == 1, "also where there are none"
 
     served(test)
+
+
+def test_clients_see_that_a_pod_is_deleted_before_it_is_gone(certificates: Any) -> None:
+    """As with etcd: two writes, with some time between them."""
+    pods = "/api/v1/namespaces/default/pods"
+
+    async def main() -> None:
+        server = EmbeddedServer(LoopClock(EPOCH), random.Random(1), certificates)
+        await server.start()
+        server.api = assemble(
+            server.store, LoopClock(EPOCH), random.Random(1), certificates, address="h:1",
+            settings=Settings(deletion_gap_s=0.5),
+        )  # fmt: skip
+        api = Api(server)
+        await api.json(
+            "POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}}, status=201
+        )
+        for name in ("a", "b", "c"):
+            spec = {"containers": [{"name": "c", "image": "i"}]}
+            await api.json("POST", pods, {"metadata": {"name": name}, "spec": spec}, status=201)
+        watching = await api.watch(pods)
+        watching.events.clear()
+        deletion = asyncio.ensure_future(api.json("DELETE", f"{pods}/a"))
+        await asyncio.sleep(0.3)
+        assert watching.seen() == [("MODIFIED", "a")]
+        assert (await api.json("GET", f"{pods}/a"))["metadata"]["deletionTimestamp"]
+        merge = {"headers": {"content-type": "application/merge-patch+json"}}
+        await api.json("PATCH", f"{pods}/a", {"metadata": {"labels": {"x": "y"}}}, **merge)
+        await deletion
+        await asyncio.sleep(0.1)
+        assert watching.seen() == [("MODIFIED", "a"), ("DELETED", "a")]  # the update has deleted it, as upstream
+        both = [asyncio.ensure_future(api.call("DELETE", f"{pods}/b")) for _ in range(2)]
+        assert [(await each).status for each in both] == [200, 200]
+        assert (await api.call("GET", f"{pods}/b")).status == 404
+        await watching.end()
+
+    virtual.run(main())
