@@ -23,12 +23,13 @@ _known: "WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]" = WeakKeyDictionar
 
 
 class Turns:
-    """The turns of one loop. In virtual time a turn takes none, and is never over: runs replay exactly."""
+    """The turns of one loop. ``virtual``: whether its time is. Then a turn takes none, and is never over: runs replay
+    exactly."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Use ``of_loop``."""
         self._loop = loop
-        self._virtual = isinstance(loop, VirtualLoop)
+        self.virtual = isinstance(loop, VirtualLoop)
         self._since: float | None = None
 
     @classmethod
@@ -42,7 +43,7 @@ class Turns:
 
     def is_over(self) -> bool:
         """Whether this turn has taken TURN_S since it was first asked about."""
-        if self._virtual:
+        if self.virtual:
             return False
         now = time.perf_counter()
         if self._since is None:

@@ -498,7 +498,7 @@ def test_replace(kubectl: Kubectl) -> None:
 def test_a_container_without_outputs_explains_how_to_set_them(kubectl: Kubectl, what: str) -> None:
     kubectl.run("run", "p", "--image=nginx")
     kubectl.run("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
-    rest = ["--", "ls"] if what == "exec" else []
+    rest = ["--", "nginx", "-t"] if what == "exec" else []
     kubectl.run(what, "p", *rest, code=1, says="annotation sandbox.kcm.dev/")
 
 

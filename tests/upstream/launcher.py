@@ -20,7 +20,7 @@ TUNABLE = frozenset(
     {
         "controllers.disruption.plan:STALE_CONDITION_S",
         "controllers.garbage_collector.controller:SYNC_TIMEOUT_S",
-        "controllers.garbage_collector.monitors:PERIOD_S",
+        "controllers.garbage_collector.controller:PERIOD_S",
         "controllers.job.plan.names:BATCH_PERIOD_S",
         "controllers.job.plan.names:MAX_PODS_PER_SYNC",
         "controllers.job.plan.names:MAX_POD_BACKOFF_S",
