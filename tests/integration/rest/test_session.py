@@ -766,6 +766,9 @@ def test_a_watch_without_a_response_times_out(run, serving, authority, monkeypat
     run(main())
 
 
+ENDED = "ended"
+
+
 async def tunnel(reader, writer, seen):
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     seen += [lines[0].split()[1], *(line for line in lines if line.startswith("proxy-"))]
@@ -778,7 +781,18 @@ async def tunnel(reader, writer, seen):
             sink.write(data)
         sink.close()
 
-    await asyncio.gather(pump(reader, up_writer), pump(up_reader, writer))
+    try:
+        await asyncio.gather(pump(reader, up_writer), pump(up_reader, writer))
+    finally:
+        writer.transport.abort()
+        up_writer.transport.abort()
+        seen.append(ENDED)
+
+
+async def ended(seen):
+    """Until the tunnel is gone: uvloop waits in its close for ever for a connection in TLS that is being closed."""
+    while ENDED not in seen:
+        await asyncio.sleep(0.01)
 
 
 def test_a_proxy_is_a_tunnel(run, serving, authority):
@@ -792,7 +806,7 @@ def test_a_proxy_is_a_tunnel(run, serving, authority):
         ):
             assert (await made.send(GET)).status == 200
             assert seen == [f"127.0.0.1:{server.port}", "proxy-authorization: Basic amFuZTpwQHNz"]
-        await asyncio.sleep(0.05)
+        await ended(seen)
         proxy.close()
 
     run(main())
@@ -931,7 +945,7 @@ def test_a_proxy_can_use_tls(run, serving, authority):
         ):
             assert (await made.send(GET)).status == 200
             assert seen == [f"127.0.0.1:{server.port}"]
-        await asyncio.sleep(0.05)
+        await ended(seen)
         proxy.close()
 
     run(main())
