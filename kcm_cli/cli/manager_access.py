@@ -1,14 +1,20 @@
 """How a command reaches a manager's secure port: flags, credentials and the connection."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
+from kcm_cli.cli import usage
+from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock, RealClock
-from kcm_cli.component.flagset import Flag
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, STRING
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest import access
@@ -16,10 +22,14 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, bearer
+from kcm_cli.rest.errors import AccessError, TLSFilesError
+from kcm_cli.rest.manager_port import ReadError
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import TLSFiles
 from kcm_cli.rest.transport import Transport
+
+C = TypeVar("C")
 
 ADDRESS = "https://127.0.0.1:10257"
 _LOCAL = ("127.0.0.1", "::1", "localhost")
@@ -94,6 +104,37 @@ def _host(server: str) -> str:
     except ValueError:
         return ""
     return parts.hostname or "" if valid else ""
+
+
+def run(
+    arguments: Sequence[str],
+    flags: FlagSet,
+    about: str,
+    read: Callable[[Parsed, list[str]], C | None],
+    work: Callable[[C], Awaitable[int]],
+) -> int:
+    """Run a command that reads a manager; returns the exit code. ``read``: makes the command of parsed flags, or adds
+    the problems and returns None. Ctrl-C ends it without an error, with the terminal as it was."""
+    parsed = flags.parse(list(arguments))
+    if parsed.values.get("help") and not parsed.problems:
+        sys.stdout.write(usage.help_text(about, flags))
+        return 0
+    problems = list(parsed.problems)
+    command = read(parsed, problems)
+    if problems or command is None:
+        return fail(problems)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what was begun is cleaned up
+
+    async def main() -> int:
+        return await work(command)
+
+    try:
+        return asyncio.run(main())
+    except (ReadError, AccessError, TLSFilesError) as error:
+        return fail([str(error)])
+    except KeyboardInterrupt:
+        return 0
 
 
 def outside_of_choices(flags: Iterable[Flag], values: Mapping[str, object]) -> Iterator[str]:

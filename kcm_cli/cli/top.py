@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 
@@ -12,14 +11,12 @@ from rich.console import Console
 
 from kcm_cli.cli import manager_access, usage
 from kcm_cli.cli.keyboard import keys
-from kcm_cli.cli.manager import fail
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.cli.terminal import Region, is_capable
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, DURATION, STRING
 from kcm_cli.manager.controller_map import queue_owners
-from kcm_cli.rest.errors import AccessError, TLSFilesError
 from kcm_cli.rest.manager_port import ReadError
 from kcm_cli.top import table
 from kcm_cli.top.figures import between
@@ -67,22 +64,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Show the view; returns the exit code."""
-    parsed = FLAGS.parse(list(arguments))
-    if parsed.values.get("help") and not parsed.problems:
-        sys.stdout.write(usage.help_text(_ABOUT, FLAGS))
-        return 0
-    problems = [*parsed.problems, *(f"unexpected argument: {word}" for word in parsed.rest)]
-    command = _read(parsed, problems)
-    if problems or command is None:
-        return fail(problems)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # the terminal is restored
-    try:
-        return asyncio.run(_run(command))
-    except (ReadError, AccessError, TLSFilesError) as error:
-        return fail([str(error)])
-    except KeyboardInterrupt:
-        return 0
+    return manager_access.run(arguments, FLAGS, _ABOUT, _read, _run)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
@@ -93,6 +75,7 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     interval_s, to = values["interval"], manager_access.of(values, problems)
+    problems += [f"unexpected argument: {word}" for word in parsed.rest]
     namespace, slash, name = str(values["lease"]).partition("/")
     if not slash or not namespace or not name or "/" in name:
         problems.append(f"--lease: {values['lease']} is not NAMESPACE/NAME")

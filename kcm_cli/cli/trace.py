@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kcm_cli.cli import manager_access, usage
-from kcm_cli.cli.manager import fail
+from kcm_cli.cli import manager_access
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, DURATION, STRING
-from kcm_cli.rest.errors import AccessError, TLSFilesError
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
 from kcm_cli.trace import text
 from kcm_cli.trace.join import Target, Trace, trace
@@ -50,20 +48,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Show the trace; returns the exit code."""
-    parsed = FLAGS.parse(list(arguments))
-    if parsed.values.get("help") and not parsed.problems:
-        sys.stdout.write(usage.help_text(_ABOUT, FLAGS))
-        return 0
-    problems = list(parsed.problems)
-    command = _read(parsed, problems)
-    if problems or command is None:
-        return fail(problems)
-    try:
-        return asyncio.run(_run(command))
-    except (ReadError, AccessError, TLSFilesError) as error:
-        return fail([str(error)])
-    except KeyboardInterrupt:
-        return 0
+    return manager_access.run(arguments, FLAGS, _ABOUT, _read, _run)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

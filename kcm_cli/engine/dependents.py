@@ -57,7 +57,7 @@ class Dependents(Generic[Owner, Child]):
     ``about``: the controller and the children's kind, for logs.
     """
 
-    def __init__(  # noqa: PLR0913  # two kinds, a queue, and what is told about them
+    def __init__(  # noqa: PLR0913  # two kinds, a queue, and options
         self,
         kind: str,
         owners: Store[Owner],

@@ -132,7 +132,7 @@ class Door(Client):
         _record(ring, write, sync, at, response)
         return response
 
-    async def update(  # an address, a document and its options
+    async def update(
         self,
         resource: Resource[T],
         namespace: str,

@@ -192,7 +192,7 @@ class Client:
         change = Change("create", resource, namespace, name, subresource, body=body)
         return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
-    async def update(  # an address, a document and its options
+    async def update(
         self,
         resource: Resource[T],
         namespace: str,

@@ -33,7 +33,7 @@ class NoMatch(Exception):
 
 
 def never() -> float:
-    """No definition changes, as far as the mapper is told."""
+    """For mappers that nobody notifies of changed definitions."""
     return float("-inf")
 
 

@@ -136,7 +136,7 @@ def because(cause: Cause | None) -> Iterator[None]:
 
 
 def tell(telling: Told) -> Told:
-    """Set what listeners are told of from now on; returns what it was before, which the caller sets again before it
+    """Set the change that listeners are about to get; returns the one before, which the caller sets again before it
     awaits. A change is a tuple, of which a Change is made once a key is queued; its last item returns monotonic
     seconds."""
     before, _TELLING.cause = _TELLING.cause, telling
@@ -144,7 +144,7 @@ def tell(telling: Told) -> Told:
 
 
 def told() -> Cause | None:
-    """The change that listeners are being told, or what ``because`` names."""
+    """The change that listeners are getting, or what ``because`` names."""
     cause = _TELLING.cause
     if isinstance(cause, tuple):
         change, resource, obj, now = cause

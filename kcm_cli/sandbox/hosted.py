@@ -316,7 +316,7 @@ class HostedSandbox:
     def inject(self, fault: Fault) -> "Injection":
         """Start a fault. It lasts until ``remove`` or the end of a ``with`` statement.
 
-        One that ends without having hit a request is told by a warning ``UnhitFault``: its resources may be misspelt.
+        A fault that ends without having hit a request causes the warning ``UnhitFault``: it may be misspelt.
         """
         injected = self.run(lambda: self._sandbox.api.faults.add(fault))
         self._injected.append(injected)

@@ -209,7 +209,7 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, object]:
 
 
 def new_lines(found: Trace, shown: set[tuple[object, ...]]) -> Iterator[str]:
-    """What has come since, a line each with what it followed from; ``shown`` is added to."""
+    """A line for each new step, with the step before it. Adds the steps to ``shown``."""
     for node in sorted(found.nodes, key=lambda one: one.at):
         place = msgspec.structs.astuple(node.what)
         if place not in shown:

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.webhooks import Calls, WebhookCalls
 
 
-def assemble(  # noqa: PLR0913  # the parts, and what a server is told
+def assemble(  # noqa: PLR0913  # the parts, and a server's settings
     store: Store,
     clock: Clock,
     rng: random.Random,
