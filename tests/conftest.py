@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.processes import KCM, Processes, ask, free_port, until
+from tests.kit.processes import KCM, Processes, ask, free_port, until
 
 settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")

@@ -27,8 +27,8 @@ import psutil
 from tests.differential.compare import Server
 from tests.differential.start_and_loss import KUBECONFIG, PATIENT
 from tests.hostile.work import Place
-from tests.processes import KCM, Processes, ask, free_port, until
-from tests.servers import TOKEN, real_server
+from tests.kit.processes import KCM, Processes, ask, free_port, until
+from tests.kit.servers import TOKEN, real_server
 
 NAMESPACE, SUFFIX = "work", "example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from tests.processes import insecure
+from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, ROOT, sign
 
 HEADER_BYTES = 400 << 10

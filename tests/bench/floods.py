@@ -30,9 +30,9 @@ from statistics import median
 import psutil
 
 from tests.bench.flood import KINDS
-from tests.places import ROOT
-from tests.processes import KCM, Processes, ask, free_port, insecure, until
-from tests.servers import TOKEN, sandbox_server
+from tests.kit.places import ROOT
+from tests.kit.processes import KCM, Processes, ask, free_port, insecure, until
+from tests.kit.servers import TOKEN, sandbox_server
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 PAUSE_S = 0.05

@@ -34,7 +34,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.bench.quota import busy_pod, quota
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 
 NAMESPACE = "quotas"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -36,7 +36,7 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.bench import objects
 from tests.bench.objects import Doc
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 
 T = TypeVar("T")
 JSON = {"content-type": "application/json"}

@@ -29,7 +29,7 @@ from tests.differential.bases import Base, changed, load
 from tests.differential.compare import NAMESPACE
 from tests.differential.sameness import Answer, masked, stable
 from tests.differential.variations import Schemas, Tree, Variation
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 from tests.simulation.world import EPOCH
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "answers.json"

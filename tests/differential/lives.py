@@ -26,8 +26,8 @@ from typing import Any
 
 import aiohttp
 
-from tests.processes import KCM, Processes, free_port
-from tests.servers import TOKEN, real_server
+from tests.kit.processes import KCM, Processes, free_port
+from tests.kit.servers import TOKEN, real_server
 
 Doc = dict[str, Any]
 CONTROLLERS = "deployment,replicaset,replicationcontroller,statefulset,daemonset,job,disruption"

@@ -26,7 +26,7 @@ import yaml
 
 from tests.differential.compare import NAMESPACE, Server
 from tests.differential.sameness import Answer, differences
-from tests.servers import TOKEN, real_server, sandbox_server
+from tests.kit.servers import TOKEN, real_server, sandbox_server
 
 Doc = dict[str, Any]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

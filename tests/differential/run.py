@@ -23,7 +23,7 @@ from rich.table import Table
 
 from tests.differential.bases import load
 from tests.differential.compare import MODES, Pair, Server, Tally
-from tests.servers import TOKEN, real_server, sandbox_server
+from tests.kit.servers import TOKEN, real_server, sandbox_server
 
 
 async def compare(

@@ -21,9 +21,9 @@ from typing import Any
 
 import psutil
 
-from tests.link import Link
-from tests.processes import KCM, Processes, ask, free_port, until
-from tests.servers import TOKEN, RealServer, restartable_server
+from tests.kit.link import Link
+from tests.kit.processes import KCM, Processes, ask, free_port, until
+from tests.kit.servers import TOKEN, RealServer, restartable_server
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.processes import END_S, KCM, Processes, ask, free_port, until
+from tests.kit.processes import END_S, KCM, Processes, ask, free_port, until
 
 FLAGS = "KCM_SANDBOX_FLAGS"
 pytestmark = pytest.mark.e2e

@@ -1,4 +1,4 @@
-"""The manager and the sandbox under the limits of configs/systemd/kcm.service (see ``tests.confined``)."""
+"""The manager and the sandbox under the limits of configs/systemd/kcm.service (see ``tests.kit.confined``)."""
 
 import json
 import subprocess
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.confined import SKIP
-from tests.processes import KCM, Processes, ask, free_port, until
+from tests.kit.confined import SKIP
+from tests.kit.processes import KCM, Processes, ask, free_port, until
 from tests.simulation.world import EPOCH
 from tests.unit.configs.test_configs import unit_flags
 
@@ -20,7 +20,7 @@ TOKEN = "tok"
 
 def confined(folder: Path) -> tuple[str, ...]:
     """The words before a command. The folder is the only one that it can write to."""
-    words = (sys.executable, "-m", "tests.confined", str(folder))
+    words = (sys.executable, "-m", "tests.kit.confined", str(folder))
     done = subprocess.run((*words, sys.executable, "-c", ""), capture_output=True, text=True, timeout=60)
     if done.returncode == SKIP:
         pytest.skip(done.stdout.strip())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_sandbox_process import PLAIN, Sandbox
-from tests.processes import END_S, Processes, insecure, until
+from tests.kit.processes import END_S, Processes, insecure, until
 
 pytestmark = pytest.mark.e2e
 KILLS = int(os.environ.get("KCM_KILLS", "5"))

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.processes import Processes, until
+from tests.kit.processes import Processes, until
 
 KUBECTL = shutil.which("kubectl") or ""
 pytestmark = [

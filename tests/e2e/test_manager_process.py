@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.link import Link
-from tests.places import REFERENCE
-from tests.processes import END_S, KCM, Processes, ask, free_port, until
+from tests.kit.link import Link
+from tests.kit.places import REFERENCE
+from tests.kit.processes import END_S, KCM, Processes, ask, free_port, until
 
 pytestmark = pytest.mark.e2e
 RETRY_S, LEASE_S = 0.5, 3

@@ -17,8 +17,8 @@ import pytest
 
 from kcm_cli.manager.server import self_signed
 from tests.e2e.test_originals import ASSETS, KUBECONFIG, needs
-from tests.processes import KCM, Processes, ask, free_port, until
-from tests.servers import TOKEN, real_server
+from tests.kit.processes import KCM, Processes, ask, free_port, until
+from tests.kit.servers import TOKEN, real_server
 
 pytestmark = pytest.mark.e2e
 

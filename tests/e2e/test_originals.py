@@ -15,9 +15,9 @@ from tests.conftest import Sandbox
 from tests.differential.compare import MODES
 from tests.differential.run import compare, report
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
-from tests.places import GOLDEN
-from tests.processes import END_S, KCM, Processes, ask, free_port, until
-from tests.servers import TOKEN, real_server, sandbox_server
+from tests.kit.places import GOLDEN
+from tests.kit.processes import END_S, KCM, Processes, ask, free_port, until
+from tests.kit.servers import TOKEN, real_server, sandbox_server
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 SAMPLE, AT_LEAST = 0.1, 0.98

@@ -16,8 +16,8 @@ from kcm_cli.cli.plan import main
 from kcm_cli.plan import save
 from tests.conftest import Sandbox
 from tests.e2e.test_originals import ASSETS, KUBECONFIG, needs
-from tests.processes import KCM, ask, free_port
-from tests.servers import TOKEN, real_server
+from tests.kit.processes import KCM, ask, free_port
+from tests.kit.servers import TOKEN, real_server
 from tests.unit.plan.clusters import settled
 
 pytestmark = pytest.mark.e2e

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import API_CASES, GOLDEN
+from tests.kit.places import API_CASES, GOLDEN
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("recorded")]
 

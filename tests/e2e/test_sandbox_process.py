@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import END_S, KCM, Processes, ask, free_port, insecure, until
+from tests.kit.processes import END_S, KCM, Processes, ask, free_port, insecure, until
 
 pytestmark = pytest.mark.e2e
 PLAIN = ("--nodes", "0", "--no-manager", "--token", "T")

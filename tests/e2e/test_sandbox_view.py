@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from tests.processes import END_S, KCM, Processes, ask, free_port, until
-from tests.terminal import Terminal
+from tests.kit.processes import END_S, KCM, Processes, ask, free_port, until
+from tests.kit.terminal import Terminal
 
 pytestmark = pytest.mark.e2e
 FRAME = "╭│╰"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.e2e import schemathesis_hooks
-from tests.places import ROOT
-from tests.processes import KCM, Processes, ask, free_port, until
+from tests.kit.places import ROOT
+from tests.kit.processes import KCM, Processes, ask, free_port, until
 from tests.unit.sandbox.fuzz.objects import valid
 
 pytestmark = pytest.mark.e2e

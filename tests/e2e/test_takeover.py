@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_originals import KUBECONFIG, needs
-from tests.processes import KCM, Processes, ask, insecure, until
-from tests.servers import TOKEN, real_server
+from tests.kit.processes import KCM, Processes, ask, insecure, until
+from tests.kit.servers import TOKEN, real_server
 from tests.unit.controllers.test_takeover import template
 from tests.unit.planning.test_template_form import edited
 

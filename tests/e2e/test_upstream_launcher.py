@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.places import ROOT
-from tests.processes import free_port
+from tests.kit.places import ROOT
+from tests.kit.processes import free_port
 
 pytestmark = pytest.mark.e2e
 

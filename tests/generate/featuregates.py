@@ -9,7 +9,7 @@ from typing import Any
 
 from kcm_cli.component.featuregates_table import DATA, Table
 from kcm_cli.machinery import codec
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 
 def main() -> None:

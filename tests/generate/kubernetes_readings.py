@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 from tests.unit.machinery.test_readings import reading
 
 NAMES = (

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
 from kcm_cli.machinery import der
-from tests.places import ROOT
+from tests.kit.places import ROOT
 from tests.unit.machinery.test_pem import blocks_of
 from tests.unit.planning.test_pkcs10 import differences
 

@@ -19,8 +19,8 @@ from aiohttp import web
 from yarl import URL
 
 from tests.hostile import spoiling
-from tests.processes import free_port
-from tests.servers import TOKEN
+from tests.kit.processes import free_port
+from tests.kit.servers import TOKEN
 
 SPOILT = 0.25
 """The part of the requests that fail while there are faults; of the events, a quarter of that."""

@@ -39,8 +39,8 @@ from tests.hostile.objects import (
 )
 from tests.hostile.proxy import Proxy
 from tests.hostile.work import WORK, Place, Rounds, Work
-from tests.processes import KCM, Processes, ask, free_port, until
-from tests.servers import TOKEN, real_server, sandbox_server
+from tests.kit.processes import KCM, Processes, ask, free_port, until
+from tests.kit.servers import TOKEN, real_server, sandbox_server
 
 ALONE, BESIDE, FAULTS, SETTLING, AFTER = "alone", "odd objects", "faults", "settling", "after"
 LIMIT_S = 40.0

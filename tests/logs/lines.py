@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 _LEVELS = {"info": 0, "error": -1, "warning": -2, "debug": 4, "exception": -1}
 _DECLARATIONS = ("Failures", "ObjectFailed")

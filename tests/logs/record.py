@@ -23,8 +23,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from tests.kit.places import ROOT
 from tests.logs.story import SPACE, Story, workload_of
-from tests.places import ROOT
 from tests.plans.record import real_cluster
 
 FILE = ROOT / "tests" / "recorded" / "log.json"

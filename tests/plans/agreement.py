@@ -14,7 +14,7 @@ from kcm_cli.plan import Options, load
 from kcm_cli.plan.outcome import simulate_changes
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
-from tests.places import ROOT
+from tests.kit.places import ROOT
 from tests.plans.scenarios import Scenario, scenarios
 
 PLACE = ROOT / "tests" / "recorded" / "plans"

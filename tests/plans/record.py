@@ -60,12 +60,12 @@ from kcm_cli.rest.transport import Request, Transport
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
-from tests.places import ROOT
+from tests.kit.places import ROOT
+from tests.kit.processes import Processes, free_port
+from tests.kit.servers import TOKEN, real_server
 from tests.plans.agreement import line_of
 from tests.plans.metrics_api import MetricsApi
 from tests.plans.scenarios import POOL, Scenario, Tree, scenarios
-from tests.processes import Processes, free_port
-from tests.servers import TOKEN, real_server
 
 PLACE = ROOT / "tests" / "recorded" / "plans"
 BATCH = 16

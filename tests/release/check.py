@@ -14,7 +14,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 DIST = ROOT / "dist"
 LOCK, TOOLS = ROOT / "configs" / "runtime.lock", ROOT / "configs" / "build.lock"

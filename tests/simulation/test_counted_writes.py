@@ -19,7 +19,7 @@ from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.cluster import ClusterOptions
-from tests.places import GOLDEN
+from tests.kit.places import GOLDEN
 from tests.recorded.golden.kit import kubelet, steps
 from tests.recorded.golden.kit.api import Api, ApiError
 from tests.recorded.golden.kit.steps import ScenarioRun, StepFailed

@@ -8,9 +8,9 @@ from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.cluster import ClusterOptions
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.embedded import ADMIN
+from tests.kit.embedded import ADMIN
+from tests.kit.tables import Growth
 from tests.simulation.world import World, simulate
-from tests.tables import Growth
 
 ROUNDS, EACH = 3, 3
 GROUPS = {

@@ -21,8 +21,8 @@ from kcm_cli.machinery.kref import KRef
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.cluster import ClusterOptions
+from tests.kit.places import RECORDED
 from tests.logs.story import DEPLOYMENTS, SPACE, Story, workload, workload_of
-from tests.places import RECORDED
 from tests.simulation.world import World, simulate
 
 FLAGS = ("--terminated-pod-gc-threshold=1", "--node-monitor-grace-period=20s")

@@ -34,7 +34,7 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreach
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "sim"

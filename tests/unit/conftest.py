@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.places import REFERENCE
-from tests.unit.sandbox.nodes.world import certificates, play
+from tests.kit.places import REFERENCE
+from tests.kit.world import certificates, play
 
 __all__ = ["certificates", "play"]
 

@@ -7,7 +7,7 @@ type hides it there.
 import ast
 from collections.abc import Iterator
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 
 def hidden(class_: ast.ClassDef) -> Iterator[str]:

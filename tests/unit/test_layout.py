@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import pytest
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 PACKAGE, TESTS = ROOT / "kcm_cli", ROOT / "tests" / "unit"
 ROOMS = ("controllers/*/*", "sandbox/apiserver/*/*")

@@ -47,7 +47,7 @@ from kcm_cli.sandbox.apiserver.validation import container_env, volume_sources
 from kcm_cli.sandbox.nodes import expansion
 from kcm_cli.sandbox.programs import syntax
 from kcm_cli.sandbox.programs.errors import Unknown
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 SIZE = 8_000
 """Characters of a text: a quadratic parser in Python takes seconds for it."""

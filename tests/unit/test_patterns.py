@@ -1,6 +1,6 @@
 """Every pattern of the package takes time in proportion to its text: foreign text meets most of them.
 
-The structure of a pattern decides (``tests.patterns``). What cannot be decided by it is named below, with the reason.
+The structure of a pattern decides (``tests.kit.patterns``). What cannot be decided by it is named below, with a reason.
 """
 
 import ast
@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.growth import grows_linearly
-from tests.patterns import fault
-from tests.places import ROOT
+from tests.kit.growth import grows_linearly
+from tests.kit.patterns import fault
+from tests.kit.places import ROOT
 
 PACKAGE = ROOT / "kcm_cli"
 _OF_PATTERNS = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.processes import Processes, ask, free_port, until
+from tests.kit.processes import Processes, ask, free_port, until
 from tests.upstream.results import cases, skipping, table
 
 HERE = Path(__file__).resolve().parent

@@ -10,7 +10,7 @@ import pytest
 from kcm_cli.manager.server import http
 from kcm_cli.serving import connection_limits
 from tests.integration.manager.test_server import Running, run, serving
-from tests.processes import insecure
+from tests.kit.processes import insecure
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
 Send = Callable[[asyncio.StreamWriter], Awaitable[None]]

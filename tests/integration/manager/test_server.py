@@ -36,7 +36,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S
-from tests.processes import free_port, insecure
+from tests.kit.processes import free_port, insecure
 from tests.trust.cases import ANY, BETWEEN, CLIENT, EXPIRED, LEAF, ROOT, Signed, sign
 
 NOW = datetime.datetime.now(datetime.UTC)

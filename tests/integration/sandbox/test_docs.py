@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 TEXT = "".join((ROOT / "docs" / page).read_text() for page in ("testing-operators.md", "perturbation.md"))
 FILE = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 
 def test_200_kills_lose_no_acknowledged_write(tmp_path: Path) -> None:

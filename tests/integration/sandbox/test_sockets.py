@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.testing import HostOptions, Sandbox
-from tests.unit.sandbox.sockets import watched
+from tests.kit.sockets import watched
 
 Tree = dict[str, Any]
 REGISTRATION = "admissionregistration.k8s.io/v1"

@@ -18,7 +18,7 @@ from kubernetes.stream import stream
 
 from kcm_cli.sandbox.streams import commands, spdy
 from kcm_cli.testing import Asked, Output
-from tests.streams import masked, syn_stream
+from tests.kit.streams import masked, syn_stream
 
 PREFIX = "sandbox.kcm.dev/"
 # The client of kubernetes leaves the sockets of refused requests to the garbage collector.

@@ -5,6 +5,7 @@ from typing import Any
 from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS_REQUESTS
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER as GROUP_FINALIZER
+from tests.kit.devices import DRIVER, FINALIZER, NOWHERE, by_name, claim_spec, from_template, template
 from tests.simulation.stories.kit import (
     NAMESPACE,
     PODS,
@@ -22,7 +23,6 @@ from tests.simulation.stories.kit import (
     wide,
 )
 from tests.simulation.world import World
-from tests.unit.controllers.devices import DRIVER, FINALIZER, NOWHERE, by_name, claim_spec, from_template, template
 
 SLICES = wide("resource.k8s.io/v1/resourceslices")
 CLAIMS, TEMPLATES = kind("resource.k8s.io/v1/resourceclaims"), kind("resource.k8s.io/v1/resourceclaimtemplates")

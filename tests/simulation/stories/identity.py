@@ -4,6 +4,8 @@ from functools import cache
 
 from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, POD_CERTIFICATE_REQUESTS
 from kcm_cli.planning.certificate_requests import CLIENT, KUBELET_CLIENT
+from tests.kit.bootstrap_tokens import token
+from tests.kit.trust_bundles import Renaming
 from tests.simulation.stories.kit import (
     ACCOUNTS,
     CONFIG_MAPS,
@@ -22,8 +24,6 @@ from tests.simulation.stories.kit import (
     wide,
 )
 from tests.simulation.world import World
-from tests.unit.controllers.bootstrap_tokens import token
-from tests.unit.controllers.trust_bundles import Renaming
 from tests.unit.planning.certificates import in_base64, name, request
 
 REQUESTS = wide("certificates.k8s.io/v1/certificatesigningrequests")

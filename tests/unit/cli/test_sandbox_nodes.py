@@ -7,7 +7,7 @@ import yaml
 
 from kcm_cli.cli import sandbox_nodes
 from kcm_cli.sandbox import kubeconfig
-from tests.processes import free_port
+from tests.kit.processes import free_port
 
 
 @pytest.mark.parametrize(

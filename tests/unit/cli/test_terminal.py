@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from kcm_cli.cli.terminal import Region, is_capable
-from tests.processes import until
-from tests.terminal import Terminal
+from tests.kit.processes import until
+from tests.kit.terminal import Terminal
 
 LINES = 2000
 

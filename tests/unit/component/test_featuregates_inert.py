@@ -9,7 +9,7 @@ from kcm_cli.component.featuregates import foreign, resolve
 from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.featuregates_table import read_table
 from kcm_cli.component.version import BINARY, FLOOR, EffectiveVersion, Version
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 GATE = re.compile(r'"([A-Z]\w+)"')
 STAGES = {"AllAlpha", "AllBeta"}

@@ -10,9 +10,9 @@ import json
 import pytest
 
 from kcm_cli.manager.start_lines import LINES
+from tests.kit.places import RECORDED, ROOT
 from tests.logs.absent import ABSENT
 from tests.logs.lines import UNKNOWN, constants, lines
-from tests.places import RECORDED, ROOT
 
 UPSTREAM: dict[str, list[tuple[int, str, list[str]]]] = json.loads((RECORDED / "log_lines.json").read_text())
 REASONS = {message: reason for reason, messages in ABSENT.items() for message in messages}

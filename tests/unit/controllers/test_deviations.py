@@ -21,8 +21,9 @@ from kcm_cli.controllers.persistentvolume_binder.plugins import HostPaths
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import PODS, World
 from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end import (
     LEASES,
     SYSTEM,
@@ -31,7 +32,6 @@ from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end imp
     servers,
 )
 from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end import running as collecting
-from tests.unit.sandbox.nodes.world import PODS, World
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}

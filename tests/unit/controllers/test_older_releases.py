@@ -20,9 +20,9 @@ from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World
 
 Doc = dict[str, Any]
 NAMES = (

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 FOLDER = ROOT / "kcm_cli" / "controllers"
 READS = frozenset({"by_index", "list", "get", "values", "items", "find"})

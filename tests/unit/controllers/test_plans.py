@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.manager.controller_map import CONTROLLERS
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 FOLDER = ROOT / "kcm_cli" / "controllers"
 OURS = [descriptor.folder for descriptor in CONTROLLERS if not descriptor.cloud_only]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 PACKAGE = ROOT / "kcm_cli"
 FILES = sorted(

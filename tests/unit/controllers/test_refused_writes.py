@@ -19,10 +19,10 @@ from kcm_cli.controllers.replicationcontroller.config import ReplicationControll
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.engine.door import Send, Write
 from kcm_cli.rest.transport import Response
-from tests.places import ROOT
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+from tests.kit.controlling import controllers
+from tests.kit.faults import refusal
+from tests.kit.places import ROOT
+from tests.kit.world import NODES, PODS, World, resource
 
 Step = Callable[[World], Awaitable[None]]
 DEPLOYMENTS, REPLICA_SETS = resource("deployments", "apps"), resource("replicasets", "apps")

@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.engine.controller import Controller
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.controller_map import CONTROLLERS
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 OURS = [descriptor for descriptor in CONTROLLERS if not descriptor.cloud_only]
 FOLDER = ROOT / "kcm_cli" / "controllers"

@@ -16,10 +16,10 @@ from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World
 from tests.unit.planning.test_template_form import DEFAULTED, FULL, NUMBERS, SPELLINGS, edited, respelt
-from tests.unit.sandbox.nodes.world import World
 
 NAMES = ("deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller")
 CONFIGS = (DeploymentConfig(), ReplicaSetConfig(), StatefulSetConfig(), DaemonSetConfig())

@@ -9,8 +9,9 @@ from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER
-from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import controllers
+from tests.kit.alpha import make, serve
+from tests.kit.controlling import controllers
+from tests.kit.world import NODES, PODS, World, resource
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
     CONFIG,
@@ -21,7 +22,6 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
 )
 from tests.unit.controllers.volumeattributesclass_protection import test_end_to_end as attributes
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 SERVICES, ENDPOINTS = resource("services"), resource("endpoints")
 SLICES = resource("endpointslices", "discovery.k8s.io")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 CHANGES = dict(re.findall(r"^\*\*([a-z-]+)\*\*: .*\n\n((?:\d\. .*\n)+)", PAGE, re.MULTILINE))

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 TEST = re.compile(r"`([^`]+)`")
 PAGES = {"deviations.md": 3, "upstream-bugs.md": 4}

@@ -19,7 +19,7 @@ from kcm_cli.rest.errors import ApiError, Conflict, Invalid
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.runtime.expectations import Expectations
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.world import EPOCH
 
 OWNER = ReplicaSet(metadata=ObjectMeta("web", "ns", "u1"))
 REFERENCE = OwnerReference("apps/v1", "ReplicaSet", "web", "u1", controller=True)

@@ -22,8 +22,8 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.embedded import EmbeddedServer
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.embedded import EmbeddedServer
+from tests.kit.world import EPOCH
 
 NS = "default"
 

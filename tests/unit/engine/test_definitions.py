@@ -15,10 +15,10 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.embedded import EmbeddedServer
-from tests.unit.controllers.faults import Refusing
-from tests.unit.controllers.widgets import CRDS, definition
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.embedded import EmbeddedServer
+from tests.kit.faults import Refusing
+from tests.kit.widgets import CRDS, definition
+from tests.kit.world import EPOCH
 
 AT = 7.25
 """When definitions are created."""

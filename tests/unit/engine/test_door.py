@@ -28,7 +28,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, RequestError, Response, Stream, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing, Sync, Wrote
 from kcm_cli.runtime.causes import Causes, Work, set_working, unrecorded
-from tests.unit.controllers.controlling import metric
+from tests.kit.controlling import metric
 
 POD = b'{"metadata": {"name": "a", "namespace": "n", "uid": "u"}}'
 

@@ -15,7 +15,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.runtime.expectations import Expectations
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.world import EPOCH
 
 REF = EventRef("apps/v1", "ReplicaSet", "ns", "web", "u1", "1")
 TERMINATING = {"causes": [{"reason": "NamespaceTerminating"}]}

@@ -24,8 +24,8 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, TransportError, Unreachable, Unreadable
 from kcm_cli.runtime.informer import AnyInformer, Informer
 from kcm_cli.runtime.workqueue import WorkQueue
-from tests.unit.controllers.controlling import metric
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.controlling import metric
+from tests.kit.world import EPOCH
 
 KEY = "ns/a"
 START = "5"

@@ -11,7 +11,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import fields_of
 from kcm_cli.engine.passes import OBJECTS, Loop, for_each
 from kcm_cli.machinery.meta import ObjectMeta
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.world import EPOCH
 
 
 def times(step, seconds, clock=None, **settings):

@@ -19,7 +19,7 @@ from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import ConnectionLost
 from kcm_cli.runtime.turns import TURN_S
 from kcm_cli.runtime.workqueue import WorkQueue
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.world import EPOCH
 
 
 class Known(Exception):

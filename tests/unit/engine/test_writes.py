@@ -14,7 +14,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, Forbidden, NotFound
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
-from tests.unit.sandbox.nodes.world import EPOCH
+from tests.kit.world import EPOCH
 
 
 def document(uid: str) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import go_json, hashes
 from kcm_cli.machinery.go_dump import dump_pod_template
 from kcm_cli.machinery.patches import copy, merge_patch
-from tests.places import GOLDEN
+from tests.kit.places import GOLDEN
 
 _POD_DEFAULTS = {
     "restartPolicy": "Always",

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import EVERYTHING, NOTHING, LabelSelector, LabelSelectorRequirement
-from tests.growth import grows_less
+from tests.kit.growth import grows_less
 
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 

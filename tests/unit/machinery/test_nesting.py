@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import codec, nesting
 from kcm_cli.machinery.meta import Object, View
 from kcm_cli.machinery.nesting import DEEP, Extents, Malformed
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 DEPTHS = (300, 990, 1_200, 10_000, 100_000)
 TOO_DEEP = (*((1_200,) if sys.version_info < (3, 12) else ()), 10_000, 100_000)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kcm_cli.machinery import pem
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 TABLE = json.loads((ROOT / "tests" / "recorded" / "readings" / "pem.json").read_text())
 

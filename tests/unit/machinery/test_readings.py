@@ -25,7 +25,7 @@ from kcm_cli.machinery import (
     times,
     urls,
 )
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 TABLE = json.loads((ROOT / "tests" / "recorded" / "readings" / "texts.json").read_text())
 NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -12,10 +12,10 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.manager import controller_map, options
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
-from tests.places import ROOT
-from tests.unit.controllers.controlling import adds, controllers, metric
-from tests.unit.controllers.widgets import WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+from tests.kit.controlling import adds, controllers, metric
+from tests.kit.places import ROOT
+from tests.kit.widgets import WIDGETS, serve_widgets
+from tests.kit.world import PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 NAMESPACES = resource("namespaces", namespaced=False)

@@ -14,11 +14,11 @@ from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.runtime.leader import ElectionConfig, Elector
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.devices import make_claim
-from tests.unit.controllers.root_ca import CA
+from tests.kit.controlling import controllers
+from tests.kit.devices import make_claim
+from tests.kit.root_ca import CA
+from tests.kit.world import World, resource
 from tests.unit.manager.test_observability import shown, touch
-from tests.unit.sandbox.nodes.world import World, resource
 
 UNUSED = {"volume-plugins": "the plugins of nodes are not used"} | {
     controller.name: "no cloud is left in the original, either" for controller in CONTROLLERS if controller.cloud_only

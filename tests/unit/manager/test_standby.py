@@ -21,8 +21,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 from kcm_cli.runtime import informer
+from tests.kit.world import PODS, World, resource
 from tests.unit.manager.test_stopping import FLAGS, SameLoop
-from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 LEASES = resource("leases", "coordination.k8s.io")
 SETS = resource("replicasets", "apps")

@@ -27,7 +27,7 @@ from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.leader import Elector, LeaseLock
 from kcm_cli.runtime.loop_monitor import LoopMonitor
 from kcm_cli.runtime.tasks import innermost
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 LEASES = resource("leases", "coordination.k8s.io")
 FLAGS = ("--secure-port=0", "--controllers=ttl-controller", "--leader-elect-resource-name=kcm")

@@ -15,7 +15,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.types import User
-from tests.places import ROOT
+from tests.kit.places import ROOT
 from tests.simulation.workload import deployment
 from tests.simulation.world import NAMESPACE, World
 from tests.unit.plan.clusters import living, settle_workloads

@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.plan import Options, PlanError, plan
 from kcm_cli.plan.flag_files import manager_flags
 from kcm_cli.plan.planning import configured
-from tests.places import ROOT
+from tests.kit.places import ROOT
 from tests.unit.plan.clusters import settled
 
 

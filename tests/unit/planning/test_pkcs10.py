@@ -11,7 +11,7 @@ from kcm_cli.machinery import distinguished_names
 from kcm_cli.machinery.der import UnsupportedError
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.planning import pkcs10
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 TABLE = json.loads((ROOT / "tests" / "recorded" / "readings" / "requests.json").read_text())
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -17,7 +17,7 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.runtime.informer import STALLED_S, Scope
 from kcm_cli.runtime.informers import SHOWN, Informers
 from kcm_cli.runtime.tasks import Tasks
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.world import World
 
 
 def informers(world: World, resync_s: float = 0.0) -> Informers:

@@ -9,7 +9,7 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.metrics import Registry
 from kcm_cli.runtime.turns import TURN_S, Longest, Timed, Turns
-from tests.unit.controllers.controlling import metric
+from tests.kit.controlling import metric
 
 
 def test_a_turn_is_over_after_its_time_and_the_next_one_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
-from tests.processes import insecure
+from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, sign
 
 STRANGER = sign(replace(LEAF, name="mallory", usages=(ExtendedKeyUsageOID.CLIENT_AUTH,)))

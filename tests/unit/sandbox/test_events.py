@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 EVENTS = resource("events")
 

@@ -18,8 +18,8 @@ from kcm_cli.sandbox.apiserver.store import NotKept
 from kcm_cli.sandbox.heartbeats import Heartbeats
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.views import NODE_LEASES
-from tests.embedded import EmbeddedServer
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.embedded import EmbeddedServer
+from tests.kit.world import World
 
 WEBHOOKS = GVR("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
 Play = Callable[..., None]

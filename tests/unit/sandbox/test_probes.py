@@ -12,7 +12,7 @@ from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.probes import healthz
-from tests.unit.sandbox.asking import Api
+from tests.kit.asking import Api
 
 PATH = "/api/v1/componentstatuses"
 

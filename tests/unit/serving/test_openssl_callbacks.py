@@ -13,8 +13,8 @@ from OpenSSL import SSL
 from kcm_cli.serving import openssl_callbacks
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError, switch_by_name
 from kcm_cli.serving.tls_transport import server_context
-from tests.places import ROOT as PROJECT
-from tests.processes import insecure
+from tests.kit.places import ROOT as PROJECT
+from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, ROOT, Signed, sign
 
 CA = sign(ROOT)

@@ -12,7 +12,7 @@ from OpenSSL import SSL, crypto
 
 from kcm_cli.serving.tls_transport import MAX_CHAIN, PEER_CERTIFICATES, TlsProtocol, server_context
 from kcm_cli.serving.turns import Turns
-from tests.processes import insecure
+from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, ROOT, sign
 
 

@@ -8,8 +8,8 @@ from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.runtime.cause_ring import CauseRing, Wrote
 from kcm_cli.trace.join import AT_START, OTHERS, Target, Trace, trace
 from kcm_cli.trace.text import HEAD, head, tree
-from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import controllers
+from tests.kit.world import PODS, World, resource
 
 DEPLOYMENTS, REPLICA_SETS = resource("deployments", "apps"), resource("replicasets", "apps")
 QUOTAS, JOBS = resource("resourcequotas"), resource("jobs", "batch")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 from tests.upstream.launcher import TUNABLE, tune
 
 CONTROLLERS = sorted({path.split(".")[1] for path in TUNABLE})

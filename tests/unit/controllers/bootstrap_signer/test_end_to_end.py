@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from kcm_cli.rest.transport import Request, Transport
-from tests.unit.controllers.bootstrap_tokens import token
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.bootstrap_tokens import token
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 CONFIG_MAPS, SECRETS = resource("configmaps"), resource("secrets")
 INFO = {"metadata": {"name": "cluster-info", "labels": {"mine": "kept"}}, "data": {"kubeconfig": "text", "other": "x"}}

@@ -14,7 +14,7 @@ from kcm_cli.controllers.bootstrap_signer.plan import may_sign, plan, signature
 from kcm_cli.machinery import codec
 from kcm_cli.planning import bootstrap_tokens
 from kcm_cli.planning.actions import ABSENT
-from tests.unit.controllers.bootstrap_tokens import token
+from tests.kit.bootstrap_tokens import token
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

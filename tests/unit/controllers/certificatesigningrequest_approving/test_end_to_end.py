@@ -3,9 +3,9 @@
 from typing import Any
 
 from kcm_cli.planning.certificate_requests import KUBELET_CLIENT
-from tests.unit.controllers.controlling import controllers
+from tests.kit.controlling import controllers
+from tests.kit.world import World, resource
 from tests.unit.planning.certificates import in_base64, name, request
-from tests.unit.sandbox.nodes.world import World, resource
 
 REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
 

@@ -1,10 +1,10 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from kcm_cli.planning.certificate_requests import CLIENT
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 from tests.unit.planning.certificates import in_base64, request
-from tests.unit.sandbox.nodes.world import World, resource
 
 REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
 HOUR_S = 3600.0

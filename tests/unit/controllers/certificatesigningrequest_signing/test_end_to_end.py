@@ -12,9 +12,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.controllers.certificatesigningrequest_signing.controller import CONTROLLER, files_of
 from kcm_cli.engine.descriptor import StartError
-from tests.unit.controllers.controlling import adds, controllers
+from tests.kit.controlling import adds, controllers
+from tests.kit.world import World, resource
 from tests.unit.planning.certificates import in_base64, request
-from tests.unit.sandbox.nodes.world import World, resource
 
 REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
 CLIENT = "kubernetes.io/kube-apiserver-client"

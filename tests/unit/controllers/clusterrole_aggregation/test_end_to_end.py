@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.rest.transport import Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.world import World, resource
 
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 CHOSEN = {"example.com/part": "true"}

@@ -9,9 +9,9 @@ from kcm_cli.controllers.cronjob import local_zone
 from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Rewriting, refusal
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Rewriting, refusal
+from tests.kit.world import World, resource
 
 CRON_JOBS = resource("cronjobs", "batch")
 JOBS = resource("jobs", "batch")

@@ -17,9 +17,9 @@ from kcm_cli.controllers.daemonset.controller import DaemonSetController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Held, Refusing
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Held, Refusing
+from tests.kit.world import World
 
 
 @pytest.fixture

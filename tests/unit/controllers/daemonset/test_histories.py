@@ -4,8 +4,8 @@ from typing import Any
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.api.core import PODS
+from tests.kit.world import World, resource
 from tests.unit.controllers.daemonset.test_end_to_end import Story
-from tests.unit.sandbox.nodes.world import World, resource
 
 REVISIONS = resource("controllerrevisions", "apps")
 DAEMON_SETS = resource("daemonsets", "apps")

@@ -14,9 +14,9 @@ from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.door import Interceptor, Send, Write
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import PODS, World, resource
 
 DEPLOYMENTS = resource("deployments", "apps")
 REPLICA_SETS = resource("replicasets", "apps")

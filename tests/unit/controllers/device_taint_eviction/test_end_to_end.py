@@ -10,11 +10,11 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import controllers, metric
-from tests.unit.controllers.devices import DRIVER, SLICES, allocate, by_name, claim_spec, from_template, make_claim
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import PODS, World
+from tests.kit.alpha import make, serve
+from tests.kit.controlling import controllers, metric
+from tests.kit.devices import DRIVER, SLICES, allocate, by_name, claim_spec, from_template, make_claim
+from tests.kit.faults import Refusing
+from tests.kit.world import PODS, World
 
 RULES = [("", "DRADeviceTaintRules=true")]
 NAME = "device-taint-eviction-controller"

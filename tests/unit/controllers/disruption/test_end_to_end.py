@@ -5,8 +5,8 @@ from typing import Any
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
 from kcm_cli.controllers.disruption import controller
 from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement, from_label_selector
-from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.controlling import controllers
+from tests.kit.world import World
 
 
 def test_an_invalid_selector_of_a_budget_does_not_affect_others(play, monkeypatch):

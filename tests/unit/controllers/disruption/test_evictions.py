@@ -17,10 +17,10 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, adds, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.controllers.widgets import WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import Faulty, adds, controllers
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.widgets import WIDGETS, serve_widgets
+from tests.kit.world import PODS, World, resource
 
 REPLICA_SETS = resource("replicasets", "apps")
 DEPLOYMENTS = resource("deployments", "apps")

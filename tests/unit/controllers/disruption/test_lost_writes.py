@@ -1,8 +1,8 @@
 """A failed write of a status is retried without another change."""
 
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
+from tests.kit.world import PODS, World
 from tests.unit.controllers.disruption.test_evictions import Story, owned_pods
-from tests.unit.sandbox.nodes.world import PODS, World
 
 
 class Unsent:

@@ -13,9 +13,9 @@ from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import PODS, World
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import PODS, World
 
 NAMES = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
 

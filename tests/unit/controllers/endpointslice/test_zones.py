@@ -7,8 +7,8 @@ from typing import Any
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
-from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import NODES, World
+from tests.kit.controlling import controllers
+from tests.kit.world import NODES, World
 
 ZONE = "topology.kubernetes.io/zone"
 

@@ -2,9 +2,9 @@
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 NAME = "ephemeral-volume-controller"

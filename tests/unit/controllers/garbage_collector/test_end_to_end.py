@@ -21,10 +21,10 @@ from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
-from tests.unit.controllers.controlling import Faulty, adds, controllers, metric
-from tests.unit.controllers.faults import Held, Refusing, Rewriting
-from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, adds, controllers, metric
+from tests.kit.faults import Held, Refusing, Rewriting
+from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
+from tests.kit.world import World, resource
 
 CONFIG_MAPS = resource("configmaps")
 SECRETS = resource("secrets")

@@ -12,7 +12,7 @@ from kcm_cli.controllers.garbage_collector.dump import dot
 from kcm_cli.controllers.garbage_collector.graph import FEW, ORPHAN, Effects, Graph, Identity, partition
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 DELETED = "2026-01-01T00:00:00Z"
 

@@ -9,8 +9,8 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.sandbox.usage.api import MetricsApi
-from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.controlling import controllers
+from tests.kit.world import World
 
 NAMES = ("deployment-controller", "replicaset-controller", "horizontal-pod-autoscaler-controller")
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}

@@ -14,10 +14,10 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
-from tests.unit.controllers.faults import Rewriting
+from tests.kit.faults import Rewriting
+from tests.kit.world import PODS, World, resource
 from tests.unit.controllers.horizontal_pod_autoscaler.adapter import Adapter
 from tests.unit.controllers.horizontal_pod_autoscaler.story import CPU, Story
-from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 PREFIX = "horizontal_pod_autoscaler_controller_"
 BOTH = ["v1beta2", "v1beta1"]

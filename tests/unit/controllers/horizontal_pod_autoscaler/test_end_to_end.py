@@ -14,9 +14,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.horizontal_pod_autoscaler import controller
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.machinery.labels import parse
-from tests.unit.controllers.controlling import Faulty
+from tests.kit.controlling import Faulty
+from tests.kit.world import World
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
-from tests.unit.sandbox.nodes.world import World
 
 BY_UTILIZATION = "cpu resource utilization (percentage of request)"
 

@@ -13,9 +13,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import PODS, World, resource
 
 JOBS = resource("jobs", "batch")
 FINALIZER = "batch.kubernetes.io/job-tracking"

@@ -10,10 +10,10 @@ from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.plan import gang
 from kcm_cli.machinery import codec
-from tests.unit.controllers.alpha import serve
-from tests.unit.controllers.controlling import controllers
+from tests.kit.alpha import serve
+from tests.kit.controlling import controllers
+from tests.kit.world import World, resource
 from tests.unit.controllers.job.conftest import MakeJob, MakePod
-from tests.unit.sandbox.nodes.world import World, resource
 
 TOGETHER: dict[str, Any] = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
 UID = "77466b23-e218-41dd-92b6-ce9ca38f0255"

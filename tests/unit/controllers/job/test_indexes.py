@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.controllers.job.plan.indexes import NONE, Indexes, parse
-from tests.growth import grows_less
+from tests.kit.growth import grows_less
 
 SMALL = st.sets(st.integers(0, 40))
 

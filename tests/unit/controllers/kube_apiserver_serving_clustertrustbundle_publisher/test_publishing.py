@@ -11,11 +11,11 @@ from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, bundle_name, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Delete, Update
-from tests.unit.controllers.alpha import make, serve_selectable
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.root_ca import CA
-from tests.unit.controllers.trust_bundles import OURS, THEIRS, Renaming
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.alpha import make, serve_selectable
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.root_ca import CA
+from tests.kit.trust_bundles import OURS, THEIRS, Renaming
+from tests.kit.world import World
 
 NAME = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
 

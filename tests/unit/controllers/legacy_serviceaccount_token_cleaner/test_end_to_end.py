@@ -7,9 +7,9 @@ import pytest
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.rest.transport import Request, Transport
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")

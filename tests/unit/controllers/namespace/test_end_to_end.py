@@ -11,9 +11,9 @@ import pytest
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import PODS, World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
 CONFIG_MAPS = resource("configmaps")

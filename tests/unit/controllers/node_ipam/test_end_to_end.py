@@ -13,9 +13,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import NODES, World, resource
 
 DUAL = "10.0.0.0/22,fd00::/60"
 EVENTS = resource("events")

@@ -23,9 +23,9 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.controllers.controlling import controllers, metric
-from tests.unit.controllers.faults import Held, Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+from tests.kit.controlling import controllers, metric
+from tests.kit.faults import Held, Refusing, Rewriting, refusal
+from tests.kit.world import NODES, PODS, World, resource
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 

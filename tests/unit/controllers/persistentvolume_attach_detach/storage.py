@@ -2,7 +2,7 @@
 
 from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.sandbox.storage.plan import DRIVER
-from tests.unit.sandbox.nodes.world import NODES, World, resource
+from tests.kit.world import NODES, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 VOLUMES = resource("persistentvolumes", namespaced=False)

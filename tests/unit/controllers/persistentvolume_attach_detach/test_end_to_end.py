@@ -15,8 +15,9 @@ from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.storage.plan import DRIVER
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Held, Refusing
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Held, Refusing
+from tests.kit.world import NODES, PODS, World, resource
 from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     ATTACHMENTS,
     CLAIMS,
@@ -28,7 +29,6 @@ from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     unique,
     using,
 )
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 NAME = "persistentvolume-attach-detach-controller"
 CONFIG = AttachDetachConfig()

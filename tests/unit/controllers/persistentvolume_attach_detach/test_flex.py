@@ -15,9 +15,9 @@ from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers,
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World as AttachDetachWorld
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import AttachableVolume
-from tests.unit.controllers.controlling import controllers
+from tests.kit.controlling import controllers
+from tests.kit.world import NODES, PODS, World
 from tests.unit.controllers.persistentvolume_attach_detach.storage import bound, reported, using
-from tests.unit.sandbox.nodes.world import NODES, PODS, World
 
 GOOD = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/calls"

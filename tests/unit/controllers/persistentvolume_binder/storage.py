@@ -3,7 +3,7 @@
 from typing import Any
 
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 NAME = "persistentvolume-binder-controller"
 CONFIG = PersistentVolumeBinderConfig()

@@ -8,8 +8,9 @@ import pytest
 from kcm_cli.component.metrics import Registry
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Held, Refusing
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Held, Refusing
+from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
     CLASSES,
@@ -22,7 +23,6 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
     remove,
 )
-from tests.unit.sandbox.nodes.world import World
 
 BOTH = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 

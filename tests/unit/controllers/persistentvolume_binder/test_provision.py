@@ -8,8 +8,9 @@ import pytest
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
     CONFIG,
@@ -19,7 +20,6 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     make_class,
     phase,
 )
-from tests.unit.sandbox.nodes.world import World
 
 HOST_PATH = "kubernetes.io/host-path"
 HERE = replace(CONFIG, enable_host_path_provisioning=True)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.rest.errors import ApiError
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
     CONFIG,
@@ -15,7 +16,6 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     make_claim,
     make_volume,
 )
-from tests.unit.sandbox.nodes.world import World
 
 NAMES = [NAME, "persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller"]
 SIZES = ("1Gi", "2Gi", "5Gi")

@@ -10,8 +10,9 @@ from kcm_cli.controllers.persistentvolume_binder import controller
 from kcm_cli.controllers.persistentvolume_binder.controller import VolumeBinder
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
     CONFIG,
@@ -24,7 +25,6 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
     remove,
 )
-from tests.unit.sandbox.nodes.world import World
 
 RECYCLER = "recycler-for-v"
 RECYCLE = {"persistentVolumeReclaimPolicy": "Recycle"}

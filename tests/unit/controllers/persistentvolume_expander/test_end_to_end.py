@@ -3,9 +3,9 @@
 import pytest
 
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 CLASSES = resource("storageclasses", "storage.k8s.io", namespaced=False)
 CLAIMS = resource("persistentvolumeclaims")

@@ -1,7 +1,7 @@
 """The controller in a whole sandbox, on virtual time."""
 
-from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import controllers
+from tests.kit.world import World, resource
 
 VOLUMES = resource("persistentvolumes", namespaced=False)
 NAME = "persistentvolume-protection-controller"

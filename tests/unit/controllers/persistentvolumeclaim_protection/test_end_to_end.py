@@ -3,9 +3,9 @@
 import pytest
 
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Held, Refusing
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import controllers
+from tests.kit.faults import Held, Refusing
+from tests.kit.world import PODS, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 NAMESPACES = resource("namespaces", namespaced=False)

@@ -16,9 +16,9 @@ from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.controllers.controlling import adds, controllers, metric
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World
+from tests.kit.controlling import adds, controllers, metric
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import NODES, PODS, World
 
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
 

@@ -1,10 +1,10 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS
-from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.alpha import make, serve
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World
 
 MINUTE_S = 60.0
 

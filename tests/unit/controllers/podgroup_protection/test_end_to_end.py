@@ -12,10 +12,10 @@ import pytest
 from kcm_cli.api.core import Pod
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER, active_member_of
-from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import PODS, World
+from tests.kit.alpha import make, serve
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import PODS, World
 
 GROUP = {"schedulingGroup": {"podGroupName": "g"}}
 

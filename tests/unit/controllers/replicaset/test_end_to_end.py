@@ -8,9 +8,9 @@ from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import PODS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Held
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.controlling import controllers
+from tests.kit.faults import Held
+from tests.kit.world import World
 
 SKIPS = 'replicaset_controller_stale_sync_skips_total{group="apps",resource="replicasets"}'
 

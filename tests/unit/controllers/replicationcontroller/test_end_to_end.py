@@ -9,9 +9,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Rewriting, refusal
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Rewriting, refusal
+from tests.kit.world import PODS, World, resource
 
 OWNERS = {
     "ReplicationController": resource("replicationcontrollers"),

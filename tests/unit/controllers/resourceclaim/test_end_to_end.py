@@ -11,9 +11,9 @@ from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.devices import (
+from tests.kit.alpha import make, serve
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.devices import (
     FINALIZER,
     NOWHERE,
     allocate,
@@ -24,8 +24,8 @@ from tests.unit.controllers.devices import (
     make_claim,
     make_template,
 )
-from tests.unit.controllers.faults import Held, Refusing
-from tests.unit.sandbox.nodes.world import PODS, World
+from tests.kit.faults import Held, Refusing
+from tests.kit.world import PODS, World
 
 
 def running(world: World, **options: Any) -> Any:

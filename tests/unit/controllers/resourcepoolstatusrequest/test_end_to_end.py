@@ -2,11 +2,11 @@
 
 from kcm_cli.api.devices import RESOURCE_POOL_STATUS_REQUESTS
 from kcm_cli.component.metrics import Registry
-from tests.unit.controllers.alpha import make, serve
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.devices import DRIVER, SLICES, allocate, make_claim
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.alpha import make, serve
+from tests.kit.controlling import controllers
+from tests.kit.devices import DRIVER, SLICES, allocate, make_claim
+from tests.kit.faults import Refusing
+from tests.kit.world import World
 
 
 def test_a_request_is_answered_once_and_deleted(play):

@@ -17,10 +17,10 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
 from tests.bench import quota_steps
-from tests.unit.controllers.controlling import Faulty, adds, controllers
-from tests.unit.controllers.faults import Held, Refusing
-from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.controlling import Faulty, adds, controllers
+from tests.kit.faults import Held, Refusing
+from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
+from tests.kit.world import PODS, World, resource
 
 CONFIG_MAPS = resource("configmaps")
 SERVICES = resource("services")

@@ -14,10 +14,10 @@ from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, 
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import NotFound
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Refusing
-from tests.unit.controllers.root_ca import CA
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Refusing
+from tests.kit.root_ca import CA
+from tests.kit.world import World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
 

@@ -1,9 +1,9 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from kcm_cli.component.metrics import Registry
-from tests.unit.controllers.controlling import controllers
+from tests.kit.controlling import controllers
+from tests.kit.world import PODS, World
 from tests.unit.controllers.persistentvolume_attach_detach.storage import DRIVERS, bound
-from tests.unit.sandbox.nodes.world import PODS, World
 
 NAME = "selinux-warning-controller"
 DRIVER = "labels.example.com"

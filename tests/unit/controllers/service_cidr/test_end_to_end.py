@@ -7,9 +7,9 @@ import pytest
 
 from kcm_cli.rest.errors import Invalid
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Held, Refusing, Rewriting
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Held, Refusing, Rewriting
+from tests.kit.world import World, resource
 
 RANGES = resource("servicecidrs", "networking.k8s.io", namespaced=False)
 ADDRESSES = resource("ipaddresses", "networking.k8s.io", namespaced=False)

@@ -6,9 +6,9 @@ import pytest
 
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
 ACCOUNTS = resource("serviceaccounts")

@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.controllers.root_ca import CA
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing
+from tests.kit.root_ca import CA
+from tests.kit.world import World, resource
 
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")

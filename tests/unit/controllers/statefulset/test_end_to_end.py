@@ -12,9 +12,9 @@ from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 
 def document(**spec: Any) -> dict[str, Any]:

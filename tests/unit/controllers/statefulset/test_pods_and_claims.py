@@ -7,10 +7,10 @@ import pytest
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.rest.transport import Request, Response
-from tests.unit.controllers.controlling import Faulty
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.kit.controlling import Faulty
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import PODS, World, resource
 from tests.unit.controllers.statefulset.test_end_to_end import Story
-from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 REVISIONS = resource("controllerrevisions", "apps")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.controllers.own_group import serve
-from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.own_group import serve
+from tests.kit.widgets import CRDS, WIDGETS, serve_widgets
+from tests.kit.world import World, resource
 
 GROUP = "storagemigration.k8s.io"
 MIGRATIONS = resource("storageversionmigrations", GROUP, "v1beta1", namespaced=False)

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting
-from tests.unit.controllers.own_group import serve
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing, Rewriting
+from tests.kit.own_group import serve
+from tests.kit.world import World, resource
 
 GROUP = "internal.apiserver.k8s.io"
 VERSIONS = resource("storageversions", GROUP, "v1alpha1", namespaced=False)

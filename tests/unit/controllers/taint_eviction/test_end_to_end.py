@@ -4,9 +4,9 @@ import pytest
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import Request, Response
-from tests.unit.controllers.controlling import adds, controllers, metric
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+from tests.kit.controlling import adds, controllers, metric
+from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.world import NODES, PODS, World, resource
 
 
 def test_a_failed_eviction_is_retried_at_once(play):

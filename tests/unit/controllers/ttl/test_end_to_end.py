@@ -1,9 +1,9 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from kcm_cli.rest.transport import Request
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Held, Refusing
-from tests.unit.sandbox.nodes.world import NODES, World
+from tests.kit.controlling import controllers
+from tests.kit.faults import Held, Refusing
+from tests.kit.world import NODES, World
 
 TTL = "node.alpha.kubernetes.io/ttl"
 

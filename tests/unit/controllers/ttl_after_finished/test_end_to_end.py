@@ -11,9 +11,9 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Transport
-from tests.unit.controllers.controlling import Faulty, controllers, metric
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers, metric
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 JOBS = resource("jobs", "batch")
 

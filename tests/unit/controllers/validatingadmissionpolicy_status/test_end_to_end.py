@@ -7,10 +7,10 @@ import pytest
 
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.rest.transport import Request, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.controllers.widgets import serve_widgets
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import Faulty, controllers
+from tests.kit.faults import Refusing
+from tests.kit.widgets import serve_widgets
+from tests.kit.world import World, resource
 
 POLICIES = resource("validatingadmissionpolicies", "admissionregistration.k8s.io", namespaced=False)
 

@@ -1,8 +1,8 @@
 """The controller in a whole sandbox, on virtual time."""
 
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import controllers
+from tests.kit.faults import Refusing
+from tests.kit.world import World, resource
 
 CLASSES = resource("volumeattributesclasses", "storage.k8s.io", namespaced=False)
 CLAIMS = resource("persistentvolumeclaims")

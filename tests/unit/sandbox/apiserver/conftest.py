@@ -16,7 +16,7 @@ from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.embedded import ADMIN, EmbeddedServer
+from tests.kit.embedded import ADMIN, EmbeddedServer
 
 T = TypeVar("T")
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)

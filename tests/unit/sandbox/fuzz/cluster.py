@@ -14,7 +14,7 @@ from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, to_json
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.embedded import ADMIN, EmbeddedServer
+from tests.kit.embedded import ADMIN, EmbeddedServer
 from tests.unit.sandbox.fuzz.objects import Tree, filled, valid
 from tests.unit.sandbox.fuzz.upstream import FAILURES
 

@@ -3,7 +3,8 @@
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import attachment_name
-from tests.unit.controllers.controlling import controllers
+from tests.kit.controlling import controllers
+from tests.kit.world import NODES, World
 from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     ATTACHMENTS,
     CLAIMS,
@@ -12,7 +13,6 @@ from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     bound,
     using,
 )
-from tests.unit.sandbox.nodes.world import NODES, World
 
 DISK = "disk.example.com"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.sandbox.nodes import commands, shape
-from tests.unit.sandbox.nodes.world import NODES, World
+from tests.kit.world import NODES, World
 
 
 @pytest.mark.parametrize("change", [commands.remove, commands.fail, commands.recover], ids=lambda f: f.__name__)

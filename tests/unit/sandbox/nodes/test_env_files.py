@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.sandbox.nodes.env_files import EnvFileError, value_in
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.kit.world import PODS, World, resource
 
 CONFIG_MAPS = resource("configmaps")
 

@@ -7,7 +7,7 @@ from kcm_cli.sandbox.nodes.eviction import CRITICAL, message, refuses, victim
 from kcm_cli.sandbox.usage.figures import Usage
 from kcm_cli.sandbox.views import PODS as POD
 from kcm_cli.sandbox.views import SimulatedPod
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+from tests.kit.world import NODES, PODS, World, resource
 
 PRESSURE = "sandbox.kcm.dev/pressure"
 TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}]

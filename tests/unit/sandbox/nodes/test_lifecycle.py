@@ -11,7 +11,7 @@ from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
+from tests.kit.world import EPOCH, NODES, PODS, World, resource
 
 FIELDS = ("capacity", "allocatable")
 LONG = [{"name": "LONG", "value": "x" * 5000}]

@@ -9,7 +9,7 @@ import pytest
 
 from kcm_cli.sandbox.nodes.rules import LABEL, WORDS, Rule, Rules, rules_of
 from kcm_cli.sandbox.views import Keyed, SimulatedPod
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 
 class Informer:

@@ -18,7 +18,7 @@ from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.simulate import log, reactions, simulate
 from kcm_cli.sandbox.programs.syntax import MOST_CHARACTERS
 from kcm_cli.sandbox.programs.tar_command import is_whole
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 
 def outcome(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.sandbox.programs import syntax
 from kcm_cli.sandbox.programs.errors import Incomplete, Malformed, TooMuch, Unknown
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.scheduler.recorder import BURST, FINISHED_S, QPS, REFRESH_S, WAITING, Recorder
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 EVENTS = resource("events", "events.k8s.io")
 POD = EventRef("v1", "Pod", "default", "p", "u", "7")

@@ -2,7 +2,7 @@
 
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+from tests.kit.world import NODES, PODS, World, resource
 
 PRIORITIES = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
 

@@ -4,8 +4,8 @@ import json
 
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.controlling import controllers
+from tests.kit.world import World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 VOLUMES = resource("persistentvolumes", namespaced=False)

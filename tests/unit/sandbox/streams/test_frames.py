@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.streams import spdy, websocket
-from tests.streams import masked, syn_stream
+from tests.kit.streams import masked, syn_stream
 
 
 def messages_of(parts: Iterable[websocket.Part]) -> list[bytes]:

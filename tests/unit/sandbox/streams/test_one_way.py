@@ -9,8 +9,8 @@ from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.streams import websocket
 from kcm_cli.sandbox.streams.one_way import events_over_websocket, over_websocket
 from kcm_cli.serving.upgrade import Upgraded
-from tests.growth import grows_linearly
-from tests.streams import masked
+from tests.kit.growth import grows_linearly
+from tests.kit.streams import masked
 
 
 class Client:

@@ -6,7 +6,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.rest.errors import MethodNotSupported, NotFound
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.usage.api import MetricsApi
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 POD_METRICS = resource("pods", "metrics.k8s.io", "v1beta1")
 NODE_METRICS = resource("nodes", "metrics.k8s.io", "v1beta1", namespaced=False)

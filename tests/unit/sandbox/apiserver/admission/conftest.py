@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.unit.sandbox.asking import Api
-from tests.unit.sandbox.nodes.world import certificates  # of today, as the clock of these tests
+from tests.kit.asking import Api
+from tests.kit.world import certificates  # of today, as the clock of these tests
 
 __all__ = ["certificates"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sandbox.asking import Api, pod
+from tests.kit.asking import Api, pod
 
 Tree = dict[str, Any]
 

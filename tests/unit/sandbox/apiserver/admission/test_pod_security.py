@@ -6,7 +6,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.admission.pod_security.evaluator import evaluate
 from kcm_cli.sandbox.apiserver.admission.pod_security.levels import LevelVersion
-from tests.unit.sandbox.asking import Api, pod
+from tests.kit.asking import Api, pod
 
 Tree = dict[str, Any]
 GOOD = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sandbox.asking import Answer, Api, pod
+from tests.kit.asking import Answer, Api, pod
 
 Tree = dict[str, Any]
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.sandbox.apiserver.types import User
-from tests.unit.sandbox.asking import Answer, Api
+from tests.kit.asking import Answer, Api
 
 Tree = dict[str, Any]
 GROUP = "/apis/admissionregistration.k8s.io/v1"

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.machinery import quantity
-from tests.unit.sandbox.asking import Answer, Api, pod
+from tests.kit.asking import Answer, Api, pod
 
 Tree = dict[str, Any]
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from kcm_cli.sandbox.apiserver.types import User
-from tests.unit.sandbox.asking import Answer, Api
+from tests.kit.asking import Answer, Api
 
 Tree = dict[str, Any]
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"

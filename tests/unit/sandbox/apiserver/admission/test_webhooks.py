@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.unit.sandbox.asking import Answer, Api
-from tests.unit.sandbox.hooks import HookServer, Tree
+from tests.kit.asking import Answer, Api
+from tests.kit.hooks import HookServer, Tree
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}

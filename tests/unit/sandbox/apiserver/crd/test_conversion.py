@@ -17,9 +17,9 @@ from kcm_cli.sandbox.apiserver.errors import Unconverted
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.embedded import ADMIN
-from tests.unit.sandbox.asking import Api
-from tests.unit.sandbox.hooks import HookServer, Tree
+from tests.kit.asking import Api
+from tests.kit.embedded import ADMIN
+from tests.kit.hooks import HookServer, Tree
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

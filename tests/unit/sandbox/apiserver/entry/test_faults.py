@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 JSON = {"content-type": "application/json", "user-agent": "operator/1"}

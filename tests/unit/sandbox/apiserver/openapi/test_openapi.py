@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.openapi import OpenApi, protobuf
 from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
-from tests.places import API_CASES
+from tests.kit.places import API_CASES
 
 PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 RECORDED = API_CASES / "expected/discovery-openapi.json"

@@ -10,7 +10,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION
-from tests.unit.sandbox.asking import Api, Tree
+from tests.kit.asking import Api, Tree
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"

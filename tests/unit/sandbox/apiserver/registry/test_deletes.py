@@ -11,7 +11,7 @@ from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.settings import Settings
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, EPOCH, Api
 
 MERGE = {"content-type": "application/merge-patch+json"}

@@ -10,8 +10,8 @@ from kcm_cli.sandbox.apiserver.registry.empties import with_empty
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.embedded import ADMIN
-from tests.unit.sandbox.asking import Api
+from tests.kit.asking import Api
+from tests.kit.embedded import ADMIN
 
 
 @pytest.fixture(scope="module")

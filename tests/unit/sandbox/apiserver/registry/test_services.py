@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.unit.sandbox.asking import Api, Tree
+from tests.kit.asking import Api, Tree
 
 OUTSIDE: Tree = {"type": "ExternalName", "externalName": "example.com"}
 MERGE = "application/merge-patch+json"

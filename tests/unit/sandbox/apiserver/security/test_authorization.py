@@ -7,8 +7,8 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
-from tests.places import REFERENCE
-from tests.unit.sandbox.asking import Answer, Api
+from tests.kit.asking import Answer, Api
+from tests.kit.places import REFERENCE
 
 Tree = dict[str, Any]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

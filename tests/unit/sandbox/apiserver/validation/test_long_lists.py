@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import validate_failure_policy
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import validate_bindings
 from kcm_cli.sandbox.apiserver.types import Errors
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 
 def exit_codes(codes: list[int]) -> Errors:

@@ -6,7 +6,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.crd.checks.names import check_conversion
 from kcm_cli.sandbox.apiserver.validation import webhook_clients
-from tests.growth import grows_linearly
+from tests.kit.growth import grows_linearly
 
 FORM = "; desired format: https://host[/path]"
 

@@ -11,9 +11,9 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION
 from kcm_cli.sandbox.nodes import shape
-from tests.unit.sandbox.asking import Api
-from tests.unit.sandbox.hooks import HookServer, Tree
-from tests.unit.sandbox.sockets import watched
+from tests.kit.asking import Api
+from tests.kit.hooks import HookServer, Tree
+from tests.kit.sockets import watched
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 SERVICES = "/api/v1/namespaces/default/services"

@@ -9,9 +9,9 @@ from kcm_cli.api.devices import RESOURCE_CLAIMS
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.devices import CLASSES, DRIVER, FINALIZER, SLICES
-from tests.unit.sandbox.nodes.world import NODES, PODS, World
+from tests.kit.controlling import controllers
+from tests.kit.devices import CLASSES, DRIVER, FINALIZER, SLICES
+from tests.kit.world import NODES, PODS, World
 
 GPU = "example.com/gpu"
 EXTENDED = "resource.kubernetes.io/extended-resource-claim"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.devices import RESOURCE_CLAIMS
-from tests.unit.controllers.devices import CLASSES, DRIVER, FINALIZER, SLICES, allocate, by_name, make_claim
-from tests.unit.sandbox.nodes.world import PODS, World
+from tests.kit.devices import CLASSES, DRIVER, FINALIZER, SLICES, allocate, by_name, make_claim
+from tests.kit.world import PODS, World
 
 NO_HELP = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 

@@ -12,9 +12,9 @@ from kcm_cli.sandbox.scheduler.devices.filter import Reservation
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimProblem, ClaimWrites
 from kcm_cli.sandbox.views import PODS
-from tests.unit.controllers.controlling import Faulty
-from tests.unit.controllers.devices import DRIVER, FINALIZER, NOWHERE, allocate, make_claim
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.controlling import Faulty
+from tests.kit.devices import DRIVER, FINALIZER, NOWHERE, allocate, make_claim
+from tests.kit.world import World
 
 ALLOCATION: dict[str, Any] = {"devices": {"results": [{"request": "r", "driver": DRIVER, "pool": "p", "device": "d0"}]}}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.processes import KCM, Processes, ask, free_port, until
+from tests.kit.processes import KCM, Processes, ask, free_port, until
 from tests.simulation.world import EPOCH
 
 TOKEN = "admin-token"

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
 END_S = 60.0

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 DRIVER = "gpu.example.com"
 CLASS = "gpu"

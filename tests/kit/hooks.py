@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.unit.sandbox.asking import Api
+from tests.kit.asking import Api
 
 Tree = dict[str, Any]
 Respond = Callable[[Tree], bytes | Tree]

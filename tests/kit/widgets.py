@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
 WIDGETS = resource("widgets", "example.com")

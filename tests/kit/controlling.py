@@ -20,7 +20,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, Unlimited, limiter
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing
-from tests.unit.sandbox.nodes.world import World
+from tests.kit.world import World
 
 
 class Faulty:

@@ -12,7 +12,7 @@ from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.embedded import ADMIN, EmbeddedServer
+from tests.kit.embedded import ADMIN, EmbeddedServer
 
 T = TypeVar("T")
 Tree = dict[str, Any]

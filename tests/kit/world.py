@@ -22,7 +22,7 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
-from tests.embedded import EmbeddedServer
+from tests.kit.embedded import EmbeddedServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 

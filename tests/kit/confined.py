@@ -1,6 +1,6 @@
 """Runs a command under the limits of ``configs/systemd/kcm.service``, without systemd.
 
-    python -m tests.confined WRITABLE COMMAND...
+    python -m tests.kit.confined WRITABLE COMMAND...
 
 The limits: no memory that is writable and executable (PR_SET_MDWE), no capabilities, no new privileges, the unit's
 SystemCallFilter by libseccomp, and a file system that is read-only outside of the folder WRITABLE. Ends with SKIP and a
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.places import ROOT
+from tests.kit.places import ROOT
 
 SKIP = 75
 UNIT = ROOT / "configs" / "systemd" / "kcm.service"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kcm_cli.api.resource import Resource
-from tests.unit.sandbox.nodes.world import World, resource
+from tests.kit.world import World, resource
 
 _CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from tests.processes import free_port
+from tests.kit.processes import free_port
 
 _CHUNK = 65536
 
