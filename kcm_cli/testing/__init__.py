@@ -7,42 +7,20 @@
         sandbox.advance(600)
 
 pytest has the fixtures ``kcm_sandbox``, ``kcm_namespace`` and others for it. ``AsyncSandbox`` is for asynchronous
-programs.
+programs. What is public is listed in ``public``, which is imported at the first use: pytest loads its plugin, which is
+in this package, in every project.
 """
 
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
-from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
-from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
-from kcm_cli.sandbox.hosted import HostOptions, Injection, Recording, SandboxError, UnhitFault
-from kcm_cli.sandbox.manifests import Manifest, ManifestError
-from kcm_cli.sandbox.nodes.commands import NotSimulated
-from kcm_cli.sandbox.operators import Operator, OperatorError, Program, pointing_to
-from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.sandbox.streams.inside import Asked, Output
-from kcm_cli.testing.sandbox import AsyncSandbox, Sandbox
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AlreadyExists",
-    "ApiError",
-    "Asked",
-    "NotFound",
-    "NotSimulated",
-    "Output",
-    "UnhitFault",
-    "AsyncSandbox",
-    "Fault",
-    "Happening",
-    "HostOptions",
-    "Injection",
-    "Manifest",
-    "ManifestError",
-    "Operator",
-    "OperatorError",
-    "Program",
-    "RecordedRequest",
-    "Recording",
-    "Sandbox",
-    "SandboxError",
-    "Snapshot",
-    "pointing_to",
-]
+if TYPE_CHECKING:
+    from kcm_cli.testing.public import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module  # imported here, as ``public``
+
+        public = import_module("kcm_cli.testing.public")
+        if name == "__all__" or name in public.__all__:
+            return getattr(public, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

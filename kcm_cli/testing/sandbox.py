@@ -1,19 +1,597 @@
-"""A control plane in this process: API server, controllers, scheduler and simulated nodes."""
+"""A sandbox on its own thread: it serves over TLS like any API server, and its clock can be moved forward.
+
+For tests in this process. Any client can use it, synchronous or asynchronous, on any loop.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+import contextlib
+import itertools
+import secrets
+import shutil
+import tempfile
+import threading
+import warnings
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
+from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
+from kcm_cli.api.well_known import MASTERS
 from kcm_cli.cli.sandbox_manager import SandboxManager
-from kcm_cli.component.arguments import checked, checks_arguments
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions
+from kcm_cli.component.arguments import check_fields, checks_arguments
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.planning.actions import MERGE
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.transport import Request, RequestError
+from kcm_cli.runtime.tasks import innermost
+from kcm_cli.sandbox import snapshots
+from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
+from kcm_cli.sandbox.apiserver.entry.faults import Injected
+from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
+from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
+from kcm_cli.sandbox.cluster import Cluster
+from kcm_cli.sandbox.manifests import Manifest, apply
+from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
+from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import Sandbox as Running
-from kcm_cli.sandbox.waiting import IGNORED, Errors, Steps
+from kcm_cli.sandbox.run import SandboxOptions
+from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.sandbox.streams.inside import Function, Overrides
+from kcm_cli.sandbox.views import POD_METADATA
+from kcm_cli.testing.operators import Identity, Operator, Program
+from kcm_cli.testing.report import report
+from kcm_cli.testing.waiting import IGNORED, Errors, Steps, wait, wait_async
+from kcm_cli.testing.wall_clock import adapt, zero_of
+from kcm_cli.testing.warp import PATIENCE_S, WarpLoop
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Companion = Callable[[Running, asyncio.Event, tuple[str, ...], Callable[[], object]], Awaitable[object]]
+"""Something that runs with a sandbox until the event is set: the controllers, with these flags. They call the last one
+when all of them run. Bad flags are an error of the call, not of the work that it returns."""
+START_S, STOP_S = 60.0, 10.0
+_DAY_S = 24 * 3600.0
+_TOKEN_S = 10 * 365 * 24 * 3600
+_RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _MOST_LISTED = 20, 3, 5.0, 10
+_READS = ("GET", "HEAD", "OPTIONS")
 _ALONE = ("--leader-elect=false", "--secure-port=0")
+
+
+class HostOptions(msgspec.Struct, frozen=True):
+    """The options of a hosted sandbox.
+
+    controllers: whether they run. flags: the controllers' flags, as after ``--`` on the command line. heartbeat_s: the
+    interval in which nodes renew their Leases, which are most events of a long time. manifests: what to apply at the
+    start, as for ``apply``.
+    """
+
+    nodes: int = 3
+    controllers: bool = True
+    flags: tuple[str, ...] = ()
+    heartbeat_s: float = HEARTBEAT_S
+    manifests: tuple[Manifest, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises TypeError, ValueError."""
+        check_fields(self)
+        if self.nodes < 0:
+            raise ValueError(f"HostOptions: nodes is 0 or more, not {self.nodes}")
+        if not 0 < self.heartbeat_s < float("inf"):
+            raise ValueError(f"HostOptions: heartbeat_s is a number of seconds above 0, not {self.heartbeat_s}")
+
+
+class SandboxError(Exception):
+    """The sandbox could not be started, or has ended."""
+
+
+class UnhitFault(UserWarning):
+    """An injected fault has hit no request."""
+
+
+@checks_arguments
+class HostedSandbox:
+    """A sandbox on its own thread. Call ``start`` and ``stop``, or use it in a ``with`` statement. Thread-safe.
+
+    Its only controllers are those of ``companion``; ``kcm_cli.testing.Sandbox`` has all of them.
+    """
+
+    def __init__(self, options: HostOptions, companion: Companion | None = None) -> None:
+        """Raises ValueError for flags without controllers."""
+        if not options.controllers:
+            companion = None
+        if options.flags and companion is None:
+            raise ValueError(f"there are no controllers here to take {' '.join(options.flags)}: see kcm_cli.testing")
+        self._options = options
+        self._companion = companion
+        self._numbers = itertools.count(1)
+        self._folder = Path()
+        self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
+        self._injected: list[Injected] = []
+        """The faults that have not ended."""
+        self._started = threading.Event()
+        self._stop = asyncio.Event()
+        self._error: BaseException | None = None
+        self._main: asyncio.Task[None] | None = None
+        self._loop: WarpLoop
+        self._clock: LoopClock
+        self._client: Client
+        self._cluster: Cluster
+        self._sandbox: Running
+        self.token = secrets.token_urlsafe(24)
+        self.url = ""
+
+    @property
+    def running(self) -> Running:
+        """The running sandbox, for use on its own thread only (``call``)."""
+        self._check_begun()
+        return self._sandbox
+
+    @property
+    def loop(self) -> WarpLoop:
+        """The event loop of the thread."""
+        self._check_begun()
+        return self._loop
+
+    @property
+    def clock(self) -> LoopClock:
+        """The cluster's clock."""
+        self._check_begun()
+        return self._clock
+
+    @property
+    def kubeconfig(self) -> str:
+        """The path of the administrator's kubeconfig."""
+        self._check_begun()
+        return str(self._folder / "kubeconfig")
+
+    def start(self) -> None:
+        """Start the sandbox. Returns when it serves requests and the controllers run.
+
+        Raises SandboxError if that fails, after cleaning up, and if it was started before.
+        """
+        if self._thread.ident is not None:
+            raise SandboxError("a sandbox is started once: make another one")
+        self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
+        self._loop = WarpLoop()
+        self._thread.start()
+        try:
+            if not self._started.wait(START_S):
+                raise SandboxError(f"the sandbox did not start within {START_S:g} s")
+            self.apply(*self._options.manifests)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the sandbox, within seconds. May be called at any time."""
+        if self._thread.is_alive():
+            with contextlib.suppress(SandboxError):  # it has ended by an error
+                self.tell_unhit(self._injected)
+            with contextlib.suppress(RuntimeError):  # it has ended just now
+                self._loop.call_soon_threadsafe(self._end)
+            self._thread.join(STOP_S)
+        if self._folder.is_absolute():
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- time
+
+    def advance(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
+        """Advance the cluster's clock. Returns when everything that was due has happened inside the cluster.
+
+        patience: real seconds that programs outside get for each of the cluster's seconds.
+        """
+        self._check()
+        if not 0 <= patience <= _DAY_S:  # selectors and locks wait for some weeks at most
+            raise ValueError(f"patience is a number of seconds up to a day, not {patience}")
+        adapt()
+        self._loop.advance(seconds, patience_s=patience)
+
+    async def advance_async(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
+        """``advance`` for asynchronous tests, whose loop goes on meanwhile."""
+        await asyncio.to_thread(self.advance, seconds, patience=patience)
+
+    def now(self) -> datetime:
+        """The time in the cluster."""
+        return self.run(lambda: self._clock.now())
+
+    def advance_until(
+        self, condition: Callable[[], object], limit: float, step: float = 1.0, ignoring: Errors = IGNORED
+    ) -> float:
+        """Advance by ``step`` seconds until the condition is true. Returns the seconds that it took.
+
+        ignoring: as for ``wait``. Raises TimeoutError if it is not true after ``limit`` seconds, ValueError for an
+        invalid step.
+        """
+        __tracebackhide__ = True
+        steps = Steps(limit, step)
+        while not steps.holds(condition, ignoring):
+            self.advance(step)
+        return steps.passed
+
+    def wait(self, condition: Callable[[], T], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
+        """Poll in real time until the condition is true; returns its value.
+
+        ignoring: errors that count as false, by default AssertionError and LookupError (KeyError, IndexError). Raises
+        TimeoutError.
+        """
+        __tracebackhide__ = True
+        return wait(condition, timeout, ignoring)
+
+    async def wait_async(
+        self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED
+    ) -> T:
+        """``wait`` for asynchronous tests, with an awaitable condition."""
+        __tracebackhide__ = True
+        return await wait_async(condition, timeout, ignoring)
+
+    # -- what is in it
+
+    def apply(self, *manifests: Manifest, namespace: str = "") -> None:
+        """Apply YAML files, folders of them, or objects, in order. ``namespace``: the default for objects without one.
+
+        Returns when CustomResourceDefinitions among them are served. Raises ManifestError.
+        """
+        __tracebackhide__ = True
+        self.call(apply(self._admin, self._clock, manifests, namespace))
+
+    def report(self, namespace: str = "default") -> str:
+        """The nodes, the objects in a namespace, and its last Events, as text."""
+        try:
+            return self.call(report(self._admin, namespace))
+        except (RequestError, SandboxError) as error:
+            return f"no report can be given: {error}"
+
+    # -- who asks
+
+    def add_user(self, name: str, groups: Iterable[str] = (), *, namespace: str = "") -> str:
+        """Create a kubeconfig for a user in these groups, and return its path. RBAC decides what the user may do.
+
+        ``groups=["system:masters"]`` may do everything. namespace: the default namespace of the context. Raises
+        ValueError for an empty name.
+        """
+        self._check()
+        identity = self.new_identity(name, groups, namespace=namespace)
+        identity.renew()
+        return identity.kubeconfig
+
+    def add_service_account(self, name: str, namespace: str = "default") -> str:
+        """Create a kubeconfig for a service account, and return its path. The account is created if it does not exist.
+        Raises NotFound if the namespace does not exist."""
+        self._check()
+        path = self._folder / f"user-{next(self._numbers)}.kubeconfig"
+        token = self.call(self._account_token(name, namespace))
+        self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+        return str(path)
+
+    def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
+        """A user whose token can be revoked and renewed. See ``add_user``."""
+        self._check()
+        if not name:
+            raise ValueError("a user needs a name")
+        user = User(name, groups=tuple(groups))
+
+        def write() -> tuple[str, str]:
+            path, token = self._folder / f"user-{next(self._numbers)}.kubeconfig", secrets.token_urlsafe(24)
+            self.run(lambda: self._sandbox.api.authenticator.add_token(token, user))
+            self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+            return str(path), token
+
+        return Identity(self, write)
+
+    # -- operators
+
+    def operator(self, program: Program, *, user: str = "operator", groups: Iterable[str] = (MASTERS,)) -> Operator:
+        """An operator for this cluster: ``with sandbox.operator(main):``.
+
+        program: ``async def main(kubeconfig)``, which runs in the cluster's time; ``def main(kubeconfig, stop)`` or a
+        command, which run in real time (``testing.operators``). groups: of its user.
+        """
+        return Operator(self, program, user=user, groups=groups)
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop for another thread that shares the cluster's clock: ``asyncio.Runner(loop_factory=…)``."""
+        loop = self.loop.follower()
+        loop.wall_zero = self.run(lambda: zero_of(self._clock.now(), self._clock.monotonic()))
+        adapt()
+        return loop
+
+    # -- what is asked, and what goes wrong
+
+    def record(self, user: str = "", user_agent: str = "") -> "Recording":
+        """Record requests whose user and user agent match these patterns (``*``, ``?``), until ``stop`` or the end of a
+        ``with`` statement."""
+        return Recording(self, user, user_agent)
+
+    def inject(self, fault: Fault) -> "Injection":
+        """Start a fault. It lasts until ``remove`` or the end of a ``with`` statement.
+
+        A fault that ends without having hit a request causes the warning ``UnhitFault``: it may be misspelt.
+        """
+        injected = self.run(lambda: self._sandbox.api.faults.add(fault))
+        self._injected.append(injected)
+        return Injection(self, injected)
+
+    def tell_unhit(self, injected: Collection[Injected]) -> None:
+        """Warn of those of these faults that end without having hit a request."""
+        ended = [one for one in injected if one in self._injected]
+        self._injected = [one for one in self._injected if one not in ended]
+        now_s = self.run(self._clock.monotonic) if ended else 0.0
+        for one in ended:
+            if not one.hits and one.starts <= now_s:
+                names = self._sandbox.api.catalog.unknown(one.fault.resources)
+                why = f": no resource has the name {' or '.join(map(quote, names))}" if names else ""
+                warnings.warn(f"the fault {one.fault.kind} has hit no request{why}", UnhitFault, stacklevel=3)
+
+    # -- back to what was
+
+    def snapshot(self) -> Snapshot:
+        """A snapshot of all objects."""
+        return self.run(self._take)
+
+    def reset(self, snapshot: Snapshot) -> None:
+        """Restore all objects to a snapshot, regardless of finalizers, and end all faults. Time does not go back.
+
+        Returns when the controllers have nothing left to do; if faults have broken their watches, time advances by some
+        seconds. Leases and the status of nodes are not restored. Raises SandboxError if a client, such as a running
+        operator, keeps writing, and ValueError for a snapshot of another cluster.
+        """
+        if snapshot.cluster not in ("", str(self._folder)):
+            raise ValueError("this snapshot is of another cluster")
+        self.tell_unhit(self._injected)
+        for tried in range(_RESETS):
+            writes = self.run(lambda: self._restore(snapshot))
+            self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
+            if not writes:
+                return
+        left = self.run(lambda: sorted(snapshots.differences(self._sandbox.store, snapshot)))
+        if left:
+            raise SandboxError(f"what was reset changes again and again: {', '.join(left[:_MOST_LISTED])}")
+
+    # -- webhooks
+
+    def route(self, service: str, to: int | str) -> None:
+        """Send all calls of a Service, ``name.namespace``, to a port of this machine, or to ``HOST:PORT``.
+
+        The Service need not exist. The cluster's CA is injected into webhooks of it that have none. An earlier route of
+        the Service is replaced. Raises ValueError.
+        """
+        self.run(lambda: self._sandbox.api.routes.add(service, to))
+
+    def webhook_certificates(self, *services: str) -> Path:
+        """Create a folder with tls.crt, tls.key and their ca.crt, for a webhook server.
+
+        They are valid for ``localhost`` and, for each Service ``name.namespace``, for ``name.namespace.svc``. The
+        folder is deleted with the sandbox. Raises ValueError, OSError.
+        """
+        self._check()
+        folder = Path(tempfile.mkdtemp(prefix="webhooks-", dir=self._folder))
+        self._sandbox.write_webhook_certificates(folder, services)
+        return folder
+
+    # -- nodes and namespaces
+
+    def add_node(self, name: str = "", *, capacity: str = "") -> str:
+        """Add a node; returns its name. ``capacity``: such as cpu=8,memory=16Gi."""
+        if name:
+            self.call(commands.add(self._admin, name, capacity=capacity))
+            return name
+        return self.call(commands.add_some(self._admin, 1, capacity=capacity))[0]
+
+    def remove_node(self, name: str) -> None:
+        self.call(commands.remove(self._admin, name))
+
+    def fail_node(self, name: str) -> None:
+        """Stop a node's heartbeats and everything on it. Raises NotFound, NotSimulated."""
+        self.call(commands.fail(self._admin, name))
+
+    def recover_node(self, name: str) -> None:
+        """Bring a failed node back. Raises NotFound, NotSimulated."""
+        self.call(commands.recover(self._admin, name))
+
+    def kill_container(
+        self, namespace: str, pod: str, container: str = "", exit_code: int = 137, reason: str = ""
+    ) -> None:
+        """Kill a running container. Its restart policy applies.
+
+        container: by default the first regular one. reason: such as OOMKilled; by default Error, or Completed for exit
+        code 0. Raises LookupError if it is not running.
+        """
+        key = f"{namespace}/{pod}"
+        self.run(lambda: self._cluster.nodes.kill_container(key, container, exit_code, reason))
+
+    def set_ready(self, namespace: str, pod: str, ready: bool) -> None:
+        """Make a running pod ready or unready. Raises NotFound."""
+        annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else "never"}
+        patch: Doc = {"metadata": {"annotations": annotations}}
+        self.call(self._admin.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE))
+
+    def fail_image(self, pattern: str, message: str = "") -> None:
+        """Make pulls of matching images fail (ErrImagePull, ImagePullBackOff), unless they are on the node.
+
+        pattern: matches an image's name as in the pod or in full (``docker.io/library/nginx:1``), with ``*`` and ``?``.
+        message: the error of the pull; by default the image does not exist.
+        """
+        self.run(lambda: self._cluster.nodes.fail_image(pattern, message))
+
+    def restore_image(self, pattern: str) -> None:
+        """Undo ``fail_image`` for this pattern."""
+        self.run(lambda: self._cluster.nodes.restore_image(pattern))
+
+    def answer_exec(self, pod: str, function: Function, container: str = "") -> None:
+        """Answer ``kubectl exec`` and ``attach`` with a function.
+
+        pod: ``namespace/name``, with ``*`` and ``?``. container: its name; empty for all. function: gets an ``Asked``
+        and returns text, an ``Output`` or None. It runs on a thread or, as a coroutine, on the sandbox's loop. Raises
+        ValueError for an invalid pattern.
+        """
+        _check_pod(pod)
+        self._override(lambda known: known.set(known.commands, (pod, container), function))
+
+    def set_logs(self, pod: str, text: str, container: str = "") -> None:
+        """Set the output of ``kubectl logs``. pod, container: as for ``answer_exec``."""
+        _check_pod(pod)
+        self._override(lambda known: known.set(known.logs, (pod, container), text))
+
+    def forward(self, pod: str, port: int, to: int | str) -> None:
+        """Send connections that are forwarded to a port of pods (as for ``answer_exec``) to a port of this machine, or
+        to ``HOST:PORT``. Raises ValueError."""
+        _check_pod(pod)
+        if not 0 < port < 65536:
+            raise ValueError(f"{port} is no port")
+        where = where_of(to)
+        self._override(lambda known: known.set(known.ports, (pod, port), where))
+
+    def make_namespace(self, name: str) -> None:
+        """Create a namespace. Returns when pods can be created in it."""
+        self.call(self._make_namespace(name))
+
+    def drop_namespace(self, name: str) -> None:
+        """Delete a namespace. Its contents are deleted in the background."""
+        with contextlib.suppress(NotFound):
+            self.call(self._admin.delete(NAMESPACES, "", name))
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the sandbox's loop, and return its result. Raises its errors."""
+        __tracebackhide__ = True
+        if self._error is not None or not self._thread.is_alive():
+            work.close()
+            self._check()
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Call a function on the sandbox's loop, and return its result. Raises its errors."""
+        __tracebackhide__ = True
+
+        async def work() -> T:
+            return function()
+
+        return self.call(work())
+
+    # -- on the thread
+
+    def _serve(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            self._error = error
+        finally:
+            self._started.set()
+
+    def _end(self) -> None:
+        self._stop.set()
+        if self._main is not None and not self._started.is_set():
+            self._main.cancel()
+
+    async def _live(self) -> None:
+        self._main = asyncio.current_task()
+        self._clock = LoopClock(datetime.now(UTC))
+        chosen = self._options
+        options = SandboxOptions(
+            port=0,
+            token=self.token,
+            kubeconfig=self.kubeconfig,
+            nodes=chosen.nodes,
+            heartbeat_s=chosen.heartbeat_s,
+        )
+        self._sandbox = sandbox = Running(options, self._clock)
+        try:
+            sandbox.prepare()
+            await sandbox.serve()
+            sandbox.write_kubeconfig()
+            self.url = sandbox.url
+            await self._serve_until_stopped(sandbox)
+        finally:
+            await sandbox.stop()
+
+    async def _serve_until_stopped(self, sandbox: Running) -> None:
+        cluster = sandbox.cluster()
+        self._client = cluster.admin
+        self._cluster = cluster
+        accompanied = asyncio.Event()
+        work = None
+        if self._companion is not None:
+            work = self._companion(sandbox, self._stop, self._options.flags, accompanied.set)
+        async with asyncio.TaskGroup() as group:
+            simulation = group.create_task(cluster.run(), name="simulation")
+            if work is not None:
+                group.create_task(self._accompany(work), name="controllers")
+                await accompanied.wait()
+            await self._make_account("default")
+            self._started.set()
+            await self._stop.wait()
+            simulation.cancel()
+
+    async def _accompany(self, work: Awaitable[object]) -> None:
+        await work
+        if not self._stop.is_set():
+            raise SandboxError("the controllers have ended; what is wrong is on standard error")
+
+    async def _make_namespace(self, name: str) -> None:
+        doc: Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await self._client.create(NAMESPACES, "", doc)
+        await self._make_account(name)
+
+    async def _make_account(self, name: str) -> None:
+        """Create the ServiceAccount that pods of a namespace need."""
+        account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        with contextlib.suppress(AlreadyExists):  # the controllers may be faster
+            await self._client.create(SERVICE_ACCOUNTS, name, account)
+
+    async def _account_token(self, name: str, namespace: str) -> str:
+        account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+        with contextlib.suppress(AlreadyExists):
+            await self._client.create(SERVICE_ACCOUNTS, namespace, account)
+        path = f"{SERVICE_ACCOUNTS.gvr.path(namespace, name)}/token"
+        body: Doc = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+        body["spec"] = {"expirationSeconds": _TOKEN_S}
+        headers = {"content-type": "application/json"}
+        made: Any = codec.decode_doc(await self._client.call(Request("POST", path, (), headers, codec.encode(body))))
+        return str(made["status"]["token"])
+
+    def _restore(self, snapshot: Snapshot) -> int:
+        self._sandbox.api.faults.clear()
+        self._cluster.nodes.restore_images()
+        self._sandbox.api.inside.commands.written = snapshot.written
+        return snapshots.restore(self._sandbox.store, snapshot)
+
+    def _take(self) -> Snapshot:
+        taken = snapshots.take(self._sandbox.store)
+        return replace(taken, written=self._sandbox.api.inside.commands.written, cluster=str(self._folder))
+
+    def _override(self, change: Callable[[Overrides], None]) -> None:
+        self.run(lambda: change(self._sandbox.api.inside.overrides))
+
+    @property
+    def _admin(self) -> Client:
+        """The administrator's client. Raises SandboxError if the sandbox is not running."""
+        self._check()
+        return self._client
+
+    def _check_begun(self) -> None:
+        if self._thread.ident is None:
+            raise SandboxError("the sandbox is not running")
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise SandboxError(f"the sandbox has ended: {innermost(self._error)}") from self._error
+        if not self._thread.is_alive():
+            raise SandboxError("the sandbox is not running")
 
 
 def run_controllers(
@@ -35,90 +613,61 @@ class Sandbox(HostedSandbox):
         super().__init__(options or HostOptions(), run_controllers)
 
 
-def _threaded(
-    method: Callable[Concatenate[HostedSandbox, P], T],
-) -> "Callable[Concatenate[AsyncSandbox, P], Coroutine[Any, Any, T]]":
-    """The sandbox's method of this name, run on a thread."""
-
-    @wraps(method)
-    async def run(self: "AsyncSandbox", /, *args: P.args, **keywords: P.kwargs) -> T:
-        bound: Callable[P, T] = getattr(self.sandbox, method.__name__)  # of a subclass, perhaps
-        return await asyncio.to_thread(bound, *args, **keywords)
-
-    return run
+def _check_pod(pattern: str) -> None:
+    if pattern != "*" and pattern.count("/") != 1:
+        raise ValueError(f"pods are named as NAMESPACE/NAME, with * and ?, not {pattern!r}")
 
 
-class AsyncSandbox:
-    """A ``Sandbox`` with awaitable methods, so that the caller's loop can serve a webhook or an operator meanwhile. Use
-    it in an ``async with`` statement. ``sandbox``: the synchronous interface to the same cluster."""
+class Recording:
+    """Recorded requests."""
 
-    def __init__(self, options: HostOptions | None = None) -> None:
-        self.sandbox: HostedSandbox = Sandbox(options)
+    def __init__(self, sandbox: HostedSandbox, user: str, user_agent: str) -> None:
+        self._sandbox = sandbox
+        self._kept: list[RecordedRequest] = []
+        self._recorder = Recorder(sandbox.clock, self._kept.append, user, user_agent).intercept
+        sandbox.run(lambda: sandbox.running.api.interceptors.append(self._recorder))
 
-    @classmethod
-    @checked
-    def of(cls, sandbox: HostedSandbox) -> "AsyncSandbox":
-        """Wrap a running sandbox, such as that of the fixture ``kcm_sandbox``."""
-        made = cls.__new__(cls)
-        made.sandbox = sandbox
-        return made
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """The requests that were answered so far, in order. Watches are included once they have started."""
+        return list(self._kept)
 
-    async def __aenter__(self) -> Self:
-        await self.start()
+    @property
+    def writes(self) -> list[RecordedRequest]:
+        """The requests for resources other than get, list and watch."""
+        return [one for one in self._kept if one.resource and one.method not in _READS]
+
+    def stop(self) -> None:
+        """Stop recording. May be called twice."""
+        with contextlib.suppress(ValueError):
+            self._sandbox.run(lambda: self._sandbox.running.api.interceptors.remove(self._recorder))
+
+    def __enter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Injection:
+    """An injected fault."""
+
+    def __init__(self, sandbox: HostedSandbox, injected: Injected) -> None:
+        self._sandbox = sandbox
+        self._injected = injected
 
     @property
-    def kubeconfig(self) -> str:
-        """The path of the administrator's kubeconfig."""
-        return self.sandbox.kubeconfig
+    def happened(self) -> list[Happening]:
+        """The requests that it has hit so far, in order; the last 10,000 of them."""
+        return list(self._injected.happened)
 
-    @property
-    def url(self) -> str:
-        return self.sandbox.url
+    def remove(self) -> None:
+        """End the fault. May be called twice."""
+        self._sandbox.tell_unhit([self._injected])
+        self._sandbox.run(lambda: self._sandbox.running.api.faults.remove(self._injected.number))
 
-    @property
-    def token(self) -> str:
-        """The administrator's bearer token."""
-        return self.sandbox.token
+    def __enter__(self) -> Self:
+        return self
 
-    start = _threaded(HostedSandbox.start)
-    stop = _threaded(HostedSandbox.stop)
-    apply = _threaded(HostedSandbox.apply)
-    advance = _threaded(HostedSandbox.advance)
-    now = _threaded(HostedSandbox.now)
-    report = _threaded(HostedSandbox.report)
-    make_namespace = _threaded(HostedSandbox.make_namespace)
-    drop_namespace = _threaded(HostedSandbox.drop_namespace)
-    add_user = _threaded(HostedSandbox.add_user)
-    add_service_account = _threaded(HostedSandbox.add_service_account)
-    record = _threaded(HostedSandbox.record)
-    inject = _threaded(HostedSandbox.inject)
-    snapshot = _threaded(HostedSandbox.snapshot)
-    reset = _threaded(HostedSandbox.reset)
-    route = _threaded(HostedSandbox.route)
-    webhook_certificates = _threaded(HostedSandbox.webhook_certificates)
-    add_node = _threaded(HostedSandbox.add_node)
-    remove_node = _threaded(HostedSandbox.remove_node)
-    fail_node = _threaded(HostedSandbox.fail_node)
-    recover_node = _threaded(HostedSandbox.recover_node)
-    kill_container = _threaded(HostedSandbox.kill_container)
-    set_ready = _threaded(HostedSandbox.set_ready)
-    fail_image = _threaded(HostedSandbox.fail_image)
-    restore_image = _threaded(HostedSandbox.restore_image)
-    answer_exec = _threaded(HostedSandbox.answer_exec)
-    set_logs = _threaded(HostedSandbox.set_logs)
-    forward = _threaded(HostedSandbox.forward)
-
-    async def wait(self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
-        return await self.sandbox.wait_async(condition, timeout, ignoring)
-
-    async def advance_until(
-        self, condition: Callable[[], Awaitable[object]], limit: float, step: float = 1.0, ignoring: Errors = IGNORED
-    ) -> float:
-        steps = Steps(limit, step)
-        while not await steps.holds_async(condition, ignoring):
-            await self.advance(step)
-        return steps.passed
+    def __exit__(self, *_: object) -> None:
+        self.remove()

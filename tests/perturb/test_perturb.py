@@ -22,7 +22,6 @@ import pytest
 import urllib3
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.cli.pytest_plugin import pytest_addoption, pytest_load_initial_conftests
 from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb import trial
@@ -43,6 +42,7 @@ from kcm_cli.testing.perturb.states import (
 from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_back
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from kcm_cli.testing.pytest_plugin import pytest_addoption, pytest_load_initial_conftests
 from tests.perturb.kit import OPTIONS, Case, config_map, core
 from tests.perturb.kopf_operators import FLAWS
 from tests.perturb.run import CASES

@@ -17,7 +17,6 @@ ELSEWHERE = {
     "sandbox/apiserver/kinds": "with those of validation, defaulting and strategy, and tests/recorded/apicases",
     "sandbox/apiserver/kinds/*": "as above",
     "sandbox/apiserver/discovery": "tests/recorded/apicases, and unit/sandbox/apiserver/registry/test_paths.py",
-    "testing": "tests/integration/sandbox/test_testing.py",
     "testing/perturb": "tests/perturb",
     "sandbox/assets": "tests/e2e/test_assets.py",
 }

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from kcm_cli.component.arguments import checked
-from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.sandbox.waiting import decided
 from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point
 from kcm_cli.testing.perturb.record import Record, references
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from kcm_cli.testing.sandbox import HostedSandbox
+from kcm_cli.testing.waiting import decided
 
 Scenario = Callable[[Trial], object]
 """Starts operators, changes what is in the cluster, and calls ``settle`` after each change."""

@@ -15,13 +15,13 @@ from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed, as_
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo
-from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.serving.connection import Dropped
 from kcm_cli.testing.perturb.kopf_flaws import KopfFlaws
 from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, generated_name, name_of, plain
 from kcm_cli.testing.perturb.taken import Taken, numbers
+from kcm_cli.testing.sandbox import HostedSandbox
 
 _BLIND_S = 30.0
 """How long, in the cluster's time, an operator sees nothing new."""

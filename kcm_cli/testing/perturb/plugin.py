@@ -4,11 +4,11 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.points import Point, kinds_of, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from kcm_cli.testing.sandbox import HostedSandbox
 
 FIXTURE = "kcm_operator"
 _POINT = pytest.StashKey[Point | None]()

@@ -7,16 +7,16 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from kcm_cli.api.well_known import MASTERS
-from kcm_cli.sandbox.hosted import HostedSandbox
-from kcm_cli.sandbox.operators import Operator, OperatorError, Program
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
-from kcm_cli.sandbox.warp import Stalled
+from kcm_cli.testing.operators import Operator, OperatorError, Program
 from kcm_cli.testing.perturb.interceptor import Interceptor
 from kcm_cli.testing.perturb.points import Point
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import GONE, State, counts_above, cut, differences, state_of
 from kcm_cli.testing.perturb.taken import Entry, entries, went_back
 from kcm_cli.testing.perturb.ties import Words, untied, words_of
+from kcm_cli.testing.sandbox import HostedSandbox
+from kcm_cli.testing.warp import Stalled
 
 _QUIET_S = 600.0
 _IDLE_S, _LIMIT_S = 70.0, 1800.0

@@ -71,6 +71,6 @@ def test_a_missing_package_is_named_with_the_install_command(tmp_path: Path) -> 
 
 
 def test_pytest_alone_imports_nothing_of_the_sandbox() -> None:
-    code = "import sys, kcm_cli.cli.pytest_plugin; print(*[n for n in sys.modules if n.startswith('kcm_cli.')])"
+    code = "import sys, kcm_cli.testing.pytest_plugin; print(*[n for n in sys.modules if n.startswith('kcm_cli.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert set(done.stdout.split()) == {"kcm_cli.cli", "kcm_cli.cli.pytest_plugin"}
+    assert set(done.stdout.split()) == {"kcm_cli.testing", "kcm_cli.testing.pytest_plugin"}

@@ -5,7 +5,6 @@ import asyncio
 import kubernetes
 import pytest
 
-from kcm_cli.sandbox.hosted import HostedSandbox
 from kcm_cli.testing import (
     AlreadyExists,
     AsyncSandbox,
@@ -19,6 +18,7 @@ from kcm_cli.testing import (
     UnhitFault,
 )
 from kcm_cli.testing.perturb.campaign import perturb
+from kcm_cli.testing.sandbox import HostedSandbox
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",

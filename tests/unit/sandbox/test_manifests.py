@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
 from kcm_cli.sandbox.manifests import ManifestError, parsed
+from kcm_cli.testing.sandbox import HostedSandbox, HostOptions, SandboxError
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",

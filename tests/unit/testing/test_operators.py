@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from kcm_cli.sandbox.operators import Identity, Operator, _Task
+from kcm_cli.testing.operators import Identity, Operator, _Task
 
 ENDS = """
 import os, sys
-from tests.unit.sandbox.test_operators import operator
+from tests.unit.testing.test_operators import operator
 operator(["sleep", "60"]).start()
 os.kill(os.getpid(), int(sys.argv[1]))
 """

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from kcm_cli.sandbox import hosted
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
 from kcm_cli.sandbox.run import Sandbox
+from kcm_cli.testing import sandbox as hosted
+from kcm_cli.testing.sandbox import HostedSandbox, HostOptions, SandboxError
 
 
 @pytest.fixture(autouse=True)

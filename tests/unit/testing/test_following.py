@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.following import FollowingLoop, under_way
-from kcm_cli.sandbox.warp import Stalled, WarpLoop
+from kcm_cli.testing.following import FollowingLoop, under_way
+from kcm_cli.testing.warp import Stalled, WarpLoop
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from collections.abc import Coroutine, Iterator
 import pytest
 
 from kcm_cli.component.clock import in_real_time
-from kcm_cli.sandbox import warp
-from kcm_cli.sandbox.warp import Stalled, WarpLoop
+from kcm_cli.testing import warp
+from kcm_cli.testing.warp import Stalled, WarpLoop
 
 
 @pytest.fixture

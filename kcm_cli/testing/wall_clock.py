@@ -10,7 +10,7 @@ import sys
 from datetime import datetime, timedelta
 from typing import Any
 
-from kcm_cli.sandbox.following import FollowingLoop
+from kcm_cli.testing.following import FollowingLoop
 
 _KOPF = "kopf._core.actions.progression"
 

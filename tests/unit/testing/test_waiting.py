@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from kcm_cli.sandbox import waiting
-from kcm_cli.sandbox.waiting import IGNORED, Steps, wait, wait_async
+from kcm_cli.testing import waiting
+from kcm_cli.testing.waiting import IGNORED, Steps, wait, wait_async
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from kcm_cli.sandbox.following import FollowingLoop, Time
+from kcm_cli.testing.following import FollowingLoop, Time
 
 PATIENCE_S = 0.0
 """No part of the cluster needs real time, so that an hour takes as long as the work in it."""

@@ -22,10 +22,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from kcm_cli.api.well_known import MASTERS
-from kcm_cli.sandbox.following import FollowingLoop
+from kcm_cli.testing.following import FollowingLoop
 
 if TYPE_CHECKING:
-    from kcm_cli.sandbox.hosted import HostedSandbox
+    from kcm_cli.testing.sandbox import HostedSandbox
 
 Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], object] | Sequence[str]
 """See the module."""

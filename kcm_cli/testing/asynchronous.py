@@ -1,0 +1,102 @@
+"""A sandbox for asynchronous tests and programs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from kcm_cli.component.arguments import checked
+from kcm_cli.testing.sandbox import HostedSandbox, HostOptions, Sandbox
+from kcm_cli.testing.waiting import IGNORED, Errors, Steps
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _threaded(
+    method: Callable[Concatenate[HostedSandbox, P], T],
+) -> "Callable[Concatenate[AsyncSandbox, P], Coroutine[Any, Any, T]]":
+    """The sandbox's method of this name, run on a thread."""
+
+    @wraps(method)
+    async def run(self: "AsyncSandbox", /, *args: P.args, **keywords: P.kwargs) -> T:
+        bound: Callable[P, T] = getattr(self.sandbox, method.__name__)  # of a subclass, perhaps
+        return await asyncio.to_thread(bound, *args, **keywords)
+
+    return run
+
+
+class AsyncSandbox:
+    """A ``Sandbox`` with awaitable methods, so that the caller's loop can serve a webhook or an operator meanwhile. Use
+    it in an ``async with`` statement. ``sandbox``: the synchronous interface to the same cluster."""
+
+    def __init__(self, options: HostOptions | None = None) -> None:
+        self.sandbox: HostedSandbox = Sandbox(options)
+
+    @classmethod
+    @checked
+    def of(cls, sandbox: HostedSandbox) -> "AsyncSandbox":
+        """Wrap a running sandbox, such as that of the fixture ``kcm_sandbox``."""
+        made = cls.__new__(cls)
+        made.sandbox = sandbox
+        return made
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def kubeconfig(self) -> str:
+        """The path of the administrator's kubeconfig."""
+        return self.sandbox.kubeconfig
+
+    @property
+    def url(self) -> str:
+        return self.sandbox.url
+
+    @property
+    def token(self) -> str:
+        """The administrator's bearer token."""
+        return self.sandbox.token
+
+    start = _threaded(HostedSandbox.start)
+    stop = _threaded(HostedSandbox.stop)
+    apply = _threaded(HostedSandbox.apply)
+    advance = _threaded(HostedSandbox.advance)
+    now = _threaded(HostedSandbox.now)
+    report = _threaded(HostedSandbox.report)
+    make_namespace = _threaded(HostedSandbox.make_namespace)
+    drop_namespace = _threaded(HostedSandbox.drop_namespace)
+    add_user = _threaded(HostedSandbox.add_user)
+    add_service_account = _threaded(HostedSandbox.add_service_account)
+    record = _threaded(HostedSandbox.record)
+    inject = _threaded(HostedSandbox.inject)
+    snapshot = _threaded(HostedSandbox.snapshot)
+    reset = _threaded(HostedSandbox.reset)
+    route = _threaded(HostedSandbox.route)
+    webhook_certificates = _threaded(HostedSandbox.webhook_certificates)
+    add_node = _threaded(HostedSandbox.add_node)
+    remove_node = _threaded(HostedSandbox.remove_node)
+    fail_node = _threaded(HostedSandbox.fail_node)
+    recover_node = _threaded(HostedSandbox.recover_node)
+    kill_container = _threaded(HostedSandbox.kill_container)
+    set_ready = _threaded(HostedSandbox.set_ready)
+    fail_image = _threaded(HostedSandbox.fail_image)
+    restore_image = _threaded(HostedSandbox.restore_image)
+    answer_exec = _threaded(HostedSandbox.answer_exec)
+    set_logs = _threaded(HostedSandbox.set_logs)
+    forward = _threaded(HostedSandbox.forward)
+
+    async def wait(self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
+        return await self.sandbox.wait_async(condition, timeout, ignoring)
+
+    async def advance_until(
+        self, condition: Callable[[], Awaitable[object]], limit: float, step: float = 1.0, ignoring: Errors = IGNORED
+    ) -> float:
+        steps = Steps(limit, step)
+        while not await steps.holds_async(condition, ignoring):
+            await self.advance(step)
+        return steps.passed
