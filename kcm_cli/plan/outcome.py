@@ -29,7 +29,7 @@ from kcm_cli.plan.twin.writes import Emitted, Write
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.scheduler.requests import amounts, of_pod
+from kcm_cli.sandbox.requests import amounts, of_pod
 from kcm_cli.sandbox.scheduler.scheduler import NAME as DEFAULT_SCHEDULER
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 

@@ -19,13 +19,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.testing.following import FollowingLoop
-
-if TYPE_CHECKING:
-    from kcm_cli.testing.sandbox import HostedSandbox
 
 Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], object] | Sequence[str]
 """See the module."""
@@ -40,6 +37,16 @@ _GUARD = 'read -r line; kill -KILL "-$1"'
 
 class OperatorError(Exception):
     """The operator has ended by itself, or does not stop."""
+
+
+class Host(Protocol):
+    """The sandbox of operators, as ``testing.sandbox.HostedSandbox``."""
+
+    def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> "Identity":
+        """A user with a token of its own."""
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop for another thread, in the cluster's time."""
 
 
 class _Run(Protocol):
@@ -58,7 +65,7 @@ class Operator:
 
     def __init__(
         self,
-        sandbox: "HostedSandbox",
+        sandbox: Host,
         program: Program,
         *,
         user: str = "operator",
@@ -160,12 +167,17 @@ def _check(program: object) -> None:
 class Identity:
     """A user whose bearer token can be revoked and renewed.
 
-    write: creates a token and a kubeconfig with it; returns the path and the token.
+    write: creates a token and a kubeconfig with it; returns the path and the token. sever: breaks all present and
+    future connections with a token. run: calls a function on the sandbox's thread.
     """
 
-    def __init__(self, sandbox: "HostedSandbox", write: Callable[[], tuple[str, str]]) -> None:
-        self._sandbox = sandbox
-        self._write = write
+    def __init__(
+        self,
+        write: Callable[[], tuple[str, str]],
+        sever: Callable[[str], None],
+        run: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._write, self._sever, self._run = write, sever, run
         self._token = self.kubeconfig = ""
 
     def renew(self) -> None:
@@ -176,12 +188,12 @@ class Identity:
         """Break all present and future connections with the token, also after a reset, since a killed program may go
         on."""
         if self._token:
-            self._sandbox.run(self.sever)
+            self._run(self.sever)
             self._token = ""
 
     def sever(self) -> None:
         """``cut_off``, on the sandbox's thread."""
-        self._sandbox.running.api.faults.sever(self._token)
+        self._sever(self._token)
 
 
 @contextlib.contextmanager

@@ -291,7 +291,7 @@ class HostedSandbox:
             self._sandbox.write_user_kubeconfig(path, name, token, namespace)
             return str(path), token
 
-        return Identity(self, write)
+        return Identity(write, self._sandbox.api.faults.sever, self.run)
 
     # -- operators
 

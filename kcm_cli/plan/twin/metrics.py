@@ -23,7 +23,7 @@ from kcm_cli.sandbox.apiserver.errors import not_found
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import RequestInfo
-from kcm_cli.sandbox.scheduler.requests import of_pod
+from kcm_cli.sandbox.requests import of_pod
 from kcm_cli.sandbox.views import PODS, SimulatedPod
 
 AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")

@@ -14,9 +14,9 @@ from kcm_cli.machinery.names import is_native_resource
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.tolerations import NO_EXECUTE, untolerated
-from kcm_cli.sandbox.scheduler import requests
+from kcm_cli.sandbox import requests
+from kcm_cli.sandbox.requests import CPU, MEMORY, PODS, STORAGE, Amounts
 from kcm_cli.sandbox.scheduler.podinfo import Port, conflict, host_ports
-from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, STORAGE, Amounts
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedNode, SimulatedPod
 
 _REASONS = {CPU: "OutOfcpu", MEMORY: "OutOfmemory", STORAGE: "OutOfephemeral-storage", PODS: "OutOfpods"}

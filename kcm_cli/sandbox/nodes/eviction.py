@@ -16,13 +16,13 @@ from kcm_cli.machinery.quantity import Format
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.tolerations import NO_SCHEDULE, untolerated
 from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox import requests
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.machine import EVICTED
 from kcm_cli.sandbox.nodes.shape import MEMORY_PRESSURE
-from kcm_cli.sandbox.scheduler import requests
-from kcm_cli.sandbox.usage.figures import MEMORY, Holder, Usage, usages
+from kcm_cli.sandbox.nodes.usage import MEMORY, Holder, Usage, usages
 from kcm_cli.sandbox.views import NODES, SimulatedPod, containers_of
 from kcm_cli.sandbox.work import work_on
 

@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kcm_cli.api.well_known import REGION, ZONE
-
-if TYPE_CHECKING:
-    from kcm_cli.sandbox.scheduler.state import NodeInfo
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 
 T = TypeVar("T")
 
@@ -39,7 +37,7 @@ class Column(Generic[T]):
         self.by_pods = by_pods
         self.seen = 0
 
-    def of(self, positions: Sequence[int], nodes: Sequence["NodeInfo"], read: Callable[["NodeInfo"], T]) -> Sequence[T]:
+    def of(self, positions: Sequence[int], nodes: Sequence[NodeInfo], read: Callable[[NodeInfo], T]) -> Sequence[T]:
         """The values of some nodes. Fastest for a range."""
         values, stale = self.values, self.stale
         if stale:
@@ -62,7 +60,7 @@ class PodCounts:
 
     __slots__ = ("known", "values", "_nodes", "_positions", "_by_label")
 
-    def __init__(self, nodes: Sequence["NodeInfo"], positions: Mapping[str, int], known: Mapping[str, int]) -> None:
+    def __init__(self, nodes: Sequence[NodeInfo], positions: Mapping[str, int], known: Mapping[str, int]) -> None:
         self.known = known
         self.values = [0] * len(nodes)
         self._nodes, self._positions = nodes, positions
@@ -95,7 +93,7 @@ class Columns:
     zones. A column learns which nodes' pods have changed when it is used: each pod changes most columns, and is
     compared by few."""
 
-    def __init__(self, nodes: Iterable["NodeInfo"]) -> None:
+    def __init__(self, nodes: Iterable[NodeInfo]) -> None:
         zones: dict[tuple[str, ...], list[NodeInfo]] = {}
         for node in nodes:
             zones.setdefault(_zone_of(node), []).append(node)
@@ -162,5 +160,5 @@ class Columns:
             column.seen = max(column.seen - half, 0)
 
 
-def _zone_of(node: "NodeInfo") -> tuple[str, ...]:
+def _zone_of(node: NodeInfo) -> tuple[str, ...]:
     return tuple(node.labels.get(name, "") for name in _ZONE_LABELS)

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from kcm_cli.sandbox.scheduler.columns import PodCounts, taken
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podindex import Kind
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import Scores, each_its_own
 
 

@@ -11,12 +11,14 @@ import msgspec
 
 from kcm_cli.sandbox.scheduler import filters, scoring
 from kcm_cli.sandbox.scheduler.compared import Compared
-from kcm_cli.sandbox.scheduler.devices.filter import WEIGHT as DEVICES_WEIGHT
-from kcm_cli.sandbox.scheduler.devices.filter import DeviceFilter, Reservation
+from kcm_cli.sandbox.scheduler.device_filter import WEIGHT as DEVICES_WEIGHT
+from kcm_cli.sandbox.scheduler.device_filter import DeviceFilter
+from kcm_cli.sandbox.scheduler.devices.results import Reservation
 from kcm_cli.sandbox.scheduler.interpod import affinity_filter
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.spread import spread_filter
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, FitError, Refusal
 from kcm_cli.sandbox.scheduler.volumes import Needs, VolumeFilter

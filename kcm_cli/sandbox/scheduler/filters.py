@@ -6,9 +6,9 @@ upstream: pkg/scheduler/framework/plugins
 from kcm_cli.api.core import NodeSelectorTerm, Taint
 from kcm_cli.planning.node_affinity import NAME_FIELD, fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.sandbox.requests import CPU, MEMORY, STORAGE
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, conflict
-from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, STORAGE
-from kcm_cli.sandbox.scheduler.state import NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)

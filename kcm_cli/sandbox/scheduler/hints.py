@@ -12,11 +12,11 @@ from kcm_cli.planning.node_affinity import fits
 from kcm_cli.planning.quota.devices import IMPLICIT
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from kcm_cli.planning.volumes.classes import waits_for_consumer
+from kcm_cli.sandbox.requests import PODS, amounts
 from kcm_cli.sandbox.scheduler.devices.views import DeviceClass
 from kcm_cli.sandbox.scheduler.filters import FIT
 from kcm_cli.sandbox.scheduler.podindex import Namespaces, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, conflict, selector_of
-from kcm_cli.sandbox.scheduler.requests import PODS, amounts
 from kcm_cli.sandbox.scheduler.volume_limits import PLUGIN as LIMITS
 from kcm_cli.sandbox.scheduler.volumes import BINDING, RESTRICTIONS, ZONE_LABELS, ZONES, room_of
 from kcm_cli.sandbox.storage.views import CsiNode, CsiStorageCapacity

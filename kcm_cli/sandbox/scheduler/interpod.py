@@ -6,9 +6,10 @@ upstream: pkg/scheduler/framework/plugins/interpodaffinity
 from collections.abc import Iterable, Mapping
 
 from kcm_cli.sandbox.scheduler.compared import Compared
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podindex import Counts, Matched, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Filter, Refusal, Scores
 
 PLUGIN = "InterPodAffinity"

@@ -13,8 +13,8 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
 from kcm_cli.planning.node_affinity import required
-from kcm_cli.sandbox.scheduler import requests
-from kcm_cli.sandbox.scheduler.requests import Amounts
+from kcm_cli.sandbox import requests
+from kcm_cli.sandbox.requests import Amounts
 from kcm_cli.sandbox.views import PodAffinity, PodAffinityTerm, SimulatedPod
 
 Port = tuple[str, str, int]

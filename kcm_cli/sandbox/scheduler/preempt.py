@@ -11,10 +11,11 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, View
 from kcm_cli.sandbox.scheduler.decide import filters_for, with_nominated
-from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
+from kcm_cli.sandbox.scheduler.device_filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import FitError, Refusal
 from kcm_cli.sandbox.views import SimulatedPod

@@ -26,11 +26,11 @@ from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
-from kcm_cli.sandbox.scheduler.devices.dynamic_resources import DynamicResources
+from kcm_cli.sandbox.scheduler.device_filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.errors import AllocationError
-from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
 from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimWrites
+from kcm_cli.sandbox.scheduler.dynamic_resources import DynamicResources
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info, relabelled
 from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, is_idle, preempt

@@ -9,13 +9,13 @@ from itertools import compress
 from kcm_cli.api.core import NodeSelector
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE, tolerates
+from kcm_cli.sandbox.requests import CPU, MEMORY
 from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.images import image_scores
 from kcm_cli.sandbox.scheduler.interpod import affinity_scores
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
-from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY
 from kcm_cli.sandbox.scheduler.spread import spread_scores
-from kcm_cli.sandbox.scheduler.state import NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Scores, summed
 
 TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT, IMAGE_WEIGHT = 3, 2, 2, 2, 1

@@ -18,9 +18,10 @@ from kcm_cli.machinery.labels import NOTHING, Requirement, Selector
 from kcm_cli.planning.node_affinity import fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from kcm_cli.sandbox.scheduler.compared import Compared
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podindex import Labelled
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Filter, Refusal, Scores, summed
 from kcm_cli.sandbox.views import TopologySpreadConstraint
 

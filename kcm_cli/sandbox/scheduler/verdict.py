@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-if TYPE_CHECKING:
-    from kcm_cli.sandbox.scheduler.devices.views import Claim
-    from kcm_cli.sandbox.scheduler.state import NodeInfo
+from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 
 N = TypeVar("N", int, float)
 
@@ -26,7 +25,7 @@ class Refusal(msgspec.Struct, frozen=True):
     resolvable: bool = False
 
 
-Filter = Callable[["NodeInfo"], Refusal | None]
+Filter = Callable[[NodeInfo], Refusal | None]
 MAX_SCORE = 100
 
 

@@ -6,8 +6,8 @@ upstream: pkg/scheduler/framework/plugins/nodevolumelimits
 from collections import Counter
 from collections.abc import Iterable
 
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
-from kcm_cli.sandbox.scheduler.state import NodeInfo
 from kcm_cli.sandbox.scheduler.stores import BY_NODE, Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
 

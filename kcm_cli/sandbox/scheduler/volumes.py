@@ -19,8 +19,9 @@ from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume, wa
 from kcm_cli.planning.volumes.matching import capacity, has_access_modes, points_to, requested, satisfies
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, NO_PROVISIONER, SELECTED_NODE
 from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
 from kcm_cli.sandbox.scheduler.volume_limits import limits_filter

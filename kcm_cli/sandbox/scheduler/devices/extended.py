@@ -16,8 +16,8 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.codec import Doc, encode
 from kcm_cli.planning.quota.devices import IMPLICIT
 from kcm_cli.planning.resource_claims import EXTENDED
+from kcm_cli.sandbox.requests import amounts
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim, DeviceClass
-from kcm_cli.sandbox.scheduler.requests import amounts
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
 UNNAMED = "<extended-resources>"

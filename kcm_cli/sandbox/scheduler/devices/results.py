@@ -13,7 +13,16 @@ from kcm_cli.api.core import NodeSelector, NodeSelectorRequirement, NodeSelector
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.node_affinity import NAME_FIELD
 from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Given, RequestData
-from kcm_cli.sandbox.scheduler.devices.views import Allocation
+from kcm_cli.sandbox.scheduler.devices.views import Allocation, Claim
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """A claim to reserve for a pod, with its allocation if it has none yet. ``mappings``: set for a claim for extended
+    resources, which has to be created."""
+
+    claim: Claim
+    allocation: Doc | None
+    mappings: tuple[Doc, ...] = ()
 
 
 def allocation_of(choice: Choice, node: str, rng: random.Random) -> Doc:

@@ -18,7 +18,7 @@ from kcm_cli.planning.resource_claims import FINALIZER, consumer_of, is_reserved
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.transport import RequestError, TransportError
-from kcm_cli.sandbox.scheduler.devices.filter import Reservation
+from kcm_cli.sandbox.scheduler.devices.results import Reservation
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim
 from kcm_cli.sandbox.views import POD_METADATA, SimulatedPod
 

@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.nodes.eviction import CRITICAL, message, refuses, victim
-from kcm_cli.sandbox.usage.figures import Usage
+from kcm_cli.sandbox.nodes.usage import Usage
 from kcm_cli.sandbox.views import PODS as POD
 from kcm_cli.sandbox.views import SimulatedPod
 from tests.kit.world import NODES, PODS, World, resource

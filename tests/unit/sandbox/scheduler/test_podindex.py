@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import EQUALS, NOT_IN, Requirement, Selector
 from kcm_cli.sandbox.scheduler import podindex
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podindex import Labelled, Matched
 from kcm_cli.sandbox.scheduler.podinfo import relabelled
-from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import node_doc, pod, state_of
 

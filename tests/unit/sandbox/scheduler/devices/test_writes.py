@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.api.devices import RESOURCE_CLAIMS
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.sandbox.scheduler.devices.filter import Reservation
+from kcm_cli.sandbox.scheduler.devices.results import Reservation
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimProblem, ClaimWrites
 from kcm_cli.sandbox.views import PODS

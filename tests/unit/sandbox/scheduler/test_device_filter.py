@@ -9,7 +9,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.compared import Compared
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
-from kcm_cli.sandbox.scheduler.devices.filter import MOST_USERS, DeviceFilter
+from kcm_cli.sandbox.scheduler.device_filter import MOST_USERS, DeviceFilter
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim, DeviceClass, Slice
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo

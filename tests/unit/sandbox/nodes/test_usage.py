@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.usage.figures import Holder, usages, written
+from kcm_cli.sandbox.nodes.usage import Holder, usages, written
 from kcm_cli.sandbox.views import PODS
 
 MIB = 1 << 20

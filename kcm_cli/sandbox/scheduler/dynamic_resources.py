@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from kcm_cli.component.clock import Clock
 from kcm_cli.planning.resource_claims import claim_keys
 from kcm_cli.sandbox.scheduler import hints
+from kcm_cli.sandbox.scheduler.device_filter import PLUGIN
 from kcm_cli.sandbox.scheduler.devices.binding import TIMEOUT, NotPrepared, has_conditions, is_prepared
-from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN, Reservation
-from kcm_cli.sandbox.scheduler.devices.results import view_of
+from kcm_cli.sandbox.scheduler.devices.results import Reservation, view_of
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
 from kcm_cli.sandbox.scheduler.devices.views import Claim, DeviceClass
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimProblem, ClaimWrites

@@ -7,7 +7,6 @@ import random
 
 import msgspec
 
-from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.resource_claims import is_reserved_for
 from kcm_cli.sandbox.scheduler.compared import Compared
@@ -16,11 +15,11 @@ from kcm_cli.sandbox.scheduler.devices.binding import NotPrepared, is_prepared
 from kcm_cli.sandbox.scheduler.devices.errors import NodeRefused
 from kcm_cli.sandbox.scheduler.devices.extended import ExtendedClaim, extended_claim
 from kcm_cli.sandbox.scheduler.devices.pools import Target
-from kcm_cli.sandbox.scheduler.devices.results import allocation_of
+from kcm_cli.sandbox.scheduler.devices.results import Reservation, allocation_of
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
 from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.node_info import NodeInfo
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
-from kcm_cli.sandbox.scheduler.state import NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import MAX_SCORE, Refusal, Scores
 
 PLUGIN = "DynamicResources"
@@ -33,15 +32,6 @@ ELSEWHERE = Refusal(PLUGIN, ("resourceclaim not available on the node",))
 
 
 STALE = Refusal(PLUGIN, ("cannot schedule extended resource claim",))
-
-
-class Reservation(msgspec.Struct, frozen=True):
-    """A claim to reserve for a pod, with its allocation if it has none yet. ``mappings``: set for a claim for extended
-    resources, which has to be created."""
-
-    claim: Claim
-    allocation: Doc | None
-    mappings: tuple[Doc, ...] = ()
 
 
 class _Variant(msgspec.Struct, frozen=True):
