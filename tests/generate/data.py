@@ -24,8 +24,12 @@ def definitions() -> dict[str, dict[str, Any]]:
 
 
 def write(name: str, text: str) -> None:
-    """Make ``name.json.gz``: the same bytes for the same text."""
-    place = Path(data.__file__).with_name(f"{name}.json.gz")
+    """Make ``name.json.gz`` of the sandbox's API server."""
+    write_to(Path(data.__file__).with_name(f"{name}.json.gz"), text)
+
+
+def write_to(place: Path, text: str) -> None:
+    """Make a file: the same bytes for the same text."""
     place.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 

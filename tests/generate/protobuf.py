@@ -1,4 +1,4 @@
-"""Makes protobuf.json.gz: the numbers that the fields of each kind have in the protobuf form.
+"""Makes api/protobuf/messages.json.gz: the numbers that the fields of each kind have in the protobuf form.
 
     python -m tests.generate.protobuf STAGING
 
@@ -12,8 +12,8 @@ import re
 import sys
 from pathlib import Path
 
+from kcm_cli.api.protobuf.messages import DATA, message_of
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.apiserver.protobuf.messages import message_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from tests.generate import data
 
@@ -43,14 +43,14 @@ Messages = dict[str, list[Field]]
 
 
 def main(staging: Path) -> None:
-    """Write protobuf.json.gz."""
+    """Write messages.json.gz."""
     messages: Messages = {}
     for path in sorted(staging.glob("**/generated.proto")):
         _read_file(path.read_text(), messages)
     _inline(messages)
     short = {_short(name): sorted((n, f, _short(t)) for n, f, t in found) for name, found in messages.items()}
     lines = [f"{json.dumps(name)}:{codec.encode(short[name]).decode()}" for name in sorted(_needed(short))]
-    data.write("protobuf", "{\n" + ",\n".join(lines) + "\n}\n")
+    data.write_to(DATA, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def _read_file(text: str, messages: Messages) -> None:

@@ -21,8 +21,8 @@ import kubernetes_asyncio
 import pytest
 import urllib3
 
+from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb

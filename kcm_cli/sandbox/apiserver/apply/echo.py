@@ -10,9 +10,9 @@ import re
 from functools import cache, lru_cache
 from typing import cast
 
+from kcm_cli.api.protobuf.messages import message, message_names
 from kcm_cli.machinery import codec, go_types
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.protobuf.messages import message, message_names
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 _ESCAPES = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))

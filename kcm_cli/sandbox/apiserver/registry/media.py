@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
+from kcm_cli.api.protobuf.decoding import UnknownForm
+from kcm_cli.api.protobuf.encoding import to_protobuf, to_protobuf_frame
 from kcm_cli.api.well_known import TEMPLATE_GENERATION
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm
-from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf, to_protobuf_frame
 from kcm_cli.sandbox.apiserver.registry import responses, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.errors import wrong_shape

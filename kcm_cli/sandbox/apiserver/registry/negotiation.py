@@ -9,11 +9,11 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.protobuf.decoding import UnknownForm, to_json
 from kcm_cli.component.zpages import MAX_ACCEPT
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm, to_json
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (

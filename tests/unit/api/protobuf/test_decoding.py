@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.api.protobuf.decoding import MAGIC, UnknownForm, to_json
+from kcm_cli.api.protobuf.messages import _message, message
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protofields import fields, signed, varint
-from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, UnknownForm, to_json
-from kcm_cli.sandbox.apiserver.protobuf.messages import _message, message
 
 
 def number(value: int) -> bytes:

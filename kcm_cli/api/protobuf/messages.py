@@ -2,10 +2,15 @@
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 import msgspec
 
-from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.packed import unpacked
+
+DATA = Path(__file__).with_name("messages.json.gz")
+"""``tests.generate.protobuf`` makes it."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -52,4 +57,4 @@ def _field(name: str, type_: str) -> Field:
 
 @cache
 def _data() -> dict[str, list[tuple[int, str, str]]]:
-    return msgspec.json.decode(read_data("protobuf"), type=dict[str, list[tuple[int, str, str]]])
+    return codec.decode(unpacked(DATA), dict[str, list[tuple[int, str, str]]])

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.protobuf.decoding import UnknownForm, to_json
+from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.machinery.protofields import fields
 from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.transport import Request, Stream
-from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm, to_json
-from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
 from kcm_cli.sandbox.apiserver.types import User
 from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
 from tests.unit.sandbox.fuzz.objects import valid

@@ -9,12 +9,12 @@ import base64
 import math
 import struct
 
+from kcm_cli.api.protobuf.messages import Field, message, message_of
+from kcm_cli.api.protobuf.special import chosen, special
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protofields import fields, signed
-from kcm_cli.sandbox.apiserver.protobuf.messages import Field, message, message_of
-from kcm_cli.sandbox.apiserver.protobuf.special import chosen, special
 
 MAGIC = b"k8s\x00"
 _ZEROS: dict[str, object] = {"int": 0, "double": 0, "bool": False, "string": "", "bytes": ""}

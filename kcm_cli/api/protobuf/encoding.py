@@ -9,25 +9,25 @@ import base64
 import struct
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
+from kcm_cli.api.protobuf.decoding import MAGIC, UnknownForm
+from kcm_cli.api.protobuf.messages import Field, Message, message, message_of
+from kcm_cli.api.protobuf.special import choice, writer
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protowire import doubled, numbered, packed
-from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, UnknownForm
-from kcm_cli.sandbox.apiserver.protobuf.messages import Field, Message, message, message_of
-from kcm_cli.sandbox.apiserver.protobuf.special import choice, writer
-from kcm_cli.sandbox.apiserver.types import Tree
 
 _LIST_META = Field("metadata", "meta.v1.ListMeta", repeated=False, keyed=False)
 
 
-def to_protobuf(doc: Tree) -> bytes:
+def to_protobuf(doc: dict[str, Any]) -> bytes:
     """A document as protobuf. Raises UnknownForm."""
     api_version, kind = doc.get("apiVersion", ""), doc["kind"]
     type_meta = packed(1, api_version.encode()) + packed(2, kind.encode())
     return MAGIC + packed(1, type_meta) + packed(2, _encoded(_form(api_version, kind), doc)) + b'\x1a\x00"\x00'
 
 
-def to_protobuf_frame(event: Tree) -> bytes:
+def to_protobuf_frame(event: dict[str, Any]) -> bytes:
     """A watch event with its length prefix. Raises UnknownForm."""
     data = packed(1, event["type"].encode()) + packed(2, packed(1, to_protobuf(event["object"])))
     return struct.pack(">I", len(data)) + data
