@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from kcm_cli.api.resource import Resource
-from kcm_cli.engine.execute import Executor, tell
+from kcm_cli.engine.execute import Executor
+from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Failed, Mode, Stage

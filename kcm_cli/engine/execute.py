@@ -6,37 +6,29 @@ terminating namespace, which cannot succeed.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar, assert_never
+from typing import Protocol, TypeVar
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import level_of
-from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
+from kcm_cli.engine.writes import send, tell
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import (
     Action,
     Create,
     Delete,
     Done,
-    Emit,
     Expect,
     Failed,
     Mode,
     Notice,
     Outcome,
-    Patch,
     Plan,
-    Remark,
     Stage,
-    Update,
 )
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -60,7 +52,7 @@ class Executor:
     async def run(self, plan: Plan) -> Outcome:
         """Run the stages in order; after a failed stage the rest is skipped. Does not raise API errors."""
         outcome = Outcome()
-        for stage in plan.stages:
+        for stage in plan:
             if outcome.failed:
                 outcome = outcome.merge(Outcome(skipped=stage.actions))
             else:
@@ -113,39 +105,19 @@ class Executor:
 
     async def _one(self, action: Action, expect: Expect | None) -> Done | Failed:
         try:
-            result = await self._write(action)
+            result = await send(self.client, action)
         except RequestError as error:
             doomed = namespace_terminating(error)
             if not (doomed and isinstance(action, Create)):  # otherwise each deleted pod would cause another attempt
                 self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
                 return Done(action)  # deleted already
-            if not isinstance(action, Emit) and action.failed is not None and not doomed:
+            if action.failed is not None and not doomed:
                 self._emit(action.failed, str(error), None)
             return Failed(action, error)
-        if isinstance(action, Emit):
-            self._recorder.emit(action.notice)
-        elif action.done is not None:
+        if action.done is not None:
             self._emit(action.done, "", result)
         return Done(action, result)
-
-    async def _write(self, action: Action) -> Object | None:
-        match action:
-            case Create():
-                return await writes.create(self.client, action)
-            case Update():
-                return await writes.update(self.client, action)
-            case Patch():
-                return await writes.patch(self.client, action)
-            case Delete():
-                if action.remark is not None:
-                    tell(action.remark)
-                await writes.delete(self.client, action)
-                return None
-            case Emit():
-                return None
-            case _:
-                assert_never(action)
 
     def _unexpect(self, action: Action, expect: Expect | None) -> None:
         if expect is None:
@@ -164,11 +136,6 @@ class Executor:
         name = result.name if result is not None else ""
         message = notice.message.replace("{error}", error).replace("{name}", name)
         self._recorder.emit(Notice(notice.ref, notice.type, notice.reason, message))
-
-
-def tell(remark: Remark) -> None:
-    """Log what a plan says about a decision."""
-    log.log(level_of(remark.verbosity), remark.message, extra={"fields": remark.fields}, stacklevel=2)
 
 
 def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()) -> Outcome:

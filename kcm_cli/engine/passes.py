@@ -15,7 +15,7 @@ import msgspec
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.execute import tell
+from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Remark
 from kcm_cli.rest.errors import Conflict, NotFound

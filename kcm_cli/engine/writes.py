@@ -3,48 +3,99 @@
 An update edits the raw document that the view was decoded from, so that unknown fields are kept.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.logs import level_of
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value, changed
+from kcm_cli.planning.actions import APPLY, Action, Apply, Create, Delete, Patch, Path, Remark, Update, Value, edited
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.transport import TransportError
+
+log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 T = TypeVar("T", bound=Object)
 
 
-async def create(client: Door, action: Create) -> Object:
-    """Create an object. The answer is decoded to its metadata only, for kinds that are created and never read."""
+def send(client: Door, action: Action) -> Awaitable[Object | None]:
+    """Send an action. Returns the object in the answer, None for a deletion. Raises RequestError: Conflict for an
+    update of an object that has changed since it was read."""
+    if action.remark is not None:
+        tell(action.remark)
+    return _SENDS[type(action)](client, action)
+
+
+def tell(remark: Remark) -> None:
+    """Log what a plan says about a decision."""
+    log.log(level_of(remark.verbosity), remark.message, extra={"fields": remark.fields}, stacklevel=2)
+
+
+def _create(client: Door, action: Create) -> Awaitable[Object]:
+    """The answer is decoded to its metadata only, for kinds that are created and never read."""
     body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
-    if action.resource.keeps_raw:
-        return await client.create(action.resource, action.namespace, body, reason=action.reason)
-    return await client.create(action.resource.metadata_only, action.namespace, body, reason=action.reason)
+    resource = action.resource if action.resource.keeps_raw else action.resource.metadata_only
+    return client.create(resource, action.namespace, body, reason=action.reason)
 
 
-async def update(client: Door, action: Update) -> Object:
-    """Replace the object by its raw document with the changes. Raises Conflict if it has changed since."""
-    obj = action.obj
-    doc = edited(obj, action.changes)
-    return await client.update(
+def _update(client: Door, action: Update) -> Awaitable[Object]:
+    obj, doc = action.obj, edited(action.obj, action.changes)
+    return client.update(
         action.resource, obj.namespace, obj.name, doc, subresource=action.subresource, reason=action.reason
     )
 
 
-def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
-    """The raw document of a view with some fields changed. Raises ValueError for a view without one.
+def _patch(client: Door, action: Patch) -> Awaitable[Object]:
+    return client.patch(
+        action.resource,
+        action.namespace,
+        action.name,
+        codec.encode(action.body),
+        content_type=action.content_type,
+        subresource=action.subresource,
+        reason=action.reason,
+    )
 
-    The other fields keep their bytes: kube-apiserver compares those of RawExtensions, and refuses other spellings.
-    """
-    if obj.raw is None:
-        raise ValueError(f"{type(obj).__name__} {obj.key} keeps no raw document: it cannot be written back")
-    return changed(codec.decode_paths(obj.raw, changes), changes)
+
+def _apply(client: Door, action: Apply) -> Awaitable[Object]:
+    return client.patch(
+        action.resource,
+        action.namespace,
+        action.name,
+        codec.encode(action.body),
+        content_type=APPLY,
+        subresource=action.subresource,
+        query=(("fieldManager", action.manager), ("force", "true")),
+        reason=action.reason,
+    )
+
+
+def _delete(client: Door, action: Delete) -> Awaitable[None]:
+    return client.delete(
+        action.resource,
+        action.namespace,
+        action.name,
+        uid=action.uid,
+        resource_version=action.resource_version,
+        propagation=action.propagation,
+        grace_s=action.grace_s,
+        reason=action.reason,
+    )
+
+
+_SENDS: Mapping[type[Action], Callable[[Door, Any], Awaitable[Object | None]]] = {
+    Create: _create,
+    Update: _update,
+    Patch: _patch,
+    Apply: _apply,
+    Delete: _delete,
+}
 
 
 class Retries(msgspec.Struct, frozen=True):
@@ -83,37 +134,6 @@ async def put_status(
     Raises the last error, NotFound if the object (this uid) was deleted.
     """
     return await retry_on_conflict(client, resource, obj, lambda _: changes, subresource="status", retries=retries)
-
-
-async def patch(client: Door, action: Patch, query: tuple[tuple[str, str], ...] = ()) -> Object:
-    return await client.patch(
-        action.resource,
-        action.namespace,
-        action.name,
-        codec.encode(action.body),
-        content_type=action.content_type,
-        subresource=action.subresource,
-        query=query,
-        reason=action.reason,
-    )
-
-
-async def apply(client: Door, action: Patch, manager: str) -> Object:
-    """Server-side apply with force: this manager takes over the fields of the body from other managers."""
-    return await patch(client, action, (("fieldManager", manager), ("force", "true")))
-
-
-async def delete(client: Door, action: Delete) -> None:
-    await client.delete(
-        action.resource,
-        action.namespace,
-        action.name,
-        uid=action.uid,
-        resource_version=action.resource_version,
-        propagation=action.propagation,
-        grace_s=action.grace_s,
-        reason=action.reason,
-    )
 
 
 async def retry_on_conflict(  # noqa: PLR0913  # an object, its changes, and how they are written

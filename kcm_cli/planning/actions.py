@@ -2,7 +2,7 @@
 
 A ``Plan`` is a tuple of stages, and a stage is a tuple of actions that do not depend on each other's answers. A new
 stage is needed only where an answer decides what follows. ``engine.execute`` executes a plan and returns an
-``Outcome``.
+``Outcome``; ``engine.writes.send`` sends a single action.
 
 Every action names its object by ``resource``, ``namespace`` and ``name``, and carries its precondition. Its ``reason``
 says in a few words why it was decided ("too few replicas"); the door logs it with the write.
@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 
@@ -67,7 +68,16 @@ class Remark(msgspec.Struct, frozen=True):
     verbosity: int = 2
 
 
-class Create(msgspec.Struct, frozen=True, gc=False):
+class Action(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One write. ``done`` and ``failed``: the Events to emit after it; ``remark``: logged before it."""
+
+    done: Notice | None = None
+    failed: Notice | None = None
+    reason: str = ""
+    remark: Remark | None = None
+
+
+class Create(Action, frozen=True, gc=False):
     """Create an object. The body has its name or its generateName.
 
     ``body``: a document, or its JSON where the same body is sent many times.
@@ -76,12 +86,9 @@ class Create(msgspec.Struct, frozen=True, gc=False):
     resource: Resource[Any]
     namespace: str
     body: Doc | bytes
-    done: Notice | None = None
-    failed: Notice | None = None
-    reason: str = ""
 
 
-class Update(msgspec.Struct, frozen=True, gc=False):
+class Update(Action, frozen=True, gc=False):
     """Replace the object by its raw document with some fields changed (precondition: its resourceVersion).
 
     ``changes`` maps paths (``("status", "replicas")``) to new values or ABSENT. ``obj`` must be a view of a kind
@@ -92,12 +99,9 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     obj: Object
     changes: Mapping[Path, Value]
     subresource: str = ""
-    done: Notice | None = None
-    failed: Notice | None = None
-    reason: str = ""
 
 
-class Patch(msgspec.Struct, frozen=True, gc=False):
+class Patch(Action, frozen=True, gc=False):
     """Patch an object. The body has metadata.uid or resourceVersion as a precondition where one is needed."""
 
     resource: Resource[Any]
@@ -107,14 +111,21 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
     content_type: str = STRATEGIC_MERGE
     subresource: str = ""
     uid: str = ""
-    done: Notice | None = None
-    failed: Notice | None = None
-    reason: str = ""
 
 
-class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Delete an object. ``uid`` and ``resource_version`` are preconditions where not empty. ``remark`` is logged
-    before."""
+class Apply(Action, frozen=True, gc=False):
+    """Server-side apply with force: ``manager`` takes over the fields of the body from other managers."""
+
+    resource: Resource[Any]
+    namespace: str
+    name: str
+    body: Doc
+    manager: str
+    subresource: str = ""
+
+
+class Delete(Action, frozen=True, gc=False):
+    """Delete an object. ``uid`` and ``resource_version`` are preconditions where not empty."""
 
     resource: Resource[Any]
     namespace: str
@@ -123,19 +134,6 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
     resource_version: str = ""
     propagation: str | None = None
     grace_s: int | None = None
-    done: Notice | None = None
-    failed: Notice | None = None
-    reason: str = ""
-    remark: Remark | None = None
-
-
-class Emit(msgspec.Struct, frozen=True, gc=False):
-    """Emit an Event that belongs to no write."""
-
-    notice: Notice
-
-
-Action = Create | Update | Patch | Delete | Emit
 
 
 class Mode(Enum):
@@ -173,14 +171,8 @@ class Stage(msgspec.Struct, frozen=True):
     remark: Remark | None = None
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Stages in order. After a failed stage the rest is skipped."""
-
-    stages: tuple[Stage, ...] = ()
-
-    @property
-    def empty(self) -> bool:
-        return not any(stage.actions for stage in self.stages)
+Plan = tuple[Stage, ...]
+"""Stages in order. After a failed stage the rest is skipped."""
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
@@ -227,9 +219,19 @@ def ref_to(resource: Resource[Any], obj: Object) -> EventRef:
     return EventRef(resource.api_version, resource.kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
-def stages(*parts: Stage | None) -> tuple[Stage, ...]:
+def stages(*parts: Stage | None) -> Plan:
     """The stages that have actions."""
     return tuple(part for part in parts if part is not None and part.actions)
+
+
+def edited(obj: Object, changes: Mapping[Path, Value]) -> Doc:
+    """The raw document of a view with some fields changed. Raises ValueError for a view without one.
+
+    The other fields keep their bytes: kube-apiserver compares those of RawExtensions, and refuses other spellings.
+    """
+    if obj.raw is None:
+        raise ValueError(f"{type(obj).__name__} {obj.key} keeps no raw document: it cannot be written back")
+    return changed(codec.decode_paths(obj.raw, changes), changes)
 
 
 def changed(doc: Doc, changes: Mapping[Path, Value]) -> Doc:

@@ -8,7 +8,7 @@ import msgspec
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
-from kcm_cli.planning.actions import ABSENT, APPLY, Patch, Path, Value
+from kcm_cli.planning.actions import ABSENT, Apply, Path, Value
 
 
 def status_changes(status: View, *, always: tuple[str, ...] = ()) -> Mapping[Path, Value]:
@@ -28,10 +28,10 @@ def status_changes(status: View, *, always: tuple[str, ...] = ()) -> Mapping[Pat
     return changes
 
 
-def applied_status(resource: Resource[Any], obj: Object, status: Doc) -> Patch:
+def applied_status(resource: Resource[Any], obj: Object, status: Doc, manager: str) -> Apply:
     """Server-side apply of these fields of a status; the object's uid is the precondition."""
     metadata: Doc = {"name": obj.name, "uid": obj.uid}
     if obj.namespace:
         metadata["namespace"] = obj.namespace
     body: Doc = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "status": status}
-    return Patch(resource, obj.namespace, obj.name, body, APPLY, "status")
+    return Apply(resource, obj.namespace, obj.name, body, manager, "status")

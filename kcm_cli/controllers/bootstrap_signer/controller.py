@@ -36,7 +36,7 @@ class Signer:
         update = plan(info, secrets, now)
         if update is not None:
             try:
-                await writes.update(self._client, update)
+                await writes.send(self._client, update)
             except NotFound:
                 return None
         return min(ends_s, default=None)

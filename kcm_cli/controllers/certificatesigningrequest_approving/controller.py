@@ -39,7 +39,7 @@ class ApprovingController:
             answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, "", plan.review(request, permission))
             if answer.status.allowed:
                 update = certificate_requests.with_condition(request, plan.approval(permission), "approval")
-                await writes.update(self._client, update)
+                await writes.send(self._client, update)
                 return
         if permissions:
             tried = ", ".join(permission.subresource for permission in permissions)

@@ -71,7 +71,7 @@ class SigningController:
             pem = authority.sign(update.request, request.spec.usages, update.lifetime, now)
             update = plan.signed(request, pem)
         if update is not None:
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
 
 
 CONTROLLER = Controller(

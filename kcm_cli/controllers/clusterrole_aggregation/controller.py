@@ -12,7 +12,6 @@ from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.worker import unhandled
 
 WORKERS = 5
-MANAGER = "clusterrole-aggregation-controller"
 
 
 class AggregationController:
@@ -29,7 +28,7 @@ class AggregationController:
             return
         patch = plan.plan(role, self._roles, complete=not self._roles.unseen())
         if patch is not None:
-            await writes.apply(self._client, patch, MANAGER)
+            await writes.send(self._client, patch)
 
     def changed(self, role: ClusterRole) -> Keys:
         """The keys of all aggregated roles, including this one if it is aggregated."""

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from kcm_cli.api.rbac import CLUSTER_ROLES, ClusterRole
 from kcm_cli.machinery.codec import Doc, encode
 from kcm_cli.machinery.labels import from_label_selector
-from kcm_cli.planning.actions import APPLY, Patch
+from kcm_cli.planning.actions import Apply
 
+MANAGER = "clusterrole-aggregation-controller"
 _FIELDS = ("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs")
 
 
-def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool) -> Patch | None:
-    """The patch of an aggregated ClusterRole; None if its rules are right.
+def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool) -> Apply | None:
+    """The write to an aggregated ClusterRole; None if its rules are right.
 
     complete: whether all roles could be decoded. If not, no rule is removed. Raises FormatError for an invalid
     selector.
@@ -24,7 +25,7 @@ def plan(role: ClusterRole, all_roles: Iterable[ClusterRole], *, complete: bool)
         rules = kept(role, rules)
     if same(role, rules):
         return None
-    return Patch(CLUSTER_ROLES, "", role.name, applied(role, rules), APPLY, reason="aggregated rules changed")
+    return Apply(CLUSTER_ROLES, "", role.name, applied(role, rules), MANAGER, reason="aggregated rules changed")
 
 
 def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:

@@ -29,8 +29,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.dependents import living_owner
-from kcm_cli.engine.execute import tell
 from kcm_cli.engine.worker import unhandled
+from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.cron import parse
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.kref import KRef, kobj
@@ -90,7 +90,7 @@ class CronJobController:
         if new != cron_job.status:
             changes = status_changes(new)
             try:
-                await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status"))
+                await writes.send(self._client, Update(CRON_JOBS, cron_job, changes, "status"))
             except RequestError as refused:
                 version = cron_job.metadata.resource_version
                 fields = {"cronjob": kobj(cron_job), "resourceVersion": version, "err": str(refused)}

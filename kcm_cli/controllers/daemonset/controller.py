@@ -28,8 +28,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key
-from kcm_cli.engine.execute import tell
 from kcm_cli.engine.worker import unhandled
+from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector, from_label_selector

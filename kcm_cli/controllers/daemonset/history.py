@@ -94,7 +94,7 @@ class RevisionHistory:
         text = "Found a hash collision for DaemonSet - bumping collisionCount to resolve it"
         log.log(V2, text, extra={"fields": fields})
         changes: dict[Path, Value] = {("status", "collisionCount"): count}
-        await writes.update(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
+        await writes.send(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
 
     async def _single(self, daemon_set: DaemonSet, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:
         """The current revision. Of several, one is kept: the pods of the others get its hash, and the others are
@@ -107,7 +107,7 @@ class RevisionHistory:
             if pod.labels.get(POD_HASH_LABEL) != hash_:
                 body: Doc = {"metadata": {"labels": {POD_HASH_LABEL: hash_}}}
                 patch = Patch(PODS, pod.namespace, pod.name, body, MERGE, reason="hash of its revision changed")
-                await writes.patch(self._client, patch)
+                await writes.send(self._client, patch)
         await self._revisions.delete(revision for revision in found.current if revision.name != kept.name)
         return kept
 

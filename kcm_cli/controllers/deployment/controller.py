@@ -130,7 +130,7 @@ class DeploymentController:
         if rollout.annotations != deployment.annotations:
             changes[("metadata", "annotations")] = rollout.annotations
         if changes:
-            await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
+            await writes.send(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
 
     async def _refuse_everything(self, deployment: Deployment) -> None:
         text = "This deployment is selecting all pods. A non-empty selector is required."
@@ -138,7 +138,7 @@ class DeploymentController:
         generation = deployment.metadata.generation
         if deployment.status.observed_generation < generation:
             changes: dict[Path, Value] = {("status", "observedGeneration"): generation}
-            await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
+            await writes.send(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
 
     def _is_new(self, deployment: Deployment, existing: ReplicaSet) -> bool:
         owner = self._owner_of(existing)

@@ -120,7 +120,7 @@ class DeviceTaintEvictionController:
             self._emit(key, uid, "Marking for deletion")
             patch = status_patch(pod, _DISRUPTED, self._clock.now(), states_generation=False)
             if patch is not None:
-                await writes.patch(self._client, patch)
+                await writes.send(self._client, patch)
             await self._client.delete(
                 PODS, namespace, name, uid=uid, reason=f"device taint, {why}" if why else "device taint"
             )

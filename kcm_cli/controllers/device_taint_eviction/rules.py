@@ -73,8 +73,8 @@ class RuleStatus:
 
     async def _apply(self, rule: DeviceTaintRule, condition: Condition, now: str) -> None:
         status: Doc = {**msgspec.to_builtins(condition), "lastTransitionTime": now}
-        patch = applied_status(DEVICE_TAINT_RULES, rule, {"conditions": [{"message": "", **status}]})
-        await writes.apply(self._client, patch, self._manager)
+        new: Doc = {"conditions": [{"message": "", **status}]}
+        await writes.send(self._client, applied_status(DEVICE_TAINT_RULES, rule, new, self._manager))
 
 
 def _is_current(rule: DeviceTaintRule, condition: Condition) -> bool:

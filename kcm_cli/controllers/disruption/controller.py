@@ -118,7 +118,7 @@ class DisruptionController:
     async def _write(self, budget: PodDisruptionBudget, new: PodDisruptionBudgetStatus) -> None:
         if new != budget.status:
             changes = status_changes(new, always=_ALWAYS)
-            await writes.update(self._client, Update(POD_DISRUPTION_BUDGETS, budget, changes, "status"))
+            await writes.send(self._client, Update(POD_DISRUPTION_BUDGETS, budget, changes, "status"))
 
     async def sync_stale(self, key: str) -> float | None:
         """Set a stale DisruptionTarget condition to False."""
@@ -130,7 +130,7 @@ class DisruptionController:
         patch = status_patch(pod, dict(condition), self._clock.now(), tracks_generation=self._tracks_generation)
         if patch is not None:
             with suppress(NotFound):
-                await writes.patch(self._client, replace(patch, reason="stale DisruptionTarget condition"))
+                await writes.send(self._client, replace(patch, reason="stale DisruptionTarget condition"))
                 text = "Reset stale DisruptionTarget condition to False"
                 log.log(V2, text, extra={"fields": {"pod": kobj(pod)}})
         return None

@@ -21,7 +21,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.machinery.meta import split_key
-from kcm_cli.planning.actions import Plan, Stage
+from kcm_cli.planning.actions import Stage
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import NotFound, namespace_terminating
@@ -54,7 +54,7 @@ class EndpointsController:
         write = plan(self._read(key, service))
         if write is None:
             return
-        outcome = await self._executor.run(Plan((Stage((write,)),)))
+        outcome = await self._executor.run((Stage((write,)),))
         if outcome.error is not None and not namespace_terminating(outcome.error):
             raise outcome.error
 

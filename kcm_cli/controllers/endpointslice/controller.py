@@ -25,7 +25,7 @@ from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, Slic
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch
 from kcm_cli.engine.worker import Failures
-from kcm_cli.planning.actions import Notice, Plan, Stage, ref_to
+from kcm_cli.planning.actions import Notice, Stage, ref_to
 from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, deletion, filed_under
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
@@ -88,7 +88,7 @@ class EndpointSliceController:
                 key, address_type, replace(snapshot, ratios=ratios, hinted=hinted, memo=memo)
             )
         for slice_ in unsupported:
-            failure = await self._writes.run(key, Plan((Stage((deletion(slice_),)),)))
+            failure = await self._writes.run(key, (Stage((deletion(slice_),)),))
             if failure is not None:
                 problems.append(f"error deleting {slice_.name} EndpointSlice for Service {key}: {failure.error}")
         if problems:
@@ -114,7 +114,7 @@ class EndpointSliceController:
         """Plan one address type and write. Returns the errors, except those of a terminating namespace."""
         planned = plan(shot, address_type)
         self._note(key, address_type, planned)
-        failure = await self._writes.run(key, Plan(stages(shot, planned.changes)))
+        failure = await self._writes.run(key, stages(shot, planned.changes))
         for notice in planned.notices:
             _log_hints(key, address_type, notice)
             self._recorder.emit(notice)

@@ -18,9 +18,8 @@ from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, Snapshot, 
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
-from kcm_cli.engine.execute import tell
 from kcm_cli.engine.worker import Failures
-from kcm_cli.planning.actions import Plan
+from kcm_cli.engine.writes import tell
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under, writes_of
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.workqueue import RetryLimiter
@@ -77,14 +76,14 @@ class MirroringController:
         self._metrics.planned(key, planned)
         for slice_ in planned.changes.unchanged:
             self.tracker.follow(slice_)
-        failure = await self._writes.run(key, Plan(writes_of(ENDPOINTS, snapshot.endpoints, planned.changes)))
+        failure = await self._writes.run(key, writes_of(ENDPOINTS, snapshot.endpoints, planned.changes))
         if failure is not None and not namespace_terminating(failure.error):
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 
     async def _remove(self, key: str, slices: tuple[EndpointSlice, ...]) -> None:
         """Delete all slices. Raises SliceSyncError."""
         self._metrics.forget(key)
-        failure = await self._writes.run(key, Plan(removal(slices)))
+        failure = await self._writes.run(key, removal(slices))
         self.tracker.forget(key)
         if failure is not None:
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error

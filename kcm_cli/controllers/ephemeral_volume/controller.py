@@ -48,7 +48,7 @@ class EphemeralVolumeController:
             return
         self._metrics.attempts.inc()
         try:
-            await writes.create(self._client, action)
+            await writes.send(self._client, action)
         except RequestError:
             self._metrics.failures.inc()
             raise

@@ -40,9 +40,9 @@ from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remo
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue
 from kcm_cli.engine.definitions import PERIOD_S, Refreshes, mapper, name_of
-from kcm_cli.engine.execute import tell
 from kcm_cli.engine.passes import Loop, in_turns
 from kcm_cli.engine.worker import Pending, unhandled
+from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice

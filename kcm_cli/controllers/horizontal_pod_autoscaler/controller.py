@@ -176,7 +176,7 @@ class AutoscalerController:
             return
         changes = status_changes(planned.status, always=("desiredReplicas",))
         try:
-            await writes.update(self._client, Update(HORIZONTAL_POD_AUTOSCALERS, hpa, changes, "status"))
+            await writes.send(self._client, Update(HORIZONTAL_POD_AUTOSCALERS, hpa, changes, "status"))
             log.log(V2, "Successfully updated status", extra={"fields": {"HPA": kobj(hpa)}})
         except RequestError as error:
             notice = Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, hpa), "Warning", "FailedUpdateStatus", str(error))

@@ -39,7 +39,6 @@ from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.controllers.job.pod_groups import PodGroups
 from kcm_cli.controllers.job.watches import Orphans, PodWatch
-from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
@@ -49,7 +48,7 @@ from kcm_cli.machinery.durations import format_duration
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.machinery.meta import controller_of
-from kcm_cli.planning.actions import Create, Delete, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
+from kcm_cli.planning.actions import Create, Delete, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, edited, ref_to
 from kcm_cli.planning.jobs import COMPLETE, is_finished
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of
 from kcm_cli.planning.status import status_changes
@@ -244,7 +243,7 @@ class JobController:
             JOBS,
             job.namespace,
             job.name,
-            writes.edited(job, status_changes(new)),
+            edited(job, status_changes(new)),
             subresource="status",
         )
         self._metrics.status_written(job, job.status, stored.status)

@@ -26,7 +26,7 @@ def plan(resource: Resource[ClusterTrustBundle], bundles: Iterable[ClusterTrustB
     by_name = {bundle.name: bundle for bundle in bundles}
     found = by_name.pop(name, None)
     obsolete = tuple(Delete(resource, "", old.name, uid=old.uid, reason="CA was replaced") for old in by_name.values())
-    return Plan(stages(Stage(_repair(resource, found, name, ca), Mode.SEQUENTIAL), Stage(obsolete)))
+    return stages(Stage(_repair(resource, found, name, ca), Mode.SEQUENTIAL), Stage(obsolete))
 
 
 def _repair(resource: Resource[Any], found: ClusterTrustBundle | None, name: str, ca: str) -> tuple[Action, ...]:

@@ -10,7 +10,7 @@ import logging
 from datetime import datetime
 
 from kcm_cli.api.core import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Secret
-from kcm_cli.api.well_known import ACCOUNT_TOKEN, INVALID_SINCE, LAST_USED
+from kcm_cli.api.well_known import ACCOUNT_TOKEN
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
@@ -20,7 +20,6 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Watch
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.kref import kobj
-from kcm_cli.planning.actions import Delete, Patch
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
@@ -81,26 +80,16 @@ class TokenCleaner:
                 await self._end(secret, limit, now)
 
     async def _end(self, secret: Secret, limit: Limits, now: datetime) -> None:
-        fields: dict[str, object] = {"secret": kobj(secret)}
+        action = plan.plan(secret, limit, now)
+        if action is None:
+            return
         try:
-            match plan.plan(secret, limit, now):
-                case Patch() as patch:
-                    more = {"invalidSince": plan.format_day(now), **fields}
-                    log.info("Mark the auto-generated service account token as invalid", extra={"fields": more})
-                    await writes.patch(self._client, patch)
-                case Delete() as delete:
-                    more = {
-                        **fields,
-                        "creationTime": secret.metadata.creation_timestamp,
-                        "lastUsed": secret.labels.get(LAST_USED, ""),
-                        "invalidSince": secret.labels.get(INVALID_SINCE, ""),
-                    }
-                    log.info("Delete auto-generated service account token", extra={"fields": more})
-                    await writes.delete(self._client, delete)
+            await writes.send(self._client, action)
         except (NotFound, Conflict):
             return  # gone, another one of this name, or used since
         except RequestError as error:
-            log.error("Deleting legacy service account token", extra={"fields": fields | {"err": str(error)}})
+            fields = {"secret": kobj(secret), "err": str(error)}
+            log.error("Deleting legacy service account token", extra={"fields": fields})
 
 
 CONTROLLER = Controller(

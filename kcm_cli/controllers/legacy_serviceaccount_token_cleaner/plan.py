@@ -13,8 +13,9 @@ import msgspec
 from kcm_cli.api.core import SECRETS, ConfigMap, Secret, ServiceAccount
 from kcm_cli.api.well_known import ACCOUNT_NAME, ACCOUNT_TOKEN, ACCOUNT_UID, INVALID_SINCE, LAST_USED
 from kcm_cli.machinery.formats import is_date
+from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.planning.actions import Delete, Patch
+from kcm_cli.planning.actions import Delete, Patch, Remark
 
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 """Since when the API server labels the Secrets whose tokens are used, in kube-system."""
@@ -86,7 +87,9 @@ def plan(secret: Secret, limit: Limits, now: datetime) -> Patch | Delete | None:
 
 def mark(secret: Secret, now: datetime) -> Patch:
     """A patch with the day since which the token is invalid. Its precondition is the uid."""
-    meta = {"uid": secret.uid, "labels": {INVALID_SINCE: format_day(now)}}
+    day = format_day(now)
+    meta = {"uid": secret.uid, "labels": {INVALID_SINCE: day}}
+    fields = {"invalidSince": day, "secret": kobj(secret)}
     return Patch(
         SECRETS,
         secret.namespace,
@@ -94,13 +97,21 @@ def mark(secret: Secret, now: datetime) -> Patch:
         {"metadata": meta},
         content_type="application/merge-patch+json",
         reason="unused token is marked as invalid",
+        remark=Remark("Mark the auto-generated service account token as invalid", fields, 0),
     )
 
 
 def removal(secret: Secret) -> Delete:
     """A deletion of this version of the Secret: a use in the meantime has changed its labels."""
     version, reason = secret.metadata.resource_version, "token has been invalid and unused"
-    return Delete(SECRETS, secret.namespace, secret.name, resource_version=version, reason=reason)
+    fields = {
+        "secret": kobj(secret),
+        "creationTime": secret.metadata.creation_timestamp,
+        "lastUsed": secret.labels.get(LAST_USED, ""),
+        "invalidSince": secret.labels.get(INVALID_SINCE, ""),
+    }
+    remark = Remark("Delete auto-generated service account token", fields, 0)
+    return Delete(SECRETS, secret.namespace, secret.name, resource_version=version, reason=reason, remark=remark)
 
 
 def format_day(moment: datetime) -> str:

@@ -15,7 +15,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch
 from kcm_cli.engine.worker import Failures
-from kcm_cli.planning.actions import Path, Value
+from kcm_cli.planning.actions import Path, Value, edited
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.workqueue import RetryLimiter
@@ -77,7 +77,7 @@ class NamespaceController:
         if new == namespace.status.conditions:
             return namespace
         changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(new)}
-        doc = writes.edited(namespace, changes)
+        doc = edited(namespace, changes)
         try:
             return await self._client.update(NAMESPACES, "", namespace.name, doc, subresource="status")
         except RequestError as error:

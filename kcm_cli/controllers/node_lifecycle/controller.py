@@ -273,7 +273,7 @@ class NodeLifecycleController:
                 log.log(V2, "Condition of node was never updated by kubelet", extra={"fields": fields})
             changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
             reason = "kubelet does not report"
-            await writes.update(self._client, Update(NODES, node, changes, "status", reason=reason))
+            await writes.send(self._client, Update(NODES, node, changes, "status", reason=reason))
             self._health[node.name] = Health(health.probe, ready, health.renewed)
         return node, before, ready
 

@@ -19,10 +19,8 @@ from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.writes import create as create_object
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import Create
 from kcm_cli.planning.volumes.matching import capacity
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
@@ -180,8 +178,8 @@ class Recycler:
         """Create the pod. An existing one of this name is deleted first, and RecycleError is raised."""
         namespace, name = wanted.namespace, wanted.name
         try:
-            return await create_object(
-                self._client, Create(PODS, namespace, wanted.doc, reason="released volume is recycled")
+            return await self._client.create(
+                PODS.metadata_only, namespace, wanted.doc, reason="released volume is recycled"
             )
         except AlreadyExists:
             try:

@@ -13,9 +13,8 @@ from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plan import Event
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery.kref import kobj
-from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.actions import Notice, edited, ref_to
 from kcm_cli.planning.volumes import binding
 from kcm_cli.planning.volumes.binding import Changes
 

@@ -58,7 +58,7 @@ class ExpandController:
         if naming is None:
             return
         try:
-            await writes.patch(self._client, naming)
+            await writes.send(self._client, naming)
         except RequestError as error:
             more = {"PVC": kobj(claim), "err": str(error)}
             log.error("Error setting PVC in progress with error", extra={"fields": more})
@@ -67,7 +67,7 @@ class ExpandController:
 
     async def _expand(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
         if plan.is_complete(claim, volume) and PRE_RESIZE_CAPACITY in volume.annotations:
-            await writes.patch(self._client, plan.forgotten(volume))
+            await writes.send(self._client, plan.forgotten(volume))
             return
         with self._operations.measured(source.driver, OPERATION):
             await self._grow(claim, volume, source)
@@ -96,7 +96,7 @@ class ExpandController:
         if action is None:
             return None
         try:
-            return await writes.patch(self._client, action)
+            return await writes.send(self._client, action)
         except RequestError as error:
             self._recorder.emit(plan.failed(claim, f"{failure}: {error}"))
             raise

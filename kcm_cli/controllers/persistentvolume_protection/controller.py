@@ -26,7 +26,7 @@ class VolumeProtectionController:
             return
         update = plan(PERSISTENT_VOLUMES, volume, FINALIZER, used=volume.status.phase == "Bound")
         if update is not None:
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
 
 
 CONTROLLER = Controller(

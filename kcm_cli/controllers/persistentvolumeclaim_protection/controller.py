@@ -49,7 +49,7 @@ class ClaimProtectionController:
             log.log(V2, "Keeping PVC because it is being used", extra={"fields": {"PVC": kobj(claim)}})
         update = plan.plan(claim, used=used)
         if update is not None:
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
         if not len(self._queue):
             self._listed = _NOTHING  # no other claim needs the list
 
@@ -61,7 +61,7 @@ class ClaimProtectionController:
         unused = not await self._is_used(claim, plan.refers)
         if unused is said:
             return False
-        await writes.update(self._client, plan.status(claim, self._clock.now(), unused=unused))
+        await writes.send(self._client, plan.status(claim, self._clock.now(), unused=unused))
         return True
 
     async def _is_used(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:

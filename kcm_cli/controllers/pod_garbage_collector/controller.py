@@ -148,7 +148,7 @@ class PodGarbageCollector:
         log.info("PodGC is force deleting Pod", extra={"fields": {"pod": kobj(pod)}})
         patch = status_patch(pod, condition, self._clock.now(), failed=True, tracks_generation=self._tracks_generation)
         if patch is not None and pod.status.phase not in ("Succeeded", "Failed"):
-            await writes.patch(self._client, patch)
+            await writes.send(self._client, patch)
         await self._client.delete(
             PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0, reason=plan.word(reason, pod, self._threshold)
         )

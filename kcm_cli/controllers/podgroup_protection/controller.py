@@ -40,7 +40,7 @@ class PodGroupProtectionController:
             return None
         if self._pods.store.unseen(group.namespace):
             return AGAIN_S  # a pod that cannot be decoded may be one of any group
-        await writes.update(self._client, release(POD_GROUPS, group, FINALIZER))
+        await writes.send(self._client, release(POD_GROUPS, group, FINALIZER))
         return None
 
     def group_of_ended(self, pod: Pod) -> Keys:

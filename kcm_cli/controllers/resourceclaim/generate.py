@@ -19,8 +19,6 @@ from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.resource_claims import Unsupported
 from kcm_cli.rest.transport import RequestError
 
-FIELD_MANAGER = "ResourceClaimController"
-
 
 class NoClaim(SyncError):
     """A claim cannot be created; the text says why."""
@@ -84,7 +82,7 @@ class Generator:
         return template
 
     async def _record(self, user: Pod | PodGroup, new: dict[str, str]) -> None:
-        await writes.apply(self._client, plan.status(_kind(user), user, new), FIELD_MANAGER)
+        await writes.send(self._client, plan.status(_kind(user), user, new))
 
     def _emit(self, user: Pod | PodGroup, entry: PodResourceClaim, error: Exception) -> None:
         resource = _kind(user)

@@ -15,7 +15,7 @@ from kcm_cli.api.scheduling import PodGroup
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import OwnerReference
-from kcm_cli.planning.actions import ABSENT, Patch, Path, Value
+from kcm_cli.planning.actions import ABSENT, Apply, Path, Value
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.resource_claims import (
     FINALIZER,
@@ -35,6 +35,7 @@ from kcm_cli.planning.resource_claims import (
 from kcm_cli.planning.status import applied_status
 
 T = TypeVar("T", covariant=True)
+MANAGER = "ResourceClaimController"
 OWNER = "controller"
 """Index of claims by the uid of the object that controls them."""
 CREATE = ""
@@ -176,8 +177,8 @@ def recorded(user: Pod | PodGroup) -> dict[str, str | None]:
     return {status.name: status.resource_claim_name for status in user.status.resource_claim_statuses}
 
 
-def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -> Patch:
-    """A patch that records new claims. It has all entries, since an apply removes those that it lacks."""
+def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -> Apply:
+    """The status with new claims. It has all entries, since an apply removes those that it lacks."""
     known = recorded(user)
     found: list[Doc] = []
     for entry in user.spec.resource_claims:
@@ -186,7 +187,7 @@ def status(resource: Resource[Any], user: Pod | PodGroup, new: dict[str, str]) -
             found.append({"name": entry.name, "resourceClaimName": name})
         elif entry.name in known:
             found.append({"name": entry.name})
-    return applied_status(resource, user, {"resourceClaimStatuses": found})
+    return applied_status(resource, user, {"resourceClaimStatuses": found}, MANAGER)
 
 
 def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> bytes:

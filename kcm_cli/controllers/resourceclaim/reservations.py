@@ -15,11 +15,10 @@ from kcm_cli.api.devices import RESOURCE_CLAIMS, Consumer, ResourceClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.resourceclaim.plan import RESERVED, Caches, Lister, is_done, owning_pod, plan_claim
-from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.recent import Recent
-from kcm_cli.planning.actions import Path, Value
+from kcm_cli.planning.actions import Path, Value, edited
 from kcm_cli.planning.protection import release
 from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod, user_doc, users_of
 from kcm_cli.rest.errors import NotFound
@@ -71,7 +70,7 @@ class Reservations:
         return user.uid == consumer.uid and not (isinstance(user, Pod) and is_done(user))
 
     async def _put(self, claim: ResourceClaim, changes: dict[Path, Value]) -> ResourceClaim:
-        body = writes.edited(claim, changes)
+        body = edited(claim, changes)
         return await self._client.update(
             RESOURCE_CLAIMS, claim.namespace, claim.name, body, subresource="status", reason="consumers changed"
         )
@@ -79,7 +78,7 @@ class Reservations:
     async def _free(self, claim: ResourceClaim) -> ResourceClaim:
         """Remove the finalizer of a claim without an allocation."""
         changes = release(RESOURCE_CLAIMS, claim, FINALIZER).changes
-        body = writes.edited(claim, changes)
+        body = edited(claim, changes)
         return await self._client.update(
             RESOURCE_CLAIMS, claim.namespace, claim.name, body, reason="claim is not allocated any more"
         )

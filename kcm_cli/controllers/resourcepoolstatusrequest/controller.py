@@ -81,7 +81,7 @@ class PoolStatusController:
         if answer is None:
             return
         try:
-            await writes.update(self._client, answer)
+            await writes.send(self._client, answer)
             failed = False
             fields = {"request": key, "poolCount": plan.pool_count(answer)}
             log.log(V2, "Successfully processed ResourcePoolStatusRequest", extra={"fields": fields})

@@ -130,7 +130,7 @@ class ResourceQuotaController:
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             update = Update(RESOURCE_QUOTAS, quota, changes, "status", reason="usage or limits changed")
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
 
     def _present(self, quota: ResourceQuota) -> ResourceQuota | None:
         """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any

@@ -14,7 +14,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
 from kcm_cli.engine.worker import unhandled
-from kcm_cli.planning.actions import Create, Update
+from kcm_cli.planning.actions import Create
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope
 
@@ -34,16 +34,12 @@ class RootCAPublisher:
 
     async def _publish(self, namespace: str) -> None:
         action = plan(namespace, self._config_maps.get(f"{namespace}/{ROOT_CA}"), self._root_ca)
-        if isinstance(action, Update):
-            await writes.update(self._client, action)
-        if not isinstance(action, Create):
+        if action is None:
             return
         try:
-            await writes.create(self._client, action)
-        except NotFound:
-            return  # the namespace has been deleted
+            await writes.send(self._client, action)
         except ApiError as error:
-            if not error.namespace_terminating:
+            if not (isinstance(action, Create) and (isinstance(error, NotFound) or error.namespace_terminating)):
                 raise
 
 

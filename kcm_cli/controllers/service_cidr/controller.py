@@ -24,7 +24,6 @@ from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 
-MANAGER = "service-cidr-controller"
 WORKERS = 5
 MAX_RETRIES = 15
 
@@ -78,7 +77,7 @@ class ServiceCIDRController:
         }
         log.log(V2, "Updating ServiceCIDR condition", extra={"fields": fields})
         try:
-            await writes.apply(self._client, plan.status(current, condition, self._clock.now()), MANAGER)
+            await writes.send(self._client, plan.status(current, condition, self._clock.now()))
         except RequestError:
             if condition is plan.READY:
                 text = "The ServiceCIDR Status can not be set to Ready=True"
@@ -88,7 +87,7 @@ class ServiceCIDRController:
 
     async def _patch(self, patch: Patch) -> None:
         with suppress(NotFound, Conflict):  # deleted, or another one of this name
-            await writes.patch(self._client, patch)
+            await writes.send(self._client, patch)
 
     # -- events
 

@@ -15,11 +15,12 @@ from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
 from kcm_cli.machinery.addresses import Address, Network, can_allocate, parse_cidr
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.actions import Apply, Patch
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.protection import is_held, lacks
 from kcm_cli.planning.status import applied_status
 
+MANAGER = "service-cidr-controller"
 FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 GRACE_S = 10.0
 """How long a range is kept after its deletion: every API server has to stop allocating from it first."""
@@ -109,11 +110,11 @@ def has_condition(current: ServiceCIDR, condition: Condition) -> bool:
     )
 
 
-def status(current: ServiceCIDR, condition: Condition, now: datetime) -> Patch:
-    """A patch with this condition."""
+def status(current: ServiceCIDR, condition: Condition, now: datetime) -> Apply:
+    """The status with this condition."""
     item: Doc = {"type": condition.type, "status": condition.status, "lastTransitionTime": format_time(now)}
     conditions: list[Doc] = [{**item, "reason": condition.reason, "message": condition.message}]
-    return applied_status(SERVICE_CIDRS, current, {"conditions": conditions})
+    return applied_status(SERVICE_CIDRS, current, {"conditions": conditions}, MANAGER)
 
 
 def protection(current: ServiceCIDR) -> Patch:

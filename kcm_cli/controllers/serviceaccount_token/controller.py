@@ -122,7 +122,7 @@ class TokenController:
                 return  # the event of its update will queue the key
             changes = self._changes(account, live)
             if changes:
-                await writes.update(self._client, Update(SECRETS, live, changes, reason="token is incomplete"))
+                await writes.send(self._client, Update(SECRETS, live, changes, reason="token is incomplete"))
         except (NotFound, Conflict):
             return  # deleted or changed: its event will queue the key
 

@@ -59,7 +59,7 @@ class Revisions:
                 reason="beyond revisionHistoryLimit",
             )
             with suppress(NotFound):
-                await writes.delete(self._client, delete)
+                await writes.send(self._client, delete)
 
 
 def numbered(number: int) -> Changes:

@@ -87,7 +87,7 @@ class PodControl:
     async def delete(self, set_: StatefulSet, pod: Pod, reason: str) -> None:
         """Delete a pod; NotFound counts as deleted."""
         try:
-            await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason))
+            await writes.send(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason))
         except NotFound:
             pass  # deleted already: a success for upstream's Event, too
         except WRITE_ERRORS as error:
@@ -144,7 +144,7 @@ class PodControl:
         failure: Exception | None = None
         try:
             body = codec.encode(step.body)
-            await writes.create(self._client, Create(PODS, set_.namespace, body, reason="ordinal has no pod"))
+            await writes.send(self._client, Create(PODS, set_.namespace, body, reason="ordinal has no pod"))
         except AlreadyExists:
             raise  # another controller's pod, or ours in an old cache: upstream emits no Event
         except WRITE_ERRORS as error:
@@ -220,7 +220,7 @@ class PodControl:
             try:
                 reason = "owners by persistentVolumeClaimRetentionPolicy"
                 update = Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes, reason=reason)
-                await writes.update(self._client, update)
+                await writes.send(self._client, update)
             except WRITE_ERRORS as error:
                 text = f"could not update claim {one.claim.name} for delete policy ownerRefs: {error}"
                 raise ClaimsError(text) from error

@@ -150,7 +150,7 @@ class Migrator:
 
     async def _write(self, update: Update | None) -> None:
         if update is not None:
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
 
 
 _VERSION_QUEUE = "resource-version-controller"

@@ -16,11 +16,12 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.actions import APPLY, Patch, Update
+from kcm_cli.planning.actions import Apply, Update
 from kcm_cli.planning.conditions import find
 
 PATIENCE_S = 60.0
 """A resource that discovery does not know may have been created just now."""
+MANAGER = "migration-runner-controller"
 VERBS = ("update", "patch", "list")
 MIGRATING = "StorageMigrating"
 
@@ -155,13 +156,13 @@ def shown(gvr: GVR) -> str:
     return f"{gvr.group}/{gvr.version}, Resource={gvr.plural}"
 
 
-def begun(crd: CustomResourceDefinition, migration: StorageVersionMigration, now: datetime) -> Patch:
-    """The patch of a CustomResourceDefinition whose objects are being migrated."""
+def begun(crd: CustomResourceDefinition, migration: StorageVersionMigration, now: datetime) -> Apply:
+    """The status of a CustomResourceDefinition whose objects are being migrated."""
     return _marked(crd, "True", "MigrationRunning", f"Migration {migration.name} is running", now, {})
 
 
-def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> Patch:
-    """The patch of a CustomResourceDefinition after the migration. On success, former stored versions are removed,
+def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> Apply:
+    """The status of a CustomResourceDefinition after the migration. On success, former stored versions are removed,
     unless the definition has changed.
 
     After a failure former versions are kept, since objects may be stored in them. Upstream (finishCRDMigration) removes
@@ -179,7 +180,7 @@ def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> 
     return _marked(crd, "False", "MigrationSucceeded", text, now, {"storedVersions": stored})
 
 
-def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: str, now: datetime, more: Doc) -> Patch:
+def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: str, now: datetime, more: Doc) -> Apply:
     condition: Doc = {
         "type": MIGRATING,
         "status": status,
@@ -194,4 +195,4 @@ def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: st
         "metadata": {"name": crd.name, "resourceVersion": crd.metadata.resource_version},
         "status": {"conditions": [condition], **more},
     }
-    return Patch(CUSTOM_RESOURCE_DEFINITIONS, "", crd.name, body, APPLY, "status")
+    return Apply(CUSTOM_RESOURCE_DEFINITIONS, "", crd.name, body, MANAGER, "status")

@@ -15,10 +15,9 @@ from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
-from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.actions import Apply
 from kcm_cli.rest.errors import NotFound
 
-MANAGER = "migration-runner-controller"
 RESOURCE = "resource"
 ATTEMPTS = 5
 
@@ -43,21 +42,21 @@ class MigrationRunner:
         await self._mark(key, lambda crd: plan.begun(crd, migration, self._clock.now()))
         update = plan.status(migration, State.RUNNING, "The migration is running", self._clock.now())
         if update is not None:
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
 
     async def _end(self, key: str, migration: StorageVersionMigration) -> None:
         success = plan.is_in(migration, State.SUCCEEDED)
         await self._mark(key, lambda crd: plan.finished(crd, success=success, now=self._clock.now()))
-        await writes.update(self._client, plan.completed(migration, self._clock.now()))
+        await writes.send(self._client, plan.completed(migration, self._clock.now()))
 
-    async def _mark(self, key: str, status: Callable[[CustomResourceDefinition], Patch]) -> None:
+    async def _mark(self, key: str, status: Callable[[CustomResourceDefinition], Apply]) -> None:
         """Patch the status of the latest CustomResourceDefinition. Resources of the core group have none."""
         if key.endswith("."):
             return  # of the core group
 
         async def mark() -> None:
             crd = await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, "", key)
-            await writes.apply(self._client, status(crd), MANAGER)
+            await writes.send(self._client, status(crd))
 
         with suppress(NotFound):
             await writes.retry_on(writes.Retries(ATTEMPTS), mark)

@@ -14,7 +14,6 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.worker import unhandled
-from kcm_cli.planning.actions import Delete
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
@@ -57,11 +56,9 @@ class StorageVersionCollector:
 
     async def _clean(self, versions: StorageVersion, stopped: set[str]) -> None:
         action = plan.plan(versions, stopped, self._clock.now())
-        with suppress(NotFound):
-            if isinstance(action, Delete):
-                await writes.delete(self._client, action)
-            elif action is not None:
-                await writes.update(self._client, action)
+        if action is not None:
+            with suppress(NotFound):
+                await writes.send(self._client, action)
 
     async def _lease(self, name: str) -> Lease | None:
         return await self._client.find(LEASES, NAMESPACE, name) if name else None

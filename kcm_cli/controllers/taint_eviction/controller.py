@@ -128,7 +128,7 @@ class TaintEvictionController:
             now = self._clock.now()
             patch = status_patch(live, _DISRUPTED, now, tracks_generation=self._tracks_generation)
             if patch is not None:
-                await writes.patch(self._client, patch)
+                await writes.send(self._client, patch)
             reason = f"node {live.spec.node_name} has a NoExecute taint"
             await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason)
         except NotFound:

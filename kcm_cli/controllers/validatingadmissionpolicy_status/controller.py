@@ -53,7 +53,7 @@ class PolicyStatusController:
                 warnings.append(warning)
             await asyncio.sleep(0)
         try:
-            await writes.apply(self._client, plan.status(policy, warnings), NAME)
+            await writes.send(self._client, plan.status(policy, warnings))
         except NotFound:
             return
 

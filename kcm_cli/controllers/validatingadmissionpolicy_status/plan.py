@@ -15,9 +15,10 @@ from kcm_cli.machinery.cel.check import Fields
 from kcm_cli.machinery.cel.declarations import Declarations
 from kcm_cli.machinery.cel.types import DYN
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.actions import Apply
 from kcm_cli.planning.status import applied_status
 
+MANAGER = "validatingadmissionpolicy-status"
 _FAILED = "compilation failed: "
 
 
@@ -61,12 +62,12 @@ def plan(
             yield ExpressionWarning(place, found)
 
 
-def status(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Patch:
-    """A patch of the status with these warnings."""
+def status(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Apply:
+    """The status with these warnings."""
     warnings: list[object] = [{"fieldRef": one.field_ref, "warning": one.text} for one in found]
     checked: Doc = {"expressionWarnings": warnings} if warnings else {}
     new: Doc = {"observedGeneration": policy.metadata.generation, "typeChecking": checked}
-    return applied_status(VALIDATING_ADMISSION_POLICIES, policy, new)
+    return applied_status(VALIDATING_ADMISSION_POLICIES, policy, new, MANAGER)
 
 
 def _expressions(policy: ValidatingAdmissionPolicy) -> Iterator[tuple[str, str]]:

@@ -60,7 +60,7 @@ class ClassProtectionController:
             return AGAIN_S  # what cannot be decoded may use any class
         update = plan(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER, used=used)
         if update is not None:
-            await writes.update(self._client, update)
+            await writes.send(self._client, update)
         return None
 
     def _is_used(self, name: str) -> bool:

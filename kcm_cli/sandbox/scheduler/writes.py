@@ -5,10 +5,9 @@ import msgspec
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.component.clock import Clock
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, edited
 from kcm_cli.planning.volumes.binding import volume_pointer
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, SELECTED_NODE
 from kcm_cli.rest.client import Client

@@ -9,7 +9,7 @@ from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine import writes
 from kcm_cli.machinery import codec
-from kcm_cli.planning.actions import ABSENT
+from kcm_cli.planning.actions import ABSENT, edited
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, Forbidden, NotFound
 from kcm_cli.rest.ratelimit import Unlimited
@@ -147,4 +147,4 @@ def test_the_status_of_another_object_of_the_name_is_not_written():
 def test_an_update_keeps_the_bytes_that_it_does_not_change(data, changes, sent):
     """kube-apiserver compares the data of ControllerRevisions and the parameters of claims byte for byte."""
     obj: Namespace = NAMESPACES.decode(data)
-    assert codec.encode(writes.edited(obj, changes)) == sent
+    assert codec.encode(edited(obj, changes)) == sent

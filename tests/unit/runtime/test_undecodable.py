@@ -12,10 +12,9 @@ from kcm_cli.api.resource import GVR, Resource, Undecodable
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, PartialObject
-from kcm_cli.planning.actions import Notice
+from kcm_cli.planning.actions import Notice, edited
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import read_page_in_turns
 from kcm_cli.rest.ratelimit import Unlimited

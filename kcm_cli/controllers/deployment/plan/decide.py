@@ -14,7 +14,7 @@ from kcm_cli.controllers.deployment.plan.scaling import is_scaling, scale
 from kcm_cli.controllers.deployment.plan.status import found_new, is_complete, paused_or_resumed, renews
 from kcm_cli.controllers.deployment.plan.strategies import recreate, roll
 from kcm_cli.machinery.errors import SyncError
-from kcm_cli.planning.actions import Delete, Emit, Mode, Notice, Plan, Stage, Update, ref_to, stages
+from kcm_cli.planning.actions import Delete, Mode, Notice, Plan, Stage, Update, ref_to, stages
 
 
 def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Rollout]:
@@ -80,9 +80,10 @@ def _plan(rollout: Rollout) -> Plan:
     rollback_stage = None
     if rollout.rollback is not None:
         deployment = rollout.snapshot.deployment
-        events = tuple(Emit(event) for event in rollout.events)
-        back = Update(DEPLOYMENTS, deployment, rollout.rollback, reason="rollback was requested")
-        rollback_stage = Stage((back, *events), Mode.SEQUENTIAL)
+        back = Update(
+            DEPLOYMENTS, deployment, rollout.rollback, done=rollout.rolled_back, reason="rollback was requested"
+        )
+        rollback_stage = Stage((back,))
     deletions = Stage(
         tuple(
             Delete(REPLICA_SETS, rs.namespace, rs.name, uid=rs.uid, reason="beyond revisionHistoryLimit")
@@ -90,7 +91,7 @@ def _plan(rollout: Rollout) -> Plan:
         ),
         Mode.SEQUENTIAL,
     )
-    return Plan(stages(create, updates(targets, notices), rollback_stage, deletions))
+    return stages(create, updates(targets, notices), rollback_stage, deletions)
 
 
 def _scaled(rollout: Rollout, target: Target) -> Notice | None:

@@ -56,4 +56,4 @@ def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str
 
 
 def _emit(rollout: Rollout, type_: str, reason: str, message: str) -> None:
-    rollout.events.append(Notice(ref_to(DEPLOYMENTS, rollout.snapshot.deployment), type_, reason, message))
+    rollout.rolled_back = Notice(ref_to(DEPLOYMENTS, rollout.snapshot.deployment), type_, reason, message)

@@ -85,9 +85,9 @@ class Rollout(msgspec.Struct, eq=False):
     progresses: bool = False
     counts_later: bool = False
     cleanup: bool = False
-    events: list[Notice] = msgspec.field(default_factory=list)
     deletions: list[ReplicaSet] = msgspec.field(default_factory=list)
     rollback: Mapping[Path, Value] | None = None
+    rolled_back: Notice | None = None
 
     def all(self) -> list[Target]:
         """The old ReplicaSets, then the new one."""

@@ -10,10 +10,9 @@ import logging
 from collections.abc import Awaitable, Sequence
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.planning.actions import ABSENT, STRATEGIC_MERGE, Path, Value
+from kcm_cli.planning.actions import ABSENT, STRATEGIC_MERGE, Path, Value, edited
 from kcm_cli.planning.resource_claims import FINALIZER, consumer_of, is_reserved_for, user_doc, users_of
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound

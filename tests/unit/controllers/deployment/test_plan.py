@@ -27,7 +27,7 @@ from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.times import format_time
-from kcm_cli.planning.actions import Create, Delete, Done, Emit, Failed, Outcome, Plan, Update
+from kcm_cli.planning.actions import Create, Delete, Done, Failed, Outcome, Plan, Update
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SURGE = RollingUpdateDeployment(max_surge="25%", max_unavailable="25%")
@@ -74,7 +74,7 @@ def replica_set(name: str, image: str, size: int, available: int | None = None, 
 def sizes(made: Plan) -> dict[str, int]:
     """The sizes that a plan sets, new ReplicaSets under "new"."""
     found: dict[str, int] = {}
-    for stage in made.stages:
+    for stage in made:
         for action in stage.actions:
             if isinstance(action, Create) and isinstance(action.body, dict):
                 found["new"] = action.body["spec"]["replicas"]  # type: ignore[index]
@@ -92,7 +92,7 @@ def planned(d: Deployment, *sets: ReplicaSet, running: dict[str, int] | None = N
 
 def test_a_first_rollout_creates_all_replicas_at_once() -> None:
     made = planned(deployment(3))
-    (create,) = made.stages[0].actions
+    (create,) = made[0].actions
     assert isinstance(create, Create) and isinstance(create.body, dict)
     assert sizes(made) == {"new": 3}
     assert create.body["metadata"]["annotations"][names.REVISION] == "1"  # type: ignore[index]
@@ -112,7 +112,7 @@ def test_a_first_rollout_creates_all_replicas_at_once() -> None:
 def test_pods_and_surge_beyond_32_bits_create_no_pod(replicas: int, surge: int | str, size: int, most: str) -> None:
     """As seen beside v1.36: the sum is negative."""
     made = planned(deployment(replicas, strategy=DeploymentStrategy("RollingUpdate", RollingUpdateDeployment(surge))))
-    (create,) = made.stages[0].actions
+    (create,) = made[0].actions
     assert isinstance(create, Create) and isinstance(create.body, dict)
     assert sizes(made) == {"new": size}
     assert create.body["metadata"]["annotations"][names.MAX_REPLICAS] == most  # type: ignore[index]
@@ -138,7 +138,7 @@ def test_rolling(sets: list[tuple[str, str, int, int]], expected: dict[str, int]
 def test_unhealthy_and_surplus_pods_of_a_replica_set_are_removed_in_one_update() -> None:
     made = planned(deployment(), replica_set("old", "v1", 8, 6), replica_set("new", "v2", 5, 5, revision=2))
     assert sizes(made) == {"old": 3}
-    assert sum(isinstance(action, Update) for stage in made.stages for action in stage.actions) == 1
+    assert sum(isinstance(action, Update) for stage in made for action in stage.actions) == 1
 
 
 def test_pods_beyond_the_desired_replicas_do_not_count_as_available() -> None:
@@ -191,8 +191,8 @@ def test_recreate_scales_old_replica_sets_down_first() -> None:
 
 def test_recreate_waits_for_the_last_old_pod() -> None:
     old = replica_set("old", "v1", 0, desired=3, most=3)
-    assert planned(recreate(), old, running={"old": 1}).empty
-    assert planned(recreate(), replica_set("old", "v1", 0, running=1, desired=3, most=3)).empty
+    assert not planned(recreate(), old, running={"old": 1})
+    assert not planned(recreate(), replica_set("old", "v1", 0, running=1, desired=3, most=3))
 
 
 def test_recreate_scales_up_without_old_pods() -> None:
@@ -229,7 +229,7 @@ def test_scaling_in_the_middle_of_a_rollout(desired: int, old: int, new: int, ex
 def test_a_rollout_continues_if_the_old_replica_set_has_the_new_size_already() -> None:
     old = replica_set("old", "v1", 3, desired=4, most=5)
     noting = planned(deployment(3), old)
-    (update,) = [a for stage in noting.stages for a in stage.actions if isinstance(a, Update) and a.obj is old]
+    (update,) = [a for stage in noting for a in stage.actions if isinstance(a, Update) and a.obj is old]
     sizes_noted = {names.DESIRED_REPLICAS: "3", names.MAX_REPLICAS: "4", names.REVISION: "1"}
     assert update.changes == {("metadata", "annotations"): sizes_noted}
     assert "new" in sizes(planned(deployment(3), replica_set("old", "v1", 3, desired=3, most=4)))
@@ -250,7 +250,7 @@ def test_proportions_add_up(desired: int, old: int, new: int) -> None:
 
 def test_a_paused_deployment_starts_no_rollout_but_scales() -> None:
     d = deployment(5, paused=True)
-    assert planned(d, replica_set("old", "v1", 5, desired=5, most=7)).empty
+    assert not planned(d, replica_set("old", "v1", 5, desired=5, most=7))
     assert sizes(planned(d, replica_set("old", "v1", 10))) == {"old": 5}
 
 
@@ -264,10 +264,10 @@ def test_a_rollback_copies_template_and_annotations_and_clears_the_request() -> 
     old = replica_set("old", "v1", 0)
     new = replica_set("new", "v2", 10, revision=2)
     made = planned(d, old, new)
-    update = next(a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is d)
+    update = next(a for s in made for a in s.actions if isinstance(a, Update) and a.obj is d)
     assert update.changes[("spec", "template")] == template("v1")
     assert names.ROLLBACK_TO not in (update.changes[("metadata", "annotations")] or {})  # type: ignore[operator]
-    events = [a.notice.reason for s in made.stages for a in s.actions if isinstance(a, Emit)]
+    events = [a.done.reason for s in made for a in s.actions if a.done is not None]
     assert events == ["DeploymentRollback"]
 
 
@@ -277,20 +277,20 @@ def test_a_rollback_to_the_last_revision_counts_a_template_that_has_no_replica_s
     d = deployment(image="v3", meta={"annotations": {names.ROLLBACK_TO: "0"}})
     sets = replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2)
     made, rollout = plan(Snapshot(d, sets, {}), NOW)
-    assert not any(isinstance(a, Update) and a.obj is d for s in made.stages for a in s.actions)
+    assert not any(isinstance(a, Update) and a.obj is d for s in made for a in s.actions)
     found = status(rollout, Outcome(), NOW)
     assert found is not None and reasons(found) == {"Progressing": ("True", "NewReplicaSetCreated")}
-    create = next(a for s in made.stages for a in s.actions if isinstance(a, Create))
+    create = next(a for s in made for a in s.actions if isinstance(a, Create))
     assert isinstance(create.body, dict)
     assert create.body["metadata"]["annotations"][names.REVISION] == "3"  # type: ignore[index]
     made = planned(d, *sets, replica_set("newest", "v3", 0, revision=3))
-    update = next(a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is d)
+    update = next(a for s in made for a in s.actions if isinstance(a, Update) and a.obj is d)
     assert update.changes[("spec", "template")] == template("v2")
 
 
 def test_the_first_template_has_no_revision_to_go_back_to() -> None:
     made = planned(deployment(meta={"annotations": {names.ROLLBACK_TO: "0"}}), replica_set("new", "v2", 10))
-    events = [a.notice.message for s in made.stages for a in s.actions if isinstance(a, Emit)]
+    events = [a.done.message for s in made for a in s.actions if a.done is not None]
     assert events == ["Unable to find last revision."]
 
 
@@ -304,7 +304,7 @@ ROLLBACKS = [
 def test_a_rollback_without_a_change_is_reported(revision: str, reason: str) -> None:
     d = deployment(meta={"annotations": {names.ROLLBACK_TO: revision}})
     made = planned(d, replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2))
-    events = [a.notice.reason for s in made.stages for a in s.actions if isinstance(a, Emit)]
+    events = [a.done.reason for s in made for a in s.actions if a.done is not None]
     assert events == [reason]
 
 
@@ -322,14 +322,14 @@ def test_history_beyond_the_limit_is_deleted_oldest_first_after_the_rollout() ->
     d = deployment(2, revision_history_limit=1, status=done_status(2))
     sets = [replica_set(f"r{n}", f"old{n}", 0, revision=n, desired=2, most=3) for n in (1, 2, 3)]
     made = planned(d, replica_set("new", "v2", 2, revision=4, desired=2, most=3), *sets)
-    assert [a.name for s in made.stages for a in s.actions if isinstance(a, Delete)] == ["r1", "r2"]
+    assert [a.name for s in made for a in s.actions if isinstance(a, Delete)] == ["r1", "r2"]
 
 
 def test_history_with_pods_is_kept() -> None:
     d = deployment(2, revision_history_limit=0, status=done_status(2))
     old = replica_set("r1", "old", 0, running=1, desired=2, most=3)
     made = planned(d, replica_set("new", "v2", 2, revision=2, desired=2, most=3), old)
-    assert not [a for s in made.stages for a in s.actions if isinstance(a, Delete)]
+    assert not [a for s in made for a in s.actions if isinstance(a, Delete)]
 
 
 # -- revisions
@@ -339,7 +339,7 @@ def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history()
     d = deployment()
     again = replica_set("again", "v2", 0, revision=1)
     made = planned(d, again, replica_set("old", "v1", 10, revision=2))
-    (update,) = [a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is again]
+    (update,) = [a for s in made for a in s.actions if isinstance(a, Update) and a.obj is again]
     notes = update.changes[("metadata", "annotations")]
     assert isinstance(notes, dict)
     assert (notes[names.REVISION], notes[names.REVISION_HISTORY]) == ("3", "1")
@@ -348,7 +348,7 @@ def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history()
 def test_annotations_follow_the_deployment_except_internal_ones() -> None:
     d = deployment(meta={"annotations": {"team": "a", LAST_APPLIED: "{}"}})
     made = planned(d, replica_set("new", "v2", 10))
-    (update,) = [a for s in made.stages for a in s.actions if isinstance(a, Update)]
+    (update,) = [a for s in made for a in s.actions if isinstance(a, Update)]
     notes = update.changes[("metadata", "annotations")]
     assert isinstance(notes, dict)
     assert notes["team"] == "a" and LAST_APPLIED not in notes
@@ -391,7 +391,7 @@ def status_of(
     d: Deployment, *sets: ReplicaSet, outcome: Outcome | None = None, now: datetime = NOW
 ) -> DeploymentStatus:
     made, rollout = plan(Snapshot(d, sets, {}), now)
-    done = Outcome(tuple(Done(a) for s in made.stages for a in s.actions))
+    done = Outcome(tuple(Done(a) for s in made for a in s.actions))
     found = status(rollout, outcome or done, now)
     assert found is not None
     return found
@@ -472,7 +472,7 @@ def test_a_rollout_is_requeued_at_its_deadline() -> None:
 def test_a_failed_creation_is_reported() -> None:
     d = deployment()
     made, rollout = plan(Snapshot(d, (), {}), NOW)
-    failed = Outcome(failed=(Failed(made.stages[0].actions[0], RuntimeError("quota")),))
+    failed = Outcome(failed=(Failed(made[0].actions[0], RuntimeError("quota")),))
     found = status(rollout, failed, NOW)
     assert found is not None and reasons(found)["Progressing"] == ("False", "ReplicaSetCreateError")
     assert rollout.annotations == d.annotations  # no ReplicaSet has the new revision
@@ -482,7 +482,7 @@ def test_after_a_refused_update_the_status_has_the_present_size() -> None:
     d = deployment(5)
     made, rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, desired=3, most=4),), {}), NOW)
     assert sizes(made) == {"new": 5}
-    refused = Outcome(failed=tuple(Failed(a, RuntimeError("no")) for s in made.stages for a in s.actions))
+    refused = Outcome(failed=tuple(Failed(a, RuntimeError("no")) for s in made for a in s.actions))
     found = status(rollout, refused, NOW)
     assert found is not None and (found.available_replicas, found.unavailable_replicas) == (3, 0)
     assert rollout.annotations == d.annotations
@@ -494,7 +494,7 @@ def test_an_existing_name_counts_as_a_collision() -> None:
 
     d = deployment()
     made, rollout = plan(Snapshot(d, (), {}), NOW)
-    found = status(rollout, Outcome(failed=(Failed(made.stages[0].actions[0], Taken()),)), NOW)
+    found = status(rollout, Outcome(failed=(Failed(made[0].actions[0], Taken()),)), NOW)
     assert found is not None and found.collision_count == 1
 
 

@@ -96,7 +96,7 @@ class Cluster:
         """One sync; whether it wrote anything."""
         snapshot = Snapshot(self.deployment(), tuple(one.shown() for one in self.sets.values()), {})
         made, _ = plan(snapshot, NOW)
-        for stage in made.stages:
+        for stage in made:
             for action in stage.actions:
                 if isinstance(action, Create):
                     body = action.body
@@ -110,7 +110,7 @@ class Cluster:
                     one.annotations = dict(action.changes.get(("metadata", "annotations"), one.annotations))
                 elif isinstance(action, Delete):
                     del self.sets[action.name]
-        return not made.empty
+        return made
 
     def settle(self) -> None:
         for one in self.sets.values():

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.controllers.endpoints.plan import Snapshot, plan
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
-from kcm_cli.planning.actions import Create, Update
+from kcm_cli.planning.actions import Create, Update, edited
 from tests.unit.planning.endpoints.making import pod, service
 
 MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}

@@ -7,9 +7,8 @@ from kcm_cli.api.core import Pod, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.controllers.endpointslice.plan import SlicePlan, plan, stages
 from kcm_cli.controllers.endpointslice.plan.desired import Snapshot
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
-from kcm_cli.planning.actions import Action, Create, Delete, Update
+from kcm_cli.planning.actions import Action, Create, Delete, Update, edited
 from tests.unit.planning.endpoints.making import node, pod, service
 
 NODES = {name: node(name, zone) for name, zone in (("n1", "z1"), ("n2", "z2"), ("n3", "z3"))}

@@ -18,9 +18,8 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.state import Snapshot
-from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
-from kcm_cli.planning.actions import Done, Outcome
+from kcm_cli.planning.actions import Done, Outcome, edited
 from kcm_cli.planning.jobs import is_finished
 from kcm_cli.planning.status import status_changes
 from kcm_cli.sandbox.apiserver.kinds.batch.job_status import validate_job_status

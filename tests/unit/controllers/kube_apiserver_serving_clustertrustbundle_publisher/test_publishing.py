@@ -44,7 +44,7 @@ def test_the_name_has_the_hash_of_the_content() -> None:
     ],
 )
 def test_the_written_object(found: list[ClusterTrustBundle], kinds: list[type]) -> None:
-    stages = plan(CLUSTER_TRUST_BUNDLES, found, "ca").stages
+    stages = plan(CLUSTER_TRUST_BUNDLES, found, "ca")
     assert [type(action) for stage in stages for action in stage.actions] == kinds
 
 
