@@ -69,7 +69,7 @@ SECONDS ?= 60
 hostile: $(READY) ## work beside odd objects and behind a proxy that spoils answers; KUBEBUILDER_ASSETS: on that server
 	$(BIN)/python -m tests.hostile.run --objects $(OBJECTS) --seconds $(SECONDS) $(ARGS)
 
-bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
+bench: $(READY) ## cost as JSON lines; KUBEBUILDER_ASSETS: beside the Go binary; ARGS="--against COMMIT": beside that commit
 	$(BIN)/python -m tests.bench.run $(ARGS)
 	$(BIN)/python -m tests.bench.plan
 

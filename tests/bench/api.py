@@ -41,5 +41,10 @@ class Api:
         items: list[dict[str, Any]] = (await self.call("GET", f"{path}?resourceVersion=0"))["items"]
         return items
 
+    async def count(self, path: str) -> int:
+        """How many there are, without reading them."""
+        page = await self.call("GET", f"{path}?limit=1")
+        return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
+
     async def names(self, path: str) -> list[str]:
         return [item["metadata"]["name"] for item in await self.items(path)]

@@ -1,69 +1,97 @@
 """One load after another on a manager that runs."""
 
 import asyncio
-import json
 import time
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import psutil
+
 from tests.bench import objects
 from tests.bench.api import Api
 from tests.bench.process import Manager
 
-GO: dict[str, dict[str, object]] = {
-    "burst": {"cpu_s": [0.37, 0.54], "per_s": [730, 970]},
-    "scaledown": {"cpu_s": [0.56, 0.60]},
-    "wide": {"cpu_s": [1.24, 1.62], "per_s": [230, 310]},
-    "cascade": {"cpu_s": [0.78, 1.09]},
-    "jobs": {"cpu_s": 5.2, "writes": 7048},
-    "statefulset": {"cpu_s": 0.24, "writes": 244},
-    "daemonset": {"cpu_s": 0.90, "writes": 552},
-    "bigservice": {"cpu_s": [0.25, 0.33], "writes": 53},
-    "endpoints": {"cpu_s": [14.7, 16.6], "writes": 200},
-    "configmaps": {"rss_growth_mib": 82},
-    "startup": {"rss_mib": [117, 122]},
-    "idle": {"cpu_s_per_min": 0.5, "rss_mib": [150, 179]},
-}
-"""What the Go binary took on the same kind of machine (2 cores)."""
 PODS = 1000
 ENDPOINTS, STEPS = 5000, 50
 REPLICAS = 200
 NODES = 500
 SETTLE_S = 2.0
 """What a load leaves behind (status writes, the namespaces of a new cluster) is not part of the next figure."""
-LOADS = ("burst", "scaledown", "wide", "cascade", "jobs", "statefulset", "daemonset", "endpoints", "configmaps", "idle")
+LOADS = (
+    "again",
+    "burst",
+    "scaledown",
+    "wide",
+    "cascade",
+    "configmaps",
+    "jobs",
+    "statefulset",
+    "daemonset",
+    "endpoints",
+    "idle",
+)
+"""All loads but those of a size: ``pods=NUMBER`` creates so many pods, ``restart=NUMBER`` is a restart on them."""
 AFTER = {"scaledown": "burst", "cascade": "wide"}
-"""Loads that take away what another has made."""
+"""Loads that need what another has made."""
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
+DEPLOYMENTS = 10
+"""A size is so many Deployments."""
 Check = Callable[[], Awaitable[bool]]
+Say = Callable[[str, dict[str, float]], None]
 
 
 class Bench:
-    """The manager that ``start`` starts, and the loads by their names."""
+    """The manager that ``start`` starts, and the loads by their names.
 
-    def __init__(self, api: Api, start: Callable[[], Manager]) -> None:
+    server: the process of the API server, if it runs on this machine. say: takes the figures of a load: seconds, CPU
+    seconds of the manager and of the API server until SETTLE_S later, MiB of resident memory, requests that write.
+    ``cpu_s`` of a start is what the manager took until the pod existed, ``settled_cpu_s`` until SETTLE_S later.
+    """
+
+    def __init__(self, api: Api, start: Callable[[], Manager], server: psutil.Process | None, say: Say) -> None:
         self._api = api
         self._start = start
+        self._server = server
+        self._say = say
         self._run = uuid.uuid4().hex[:6]
         self._nodes = 0
 
     async def all(self, scenarios: list[str]) -> None:
-        await self._default_account("start")
-        self._manager = self._start()
+        """A first start, then these loads, in this order."""
+        await self._started("startup")
         try:
-            await self.startup()
             for scenario in scenarios:
-                await getattr(self, scenario)()
+                name, _, size = scenario.partition("=")
+                await getattr(self, name)(*([int(size)] if size else []))
         finally:
             self._manager.stop()
 
-    async def startup(self) -> None:
-        started, path = time.monotonic(), self._path("start")
-        await self._api.call("POST", f"{path['apps']}/deployments", objects.deployment("d", 1))
-        await self._until(self._pods("start", 1))
-        manager = self._manager
-        self._say("startup", seconds=time.monotonic() - started, cpu_s=manager.cpu_s(), rss_mib=manager.rss_mib())
+    # -- starts: a Deployment waits, until it has its pod
+
+    async def again(self) -> None:
+        """As every later start: the certificate is at hand."""
+        self._manager.stop()
+        await self._started("again")
+
+    async def restart(self, pods: int) -> None:
+        """The same on so many pods."""
+        self._manager.stop()
         await asyncio.sleep(SETTLE_S)
+        await self._started(f"restart={pods}")
+
+    async def _started(self, scenario: str) -> None:
+        what = scenario.replace("=", "-")
+        await self._default_account(what)
+        await self._api.call("POST", f"{self._path(what)['apps']}/deployments", objects.deployment("d", 1))
+        await self._api.call("DELETE", LEASE)  # Go's does not give it back
+        server_s, started = self._server_s(), time.monotonic()
+        manager = self._manager = self._start()
+        await self._until(self._pods(what, 1), every_s=0.02)
+        figures = {"seconds": time.monotonic() - started, "cpu_s": manager.cpu_s()}
+        await asyncio.sleep(SETTLE_S)
+        figures |= {"settled_cpu_s": manager.cpu_s(), "server_cpu_s": self._server_s() - server_s}
+        self._say(scenario, figures | {"rss_mib": manager.rss_mib()})
 
     # -- pods of Deployments
 
@@ -85,6 +113,14 @@ class Bench:
         path = f"{self._path('wide')['apps']}/deployments"
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         await self._measure("cascade", self._api.call("DELETE", path, options), self._pods("wide", 0))
+
+    async def pods(self, count: int) -> None:
+        """So many pods of a few Deployments, which stay."""
+        what = f"pods-{count}"
+        path = f"{(await self._namespace(what))['apps']}/deployments"
+        bodies = [(path, objects.deployment(f"d{n}", count // DEPLOYMENTS)) for n in range(DEPLOYMENTS)]
+        load = self._api.many("POST", bodies)
+        await self._measure(f"pods={count}", load, self._pods(what, count), pods=count)
 
     # -- pods that run and end, by our word
 
@@ -165,14 +201,13 @@ class Bench:
         bodies = [(path, {"metadata": {"name": f"big{n}"}, "data": {"k": "v" * 524288}}) for n in range(100)]
         await self._api.many("POST", bodies)
         await asyncio.sleep(20)  # a cache that keeps them has them by now
-        after = self._manager.rss_mib()
-        self._say("configmaps", rss_mib=after, rss_growth_mib=after - before)
+        self._say("configmaps", {"rss_mib": self._manager.rss_mib(), "rss_before_mib": before})
 
     async def idle(self) -> None:
         await asyncio.sleep(10)  # for the last load's tail
         before = self._manager.cpu_s()
         await asyncio.sleep(60)  # the minute that is measured
-        self._say("idle", cpu_s_per_min=self._manager.cpu_s() - before, rss_mib=self._manager.rss_mib())
+        self._say("idle", {"cpu_s": self._manager.cpu_s() - before, "rss_mib": self._manager.rss_mib()})
 
     # -- means
 
@@ -180,13 +215,17 @@ class Bench:
         """CPU and writes until things are quiet again, seconds until it is done."""
         manager = self._manager
         writes = await manager.writes()  # before cpu_s: a scrape takes 20 ms of CPU
-        cpu_s, started = manager.cpu_s(), time.monotonic()
+        cpu_s, server_s, started = manager.cpu_s(), self._server_s(), time.monotonic()
         await load
         await self._until(done)
         seconds = time.monotonic() - started
         await asyncio.sleep(SETTLE_S)
-        figures = {"per_s": pods / seconds, "cpu_s": manager.cpu_s() - cpu_s, "rss_mib": manager.rss_mib()}
-        self._say(scenario, seconds=seconds, **figures, writes=await manager.writes() - writes)
+        figures = {"seconds": seconds, "per_s": pods / seconds, "cpu_s": manager.cpu_s() - cpu_s}
+        figures |= {"server_cpu_s": self._server_s() - server_s, "rss_mib": manager.rss_mib()}
+        self._say(scenario, figures | {"writes": await manager.writes() - writes})
+
+    def _server_s(self) -> float:
+        return sum(self._server.cpu_times()[:2]) if self._server else 0.0
 
     async def _set_status(self, core: str, status: Callable[[int], objects.Doc]) -> None:
         names = await self._api.names(f"{core}/pods")
@@ -234,24 +273,17 @@ class Bench:
 
     def _pods(self, what: str, wanted: int) -> Check:
         async def check() -> bool:
-            return len(await self._api.items(f"{self._path(what)['core']}/pods")) == wanted
+            return await self._api.count(f"{self._path(what)['core']}/pods") == wanted
 
         return check
 
     @staticmethod
-    async def _until(check: Check, seconds: float = 300) -> None:
+    async def _until(check: Check, seconds: float = 600, every_s: float = 0.1) -> None:
         deadline = time.monotonic() + seconds
         while not await check():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not within {seconds} s")
-            await asyncio.sleep(0.1)
-
-    @staticmethod
-    def _say(scenario: str, **figures: float) -> None:
-        line: dict[str, object] = {"scenario": scenario, **{key: round(value, 2) for key, value in figures.items()}}
-        if scenario in GO:
-            line["go"] = GO[scenario]
-        print(json.dumps(line), flush=True)
+            await asyncio.sleep(every_s)
 
 
 def _is_complete(job: dict[str, Any]) -> bool:

@@ -17,10 +17,10 @@ _WRITES = re.compile(
 class Manager:
     """A process and its children. ``metrics``: where it serves /metrics, if its writes are to be counted."""
 
-    def __init__(self, command: list[str], metrics: str) -> None:
+    def __init__(self, command: list[str], metrics: str, env: dict[str, str] | None = None) -> None:
         self._metrics = metrics
         with Path(os.environ.get("BENCH_LOG", os.devnull)).open("ab") as log:
-            started = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            started = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=env)
         self._process = psutil.Process(started.pid)
 
     def stop(self) -> None:

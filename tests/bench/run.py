@@ -1,70 +1,152 @@
-"""What a controller manager costs: seconds, CPU seconds, memory and writes for a few loads, one JSON line each.
+"""What a controller manager costs: time, CPU of the manager and the API server, memory, writes. A JSON line per load.
 
-    make bench                                   a sandbox and kcm, each a process of its own
+    make bench                                          kcm on a sandbox
+    KUBEBUILDER_ASSETS=DIR make bench                   kcm and kube-controller-manager by turns, on a kube-apiserver
+    make bench ARGS="--against main~3"                  kcm as it is and as it was at a commit, by turns
+    make bench ARGS="--sizes 1000,10000 --write"        other sizes; docs/performance.md is written anew
     python -m tests.bench.run --server URL --token T [--metrics URL] -- CMD...    any manager on any API server
 
-``go`` in a line is what the Go binary took on the same kind of machine (2 cores). ``writes`` are the requests that
-write, Events included; they are counted where --metrics says where the manager serves its metrics to everybody
+DIR has etcd, kube-apiserver and kube-controller-manager. Each program has a fresh API server in each round, and the
+order of the programs changes from round to round; last lines have the medians. ``writes`` are the requests that write,
+Events included; with --server they are counted where --metrics says that the manager serves its metrics to everybody
 (--authorization-always-allow-paths=/metrics). The loads need no kubelets; nodes have to outlive that nobody renews
 them (--node-monitor-grace-period=1h).
 """
 
 import argparse
 import asyncio
+import json
+import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 import aiohttp
+import psutil
 
+from tests.bench import performance
 from tests.bench.api import Api
-from tests.bench.loads import AFTER, LOADS, SETTLE_S, Bench
+from tests.bench.loads import AFTER, LOADS, Bench
 from tests.bench.process import Manager
+from tests.kit.places import ROOT
+from tests.kit.processes import KCM, free_port
+from tests.kit.servers import TOKEN, real_server, sandbox_server
 
-START_S = 60.0
-PORT, MANAGER_PORT = 16443, 16444
 OPTIONS = (
-    *("--secure-port", str(MANAGER_PORT), "--authorization-always-allow-paths=/metrics", "--leader-elect=false"),
-    *("--kube-api-qps", "5000", "--kube-api-burst", "10000"),
+    *("--authorization-always-allow-paths=/metrics", "--kube-api-qps=5000", "--kube-api-burst=10000"),
     *("--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"),
 )
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}", insecure-skip-tls-verify: true}}}}]
+users: [{{name: u, user: {{token: {token}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+ROWS = LOADS[: LOADS.index("configmaps") + 1]
+"""Loads of a bench beside other programs."""
+Figures = dict[str, float]
 
 
-async def measure(server: str, token: str, command: list[str], metrics: str, scenarios: list[str]) -> None:
+@dataclass
+class Program:
+    """A manager to measure."""
+
+    name: str
+    command: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, list[Figures]] = field(default_factory=dict)
+    """For each load, those of each round."""
+
+    def say(self, scenario: str, figures: Figures) -> None:
+        self.figures.setdefault(scenario, []).append(figures)
+        _print(self.name, scenario, figures)
+
+    def medians(self) -> dict[str, Figures]:
+        return {
+            scenario: {key: median(one[key] for one in rounds) for key in rounds[0]}
+            for scenario, rounds in self.figures.items()
+        }
+
+
+async def measure(
+    url: str, token: str, start: Callable[[], Manager], say: performance.Say, scenarios: list[str]
+) -> None:
+    """All loads on the API server at this URL."""
     connector = aiohttp.TCPConnector(ssl=False, limit=64)
     headers = {"authorization": f"Bearer {token}"}
-    async with aiohttp.ClientSession(server, headers=headers, connector=connector, read_bufsize=2**22) as session:
-        await Bench(Api(session), lambda: Manager(command, metrics)).all(scenarios)
+    async with aiohttp.ClientSession(url, headers=headers, connector=connector, read_bufsize=2**22) as session:
+        await Bench(Api(session), start, _listener(url), say).all(scenarios)
 
 
-def with_sandbox(scenarios: list[str]) -> None:
-    """Measure kcm on a sandbox, each in its own process."""
-    kcm = [sys.executable, "-m", "kcm_cli.cli.main"]
-    with tempfile.TemporaryDirectory() as folder:
-        config = f"{folder}/kubeconfig"
-        options = ["--nodes", "0", "--no-manager", "--port", str(PORT), "--token", "bench", "--kubeconfig", config]
-        sandbox = subprocess.Popen([*kcm, "sandbox", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_for(sandbox, Path(config))
-            time.sleep(SETTLE_S)
+def one_round(program: Program, assets: str, scenarios: list[str]) -> None:
+    """A program on an API server of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, port = Path(name), free_port()
+        server = real_server(Path(assets), folder) if assets else sandbox_server(folder)
+        with server as url:
+            config = folder / "kubeconfig"
+            config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
             clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
-            command = [*kcm, *clients, "--cert-dir", folder, *OPTIONS]
-            metrics = f"https://127.0.0.1:{MANAGER_PORT}/metrics"
-            asyncio.run(measure(f"https://127.0.0.1:{PORT}", "bench", command, metrics, scenarios))
+            places = [f"--cert-dir={folder}/manager", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
+            command = [*program.command, *clients, *places, "--authentication-skip-lookup", *OPTIONS]
+            metrics, env = f"https://127.0.0.1:{port}/metrics", {**os.environ, **program.env}
+            asyncio.run(measure(url, TOKEN, lambda: Manager(command, metrics, env), program.say, scenarios))
+
+
+@contextmanager
+def programs(assets: str, against: str) -> Iterator[list[Program]]:
+    """kcm as it is, and those beside it."""
+    found = [Program("kcm", KCM)]
+    if assets:
+        found.append(Program("kube-controller-manager", (f"{assets}/kube-controller-manager",)))
+    if not against:
+        yield found
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        tree = f"{folder}/kcm"
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", tree, against], check=True, cwd=ROOT)
+        try:
+            # compiled once, as the other is; it is imported before the installed package
+            subprocess.run([sys.executable, "-m", "compileall", "-q", f"{tree}/kcm_cli"], check=True)
+            yield [*found, Program(f"kcm at {against}", KCM, {"PYTHONPATH": tree, "PYTHONSAFEPATH": "1"})]
         finally:
-            sandbox.terminate()
-            sandbox.wait(20)
+            subprocess.run(["git", "worktree", "remove", "--force", tree], check=True, cwd=ROOT)
 
 
-def wait_for(sandbox: subprocess.Popen[bytes], config: Path) -> None:
-    """Until the sandbox has written its kubeconfig, which it does when it serves. Ends the program if it cannot."""
-    deadline = time.monotonic() + START_S
-    while not config.exists():
-        if sandbox.poll() is not None or time.monotonic() > deadline:
-            sys.exit("The sandbox did not start; `kcm sandbox --port 16443` says why.")
-        time.sleep(0.1)
+def beside(args: argparse.Namespace, scenarios: list[str], sizes: list[int]) -> None:
+    """All programs, round by round; each size on an API server of its own."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
+    with programs(assets, args.against) as there:
+        for number in range(args.rounds):
+            for program in there if number % 2 else reversed(there):
+                one_round(program, assets, scenarios)
+                for size in sizes:
+                    one_round(program, assets, [f"pods={size}", f"restart={size}"])
+        medians = {program.name: program.medians() for program in there}
+    for name, loads in medians.items():
+        for scenario, figures in loads.items():
+            _print(f"{name}, median", scenario, figures)
+    if args.write:
+        performance.write(medians, args.rounds)
+
+
+def _listener(url: str) -> psutil.Process | None:
+    """The process of this machine that listens on the URL's port."""
+    port = int(url.rpartition(":")[2])
+    there = [one.pid for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.laddr.port == port]
+    return psutil.Process(there[0]) if there and there[0] else None
+
+
+def _print(program: str, scenario: str, figures: Figures) -> None:
+    rounded = {key: round(value, 3) for key, value in figures.items()}
+    print(json.dumps({"program": program, "scenario": scenario, **rounded}), flush=True)
 
 
 def main() -> None:
@@ -72,10 +154,15 @@ def main() -> None:
     parser.add_argument("--server")
     parser.add_argument("--token", default="")
     parser.add_argument("--metrics", default="")
-    parser.add_argument("--scenarios", default=",".join(LOADS))
+    parser.add_argument("--scenarios", help="of " + ", ".join(LOADS))
+    parser.add_argument("--sizes", default="", help="numbers of pods: created, then a restart on them")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--against", default="", help="a commit of kcm")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- CMD, the manager to measure")
     args = parser.parse_args()
-    scenarios = [name for name in args.scenarios.split(",") if name]
+    words = ",".join(ROWS) if args.scenarios is None else args.scenarios
+    scenarios = [name for name in words.split(",") if name]
     for position, name in enumerate(scenarios):
         if name not in LOADS:
             parser.error(f"--scenarios: {name!r} is none of {', '.join(LOADS)}")
@@ -83,9 +170,11 @@ def main() -> None:
             parser.error(f"--scenarios: {name} needs {AFTER[name]} before it")
     if args.server:
         command = [word for word in args.command if word != "--"]
-        asyncio.run(measure(args.server, args.token, command, args.metrics, scenarios))
+        program = Program("manager", tuple(command))
+        start = lambda: Manager(command, args.metrics)  # noqa: E731
+        asyncio.run(measure(args.server, args.token, start, program.say, scenarios))
     else:
-        with_sandbox(scenarios)
+        beside(args, scenarios, [int(size) for size in args.sizes.split(",") if size])
 
 
 if __name__ == "__main__":
