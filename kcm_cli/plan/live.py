@@ -9,13 +9,13 @@ from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.plan.changes import Change, custom_kinds
 from kcm_cli.plan.collect import Progress, collect
-from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.rest import access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.tasks import innermost

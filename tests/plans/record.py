@@ -44,7 +44,6 @@ from kcm_cli.plan import (
 )
 from kcm_cli.plan.applying import node_like, resource_named
 from kcm_cli.plan.collect import collect
-from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import Item
 from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest import access
@@ -54,6 +53,7 @@ from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.listing import read_page
 from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.served import Discovery
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Request, Transport

@@ -8,11 +8,11 @@ from typing import Any
 
 from kcm_cli.component.virtual import VirtualLoop
 from kcm_cli.plan.collect import collect
-from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.nodes.shape import CAPACITY
 from kcm_cli.sandbox.views import NODES

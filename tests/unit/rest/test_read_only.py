@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kcm_cli.plan.read_only import NotReadOnly, ReadOnly
+from kcm_cli.rest.read_only import NotReadOnly, ReadOnly
 from kcm_cli.rest.transport import Request, Response, Stream
 
 

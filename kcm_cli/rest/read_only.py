@@ -34,7 +34,7 @@ class ReadOnly:
 
 def _check(request: Request) -> None:
     if request.method != "GET" or request.body or not _looks(request.path):
-        raise NotReadOnly(f"{request.method} {request.path} was not sent: kcm plan only reads")
+        raise NotReadOnly(f"{request.method} {request.path} was not sent: only reads are allowed")
 
 
 def _looks(path: str) -> bool:
