@@ -31,7 +31,8 @@ Medians = Mapping[str, Mapping[str, Mapping[str, float]]]
 def write(medians: Medians, rounds: int) -> None:
     """Write the page's figures anew, and its picture."""
     machine = f"Medians of {rounds}, on {os.cpu_count()} cores."
-    text = "\n".join([machine, "", *table(medians), ""])
+    image = f"![CPU and memory by the number of pods]({PICTURE.name})"
+    text = "\n".join([machine, "", *table(medians), "", image, ""])
     PAGE.write_text(_BETWEEN.sub(lambda _: text, PAGE.read_text()))
     PICTURE.write_text("\n".join(picture(medians)))
 
