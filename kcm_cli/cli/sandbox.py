@@ -26,7 +26,7 @@ from kcm_cli.component.flagset import FlagSet
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.loops import run_process
 from kcm_cli.runtime.tasks import Tasks, innermost
-from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
+from kcm_cli.sandbox.apiserver.controllers.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
 from kcm_cli.sandbox.run import Sandbox

@@ -23,10 +23,9 @@ from kcm_cli.component.client_certificates import credential
 from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
-from kcm_cli.sandbox.apiserver.assembly import assemble
+from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
-from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
 from kcm_cli.sandbox.apiserver.server import ApiServer
@@ -34,6 +33,7 @@ from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of
+from kcm_cli.sandbox.assembly import assemble
 from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz

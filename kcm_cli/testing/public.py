@@ -3,10 +3,10 @@
 from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
+from kcm_cli.sandbox.kubelet_api.server import Asked, Output
 from kcm_cli.sandbox.manifests import Manifest, ManifestError
 from kcm_cli.sandbox.nodes.commands import NotSimulated
 from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.sandbox.streams.inside import Asked, Output
 from kcm_cli.testing.asynchronous import AsyncSandbox
 from kcm_cli.testing.operators import Operator, OperatorError, Program, pointing_to
 from kcm_cli.testing.sandbox import HostOptions, Injection, Recording, Sandbox, SandboxError, UnhitFault

@@ -39,13 +39,13 @@ from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.cluster import Cluster
+from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import Sandbox as Running
 from kcm_cli.sandbox.run import SandboxOptions
 from kcm_cli.sandbox.snapshots import Snapshot
-from kcm_cli.sandbox.streams.inside import Function, Overrides
 from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.testing.operators import Identity, Operator, Program
 from kcm_cli.testing.report import report

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Transport
-from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import Snapshot, Store
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.assembly import assemble
 from kcm_cli.sandbox.transport import InProcessTransport
 
 ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
-from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
+from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve
 from kcm_cli.sandbox.cluster import ClusterOptions
 from tests.kit.places import GOLDEN
 from tests.recorded.golden.kit import kubelet, steps

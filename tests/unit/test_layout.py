@@ -14,9 +14,7 @@ from tests.kit.places import ROOT
 PACKAGE, TESTS = ROOT / "kcm_cli", ROOT / "tests" / "unit"
 ROOMS = ("controllers/*/*", "sandbox/apiserver/*/*")
 ELSEWHERE = {
-    "sandbox/apiserver/kinds": "with those of validation, defaulting and strategy, and tests/recorded/apicases",
-    "sandbox/apiserver/kinds/*": "as above",
-    "sandbox/apiserver/discovery": "tests/recorded/apicases, and unit/sandbox/apiserver/registry/test_paths.py",
+    "sandbox/apiserver/discovery": "tests/recorded/apicases, and unit/sandbox/apiserver/routing/test_paths.py",
     "testing/perturb": "tests/perturb",
     "sandbox/assets": "tests/e2e/test_assets.py",
 }

@@ -42,7 +42,6 @@ from kcm_cli.rest.served import ServedResource
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
-from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.schema import Target as TypeName
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates, Keys
@@ -50,6 +49,7 @@ from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks import NoCalls
+from kcm_cli.sandbox.assembly import assemble
 from kcm_cli.sandbox.cluster import EVENT_OFFSET_NS
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes.kubelet import Kubelets

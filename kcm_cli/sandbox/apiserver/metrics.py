@@ -11,8 +11,8 @@ from kcm_cli.component.health import SliMetrics
 from kcm_cli.component.metrics import Counter, Histogram, Registry, Stability
 from kcm_cli.component.metrics.process import ProcessMetrics
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.controllers.flow_schemas import PRIORITY_LEVELS
 from kcm_cli.sandbox.apiserver.discovery.health import CHECKS
-from kcm_cli.sandbox.apiserver.registry.flows import PRIORITY_LEVELS
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import RequestInfo, Tree
 

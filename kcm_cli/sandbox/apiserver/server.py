@@ -20,31 +20,33 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.controllers.api_services import CustomApiServices
+from kcm_cli.sandbox.apiserver.controllers.bootstrap import create_missing
+from kcm_cli.sandbox.apiserver.controllers.event_expiry import EventExpiry
+from kcm_cli.sandbox.apiserver.controllers.flow_schemas import FlowSchemaStatus
+from kcm_cli.sandbox.apiserver.controllers.remote_apis import RemoteApis
+from kcm_cli.sandbox.apiserver.controllers.service_ranges import DefaultRange
+from kcm_cli.sandbox.apiserver.controllers.upkeep import Upkeep
 from kcm_cli.sandbox.apiserver.crd.controller import DefinitionController
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery, check_route
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Interceptor
 from kcm_cli.sandbox.apiserver.entry import served as served_faults
-from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Interceptor
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, OpenWatch
 from kcm_cli.sandbox.apiserver.errors import internal
+from kcm_cli.sandbox.apiserver.flow_classes import FlowClasses
+from kcm_cli.sandbox.apiserver.kinds.core.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.api_services import CustomApiServices
-from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
-from kcm_cli.sandbox.apiserver.registry.event_expiry import EventExpiry
-from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
-from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.registry.remote_apis import RemoteApis
-from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.registry.responses import (
     error_response,
     indented,
@@ -52,22 +54,20 @@ from kcm_cli.sandbox.apiserver.registry.responses import (
     with_headers,
     with_warnings,
 )
-from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
-from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRange
-from kcm_cli.sandbox.apiserver.registry.upkeep import Upkeep
+from kcm_cli.sandbox.apiserver.registry.tables import media
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
+from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve, unresolvable
+from kcm_cli.sandbox.apiserver.routing.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import NotKept, Store
-from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
-from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
 from kcm_cli.sandbox.apiserver.webhooks import Calls
+from kcm_cli.sandbox.kubelet_api.server import KubeletApi
 from kcm_cli.sandbox.streams import websocket
-from kcm_cli.sandbox.streams.inside import Inside
 
 _log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class ApiServer:
         return self._verbs.components
 
     @property
-    def inside(self) -> Inside:
+    def inside(self) -> KubeletApi:
         """The simulated insides of containers: logs, exec, attach, port-forward."""
         return self._verbs.inside
 

@@ -11,7 +11,7 @@ from kcm_cli.api.resource import GVR, group_resource
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver import errors as api_errors
-from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed, as_json
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed, as_json
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo

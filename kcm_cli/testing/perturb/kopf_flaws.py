@@ -3,7 +3,7 @@
 Seen with kopf 1.44 and 1.45.
 """
 
-from kcm_cli.sandbox.apiserver.entry.entrance import Asked
+from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.testing.perturb.points import Spot
 
 LATE_STATUS = (

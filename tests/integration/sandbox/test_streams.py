@@ -16,7 +16,8 @@ import kubernetes
 import pytest
 from kubernetes.stream import stream
 
-from kcm_cli.sandbox.streams import commands, spdy
+from kcm_cli.sandbox.kubelet_api import commands
+from kcm_cli.sandbox.streams import spdy
 from kcm_cli.testing import Asked, Output
 from tests.kit.streams import masked, syn_stream
 

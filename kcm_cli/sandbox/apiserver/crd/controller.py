@@ -25,9 +25,9 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
     set_condition,
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
-from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition, is_true, put
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.webhook_clients import trusts_nothing

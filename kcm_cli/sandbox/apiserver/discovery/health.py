@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.registry.responses import text_response
-from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404
+from kcm_cli.sandbox.apiserver.routing.routes import PLAIN_404
 
 _HOOKS = """
     start-apiserver-admission-initializer generic-apiserver-start-informers priority-and-fairness-config-consumer

@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.media import as_yaml
 from kcm_cli.sandbox.apiserver.registry.responses import JSON_HEADERS, indented, text_response
-from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
+from kcm_cli.sandbox.apiserver.routing.routes import PLAIN_404, UNAVAILABLE
 
 _AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _OWN_GROUP = "apiregistration.k8s.io"

@@ -8,7 +8,7 @@ from typing import Literal, cast
 import msgspec
 
 from kcm_cli.component.arguments import check_fields
-from kcm_cli.sandbox.apiserver.entry.entrance import Asked
+from kcm_cli.sandbox.apiserver.entrance import Asked
 
 Kind = Literal["refuse", "conflict", "throttle", "delay", "lose", "away", "cut", "expire", "stale"]
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")

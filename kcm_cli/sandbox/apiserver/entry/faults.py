@@ -10,7 +10,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver import errors as api_errors
-from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening, happening
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.serving.connection import Dropped

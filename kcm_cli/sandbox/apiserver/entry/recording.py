@@ -8,7 +8,7 @@ import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.registry.responses import error_response
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.serving.connection import Dropped

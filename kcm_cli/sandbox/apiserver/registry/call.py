@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver.entry.entrance import Asked
+from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import Media
 from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo, User

@@ -8,7 +8,7 @@ upstream: pkg/apis/events/v1/conversion.go (v1.36)
 from collections.abc import Callable
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.registry import autoscaling_v1
+from kcm_cli.sandbox.apiserver.kinds.autoscaling import v1 as autoscaling_v1
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.types import Tree
 

@@ -12,6 +12,7 @@ from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.crd.conversion import one_request
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, kind_of
 from kcm_cli.sandbox.apiserver.errors import Unconverted, UnknownVersion
+from kcm_cli.sandbox.apiserver.kinds.core.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -19,7 +20,6 @@ from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.strategy import Strategy
-from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 
 _DEFINITIONS = "apiextensions.k8s.io"

@@ -1,6 +1,6 @@
 """Subresources that kubelets serve: logs, exec, attach, port-forward, proxies.
 
-The API server's checks are here, the simulated kubelet is ``streams.inside``. Proxies reach the servers that stand for
+The API server's checks are here, the simulated kubelet is ``kubelet_api``. Proxies reach the servers that stand for
 ports of pods (``forward``) and for Services (routes).
 
 upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/registry/core/service/storage,
@@ -25,8 +25,8 @@ from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 from kcm_cli.sandbox.apiserver.webhooks.routes import Where
-from kcm_cli.sandbox.streams.inside import Inside
-from kcm_cli.sandbox.streams.pods import PODS
+from kcm_cli.sandbox.kubelet_api.pods import PODS
+from kcm_cli.sandbox.kubelet_api.server import KubeletApi
 from kcm_cli.sandbox.streams.proxy import passed_on, unavailable
 
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
@@ -36,7 +36,7 @@ _PORT_DIGITS = 5
 _ENDPOINTS = GVR("", "v1", "endpoints")
 
 
-async def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
+async def answer(core: Core, inside: KubeletApi, call: Call) -> Response | Stream:
     """The response to a request. Raises ApiError."""
     if call.subresource == "proxy":
         return await _proxied(core, inside, call)
@@ -58,7 +58,7 @@ async def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
     raise api_errors.not_implemented(f"{what} needs a real kubelet, which a sandbox does not have")
 
 
-async def _proxied(core: Core, inside: Inside, call: Call) -> Response | Stream:
+async def _proxied(core: Core, inside: KubeletApi, call: Call) -> Response | Stream:
     """Pass a request on to the server behind a pod or Service. Raises ApiError."""
     scheme, name, port = _proxied_name(call.name, call.resource.kind.lower())
     stored = _found(core, call, name)
@@ -74,7 +74,7 @@ async def _proxied(core: Core, inside: Inside, call: Call) -> Response | Stream:
     return await passed_on(call.request, f"/{call.rest.lstrip('/')}", where, secure=scheme == "https")
 
 
-def _of_pod(inside: Inside, pod: Stored, port: str) -> Where:
+def _of_pod(inside: KubeletApi, pod: Stored, port: str) -> Where:
     """The server that stands for a port of a pod. Raises ApiError 503."""
     try:
         return inside.server_of(
@@ -90,7 +90,7 @@ def _first_port(pod: Tree, *, secure: bool) -> str:
     return str(first["containerPort"]) if first is not None else "443" if secure else "80"
 
 
-def _of_service(core: Core, inside: Inside, call: Call, stored: Stored, port: str) -> Where:
+def _of_service(core: Core, inside: KubeletApi, call: Call, stored: Stored, port: str) -> Where:
     """The server of a Service: that of its route, or of a pod behind it. Raises ApiError 503."""
     service: Tree = stored.doc
     name = stored.name

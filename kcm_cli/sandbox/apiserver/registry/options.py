@@ -16,8 +16,8 @@ from kcm_cli.machinery.fields import FieldSelector
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, plain
-from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.registry.selection import parse_selectors
+from kcm_cli.sandbox.apiserver.routing.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse, unrecognized
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered

@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security import token_requests
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
-from kcm_cli.sandbox.streams.inside import Inside
+from kcm_cli.sandbox.kubelet_api.server import KubeletApi
 
 _PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
 _TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
@@ -44,7 +44,7 @@ class Verbs:
         pods, scaling = PodWrites(core, deleter), Scaling(core, updater)
         self.watching = Watching(core)
         self.components = Components()
-        self.inside = Inside(core.store, core.clock, security.token_requests.create)
+        self.inside = KubeletApi(core.store, core.clock, security.token_requests.create)
         self._main: dict[str, Handler] = {
             "get": reader.get,
             "list": reader.list,

@@ -18,7 +18,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.entry.entrance import Asked
+from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core

@@ -13,12 +13,12 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.tokens import TokenSigner
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.assembly import assemble
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 TOKENS = {"some": User("someone"), "root": User("admin", groups=("system:masters",))}

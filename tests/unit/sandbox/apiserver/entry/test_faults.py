@@ -15,11 +15,11 @@ from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Unreachable
-from kcm_cli.sandbox.apiserver.entry.entrance import Asked
+from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
-from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
+from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.embedded import EmbeddedServer

@@ -9,8 +9,8 @@ import pytest
 from kcm_cli.api.resource import GVR
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.settings import Settings
+from kcm_cli.sandbox.assembly import assemble
 from tests.kit.embedded import EmbeddedServer
 from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, EPOCH, Api
 

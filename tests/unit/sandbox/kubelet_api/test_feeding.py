@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from kcm_cli.sandbox.streams.feeding import _MOST_LINE, _Keys
+from kcm_cli.sandbox.kubelet_api.feeding import _MOST_LINE, _Keys
 
 
 class Typing:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, selected_name, truthy
+from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve, selected_name, truthy
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_objects import create
 from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.types import Tree
 
 API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
+from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION
 from tests.kit.asking import Api, Tree

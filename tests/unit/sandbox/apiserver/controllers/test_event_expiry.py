@@ -7,10 +7,10 @@ from typing import Any
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.assembly import assemble
-from kcm_cli.sandbox.apiserver.registry.event_expiry import EVENTS, EventExpiry
+from kcm_cli.sandbox.apiserver.controllers.event_expiry import EVENTS, EventExpiry
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import NotKept, SqliteJournal, Store
+from kcm_cli.sandbox.assembly import assemble
 
 
 def event(name: str, **content: object) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.addresses import can_allocate
 from kcm_cli.sandbox.apiserver.errors import invalid, plain
+from kcm_cli.sandbox.apiserver.kinds.core import service_families as families
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
-from kcm_cli.sandbox.apiserver.strategy import service_families as families
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
 from kcm_cli.sandbox.apiserver.validation.addresses import Network

@@ -9,14 +9,14 @@ from math import inf
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.kubelet_api.commands import Commands
+from kcm_cli.sandbox.kubelet_api.pods import Pod
 from kcm_cli.sandbox.nodes.script import PREFIX
 from kcm_cli.sandbox.programs.interpreter import SHELLS as SHELL_NAMES
 from kcm_cli.sandbox.programs.interpreter import program_name
 from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
 from kcm_cli.sandbox.programs.tar_command import is_whole
-from kcm_cli.sandbox.streams.commands import Commands
-from kcm_cli.sandbox.streams.pods import Pod
 from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.sandbox.views import SimulatedContainer
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 
-from kcm_cli.sandbox.apiserver.registry.flows import FLOW_SCHEMAS, PRIORITY_LEVELS
+from kcm_cli.sandbox.apiserver.controllers.flow_schemas import FLOW_SCHEMAS, PRIORITY_LEVELS
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import LONGEST_KEY, RequestInfo, Tree, User

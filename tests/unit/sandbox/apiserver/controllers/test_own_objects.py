@@ -9,13 +9,13 @@ import pytest
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.assembly import assemble
-from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
-from kcm_cli.sandbox.apiserver.registry.api_services import DEFINITIONS as DEFINITIONS_GVR
-from kcm_cli.sandbox.apiserver.registry.service_ranges import SERVICE_CIDRS
+from kcm_cli.sandbox.apiserver.controllers.api_services import API_SERVICES
+from kcm_cli.sandbox.apiserver.controllers.api_services import DEFINITIONS as DEFINITIONS_GVR
+from kcm_cli.sandbox.apiserver.controllers.service_ranges import SERVICE_CIDRS
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
+from kcm_cli.sandbox.assembly import assemble
 from tests.unit.sandbox.apiserver.conftest import EPOCH
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"

@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
-from kcm_cli.sandbox.streams.pods import Pod
+from kcm_cli.sandbox.kubelet_api.pods import Pod
 
 WAITS = 'container "c" in pod "p" is waiting to start'
 STATES = {

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.kubelet_api.objects import Issue, StoredObjects
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.script import Program, made_at_start, own_folders, program_of
 from kcm_cli.sandbox.programs.filesystem import Files, There
 from kcm_cli.sandbox.programs.outcomes import Outcome
-from kcm_cli.sandbox.streams.objects import Issue, StoredObjects
-from kcm_cli.sandbox.streams.pods import PODS, Pod, Run
 from kcm_cli.sandbox.views import SimulatedContainer, containers_of
 
 _MOST_PODS, _MOST_COMMANDS = 64, 64

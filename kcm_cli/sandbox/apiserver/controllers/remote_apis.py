@@ -8,11 +8,11 @@ upstream: kube-aggregator pkg/controllers/status/remote/remote_available_control
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
+from kcm_cli.sandbox.apiserver.controllers.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.targets import SLICES, service_of, slices_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.apiserver.registry import autoscaling_v1
+from kcm_cli.sandbox.apiserver.kinds.autoscaling import v1 as autoscaling_v1
 
 PREFIX = "autoscaling.alpha.kubernetes.io/"
 VALUES = ("true", "1", '"a"', "null", "[1]", "x", "[[", '{"scaleUp":1}', '[{"type":1}]', '{"scaleUp":{"policies":[1]}}')

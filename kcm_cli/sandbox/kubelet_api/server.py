@@ -29,15 +29,15 @@ from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_resp
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
+from kcm_cli.sandbox.kubelet_api.commands import Commands
+from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
+from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, whole_lines
+from kcm_cli.sandbox.kubelet_api.objects import Issue
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.outcomes import Outcome, Written
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
-from kcm_cli.sandbox.streams.commands import Commands
-from kcm_cli.sandbox.streams.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
-from kcm_cli.sandbox.streams.log_lines import LogOptions, is_true, whole_lines
-from kcm_cli.sandbox.streams.objects import Issue
-from kcm_cli.sandbox.streams.pods import PODS, Pod, Run, end_of
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 from kcm_cli.serving.upgrade import Upgraded
@@ -108,7 +108,7 @@ class _Log(msgspec.Struct, frozen=True):
     grows: bool = False
 
 
-class Inside:
+class KubeletApi:
     """See the module. ``overrides`` may be added at any time."""
 
     def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:

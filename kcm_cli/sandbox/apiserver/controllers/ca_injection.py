@@ -15,9 +15,9 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import pem
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_objects import update
 from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, annotated
 from kcm_cli.sandbox.apiserver.webhooks.targets import routed

@@ -8,9 +8,9 @@ import asyncio
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import apply_status
 from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition
 from kcm_cli.sandbox.apiserver.types import Tree
 

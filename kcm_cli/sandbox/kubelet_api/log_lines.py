@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer
-from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.routing.requestinfo import truthy
 from kcm_cli.sandbox.programs.outcomes import Written
 
 

@@ -19,7 +19,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.errors import from_response
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.registry.bootstrap import (
+from kcm_cli.sandbox.apiserver.controllers.bootstrap import (
     FLOWS,
     HEADERS,
     SYSTEM,

@@ -10,7 +10,7 @@ from typing import Any
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quantity import from_json
-from kcm_cli.sandbox.apiserver.registry.autoscaling_forms import Behavior, Condition, Metric, has_form
+from kcm_cli.sandbox.apiserver.kinds.autoscaling.v1_forms import Behavior, Condition, Metric, has_form
 from kcm_cli.sandbox.apiserver.trees import at, put
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.go_print import internal
