@@ -13,7 +13,7 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.execute import Executor, Recorder
+from kcm_cli.engine.execute import Executor, Recorder, SendOne
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.expectations import Expectations
@@ -123,6 +123,6 @@ class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
         metrics, caused = self.common.queue_metrics(name), self.common.causes is not None
         return WorkQueue(name, self.clock, limiter=limiter, metrics=metrics, caused=caused)
 
-    def executor(self) -> Executor:
+    def executor(self, send_one: SendOne | None = None, alone: tuple[type[Exception], ...] = ()) -> Executor:
         """An executor of plans with this controller's client, recorder and expectations."""
-        return Executor(self.client, self.recorder, self.expectations, self.clock)
+        return Executor(self.client, self.recorder, self.expectations, self.clock, send_one, alone)

@@ -6,12 +6,14 @@ terminating namespace, which cannot succeed.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.writes import send, tell
+from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import (
     Action,
@@ -31,6 +33,8 @@ from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
 
 T = TypeVar("T")
+MAX_BATCH = 500
+SendOne = Callable[[Action], Awaitable[Object | None]]
 
 
 class Recorder(Protocol):
@@ -41,19 +45,33 @@ class Recorder(Protocol):
 
 
 class Executor:
-    """Executes the plans of one controller with its client, recorder and expectations."""
+    """Executes the plans of one controller with its client, recorder and expectations.
 
-    def __init__(self, client: Door, recorder: Recorder, expectations: Expectations, clock: Clock) -> None:
+    ``send_one``: sends an action, if the controller has actions of its own. ``alone``: errors that say nothing about
+    the other actions of a stage.
+    """
+
+    def __init__(  # what a controller writes with, and how it differs from others
+        self,
+        client: Door,
+        recorder: Recorder,
+        expectations: Expectations,
+        clock: Clock,
+        send_one: SendOne | None = None,
+        alone: tuple[type[Exception], ...] = (),
+    ) -> None:
         self.client = client
+        self._send = partial(send, client) if send_one is None else send_one
+        self._alone = alone
         self._recorder = recorder
         self._expectations = expectations
         self._clock = clock
 
     async def run(self, plan: Plan) -> Outcome:
-        """Run the stages in order; after a failed stage the rest is skipped. Does not raise API errors."""
+        """Run the stages in order. Does not raise errors of the API or of an action."""
         outcome = Outcome()
         for stage in plan:
-            if outcome.failed:
+            if outcome.failed and not stage.anyway:
                 outcome = outcome.merge(Outcome(skipped=stage.actions))
             else:
                 outcome = outcome.merge(await self.stage(stage))
@@ -94,9 +112,15 @@ class Executor:
         for batch in batches(stage.actions):
             answers = await self._together(batch, expect)
             results.extend(answers)
-            if any(isinstance(answer, Failed) for answer in answers):
+            if self._is_refused(stage, results):
                 return _gathered(results, self._skip(stage.actions[len(results) :], expect))
         return _gathered(results)
+
+    def _is_refused(self, stage: Stage, results: Iterable[Done | Failed]) -> bool:
+        """Whether a failure, or more than the stage tolerates, says that the rest will fail, too."""
+        errors = [result.error for result in results if isinstance(result, Failed)]
+        refused = sum(not isinstance(error, self._alone) for error in errors)
+        return refused > stage.tolerates or any(map(namespace_terminating, errors))
 
     async def _together(self, actions: Sequence[Action], expect: Expect | None) -> list[Done | Failed]:
         if len(actions) == 1:
@@ -105,8 +129,8 @@ class Executor:
 
     async def _one(self, action: Action, expect: Expect | None) -> Done | Failed:
         try:
-            result = await send(self.client, action)
-        except RequestError as error:
+            result = await self._send(action)
+        except (RequestError, SyncError) as error:
             doomed = namespace_terminating(error)
             if not (doomed and isinstance(action, Create)):  # otherwise each deleted pod would cause another attempt
                 self._unexpect(action, expect)
@@ -144,9 +168,9 @@ def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()
     return Outcome(done, failed, skipped)
 
 
-def batches(items: Sequence[T], most: int | None = None) -> Iterator[Sequence[T]]:
-    """Slow start: 1, 2, 4, … items in their order, never more than ``most`` at a time, so that a server that refuses
-    one creation does not get a thousand.
+def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Slow start: 1, 2, 4, … items in their order, never more than 500 at a time, so that a server that refuses one
+    creation does not get a thousand.
 
     upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
     """
@@ -154,4 +178,4 @@ def batches(items: Sequence[T], most: int | None = None) -> Iterator[Sequence[T]
     while position < len(items):
         yield items[position : position + size]
         position += size
-        size = 2 * size if most is None else min(2 * size, most)
+        size = min(2 * size, MAX_BATCH)

@@ -137,7 +137,7 @@ class Delete(Action, frozen=True, gc=False):
 
 
 class Mode(Enum):
-    """How a stage's actions are sent. SLOW_START: 1, 2, 4, … at a time; a failed batch skips the rest."""
+    """How a stage's actions are sent. SLOW_START: 1, 2, 4, … at a time; a failure skips the later batches."""
 
     SEQUENTIAL = "sequential"
     PARALLEL = "parallel"
@@ -161,7 +161,8 @@ class Expect(msgspec.Struct, frozen=True):
 class Stage(msgspec.Struct, frozen=True):
     """Actions that are sent together. With ``stop_on_error`` (sequential) the first failure skips the rest.
 
-    ``remark`` is logged before the first of them.
+    ``remark`` is logged before the first of them. ``tolerates``: the number of failures that do not skip the rest (slow
+    start). ``anyway``: the stage is executed even after one that failed.
     """
 
     actions: tuple[Action, ...]
@@ -169,10 +170,12 @@ class Stage(msgspec.Struct, frozen=True):
     expect: Expect | None = None
     stop_on_error: bool = True
     remark: Remark | None = None
+    tolerates: int = 0
+    anyway: bool = False
 
 
 Plan = tuple[Stage, ...]
-"""Stages in order. After a failed stage the rest is skipped."""
+"""Stages in order. After a failed one, those are skipped that are not executed ``anyway``."""
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):

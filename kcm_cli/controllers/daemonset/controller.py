@@ -187,9 +187,7 @@ class DaemonSetController:
             self._recorder.emit(notice)
         if planned.retry_s is not None:
             self._queue.add_after(daemon_set.key, planned.retry_s)
-        outcome = Outcome()
-        for stage in planned.stages:
-            outcome = outcome.merge(await self._executor.stage(stage))
+        outcome = await self._executor.run(planned.stages)
         _log_failures(daemon_set, outcome)
         for failure in outcome.failed:
             if not namespace_terminating(failure.error):

@@ -9,20 +9,19 @@ from datetime import datetime
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
-from kcm_cli.component.logs import V2
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
-from kcm_cli.controllers.statefulset.plan import Plan, differs, plan, status, unobserved
+from kcm_cli.controllers.statefulset.plan import Replicas, differs, plan, status, unobserved
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.decide import present_pods
 from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, ordinals_at_hand
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
-from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
+from kcm_cli.controllers.statefulset.pods import ALONE, PodControl
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
@@ -81,14 +80,13 @@ class StatefulSetController:
         self._client = context.client
         self._counts_unavailable = context.gates.enabled("MaxUnavailableStatefulSet")
         self._compares_defaulted = context.gates.enabled("StatefulSetSemanticRevisionComparison")
-        self._executor = context.executor()
+        self._executor = context.executor(PodControl(context.client, context.recorder).send, ALONE)
         self._refs = RefManager(self._executor, STATEFUL_SETS, PODS)
         self.metrics = StatefulSetMetrics(context.metrics)
         self._sets = context.cache(STATEFUL_SETS)
         self._pods = context.cache(PODS)
         self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
         self._revisions = context.cache(CONTROLLER_REVISIONS)
-        self._control = PodControl(self._client, context.recorder)
         self._history = History(self._client, self._executor, Revisions(self._client, self._revisions))
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
 
@@ -125,19 +123,9 @@ class StatefulSetController:
         set_ = snapshot.set
         planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
         self._measure(snapshot, planned, now)
-        error: Exception | None = None
-        updated = 0
-        try:
-            await self._control.run(set_, planned.phases)
-            for pod in planned.updating:
-                fields = {"statefulSet": kobj(set_), "pod": kobj(pod)}
-                log.log(V2, "Pod of StatefulSet is terminating for update", extra={"fields": fields})
-                await self._control.delete(set_, pod, "outdated revision")
-                updated += 1
-        except STEP_ERRORS as failure:
-            error = failure
-        await self._write_status(set_, status(snapshot, planned, updated, now))
-        return error
+        outcome = await self._executor.run(planned.stages)
+        await self._write_status(set_, status(snapshot, planned, outcome, now))
+        return outcome.error
 
     # -- reading
 
@@ -188,7 +176,7 @@ class StatefulSetController:
         live = (snapshot.current.name, snapshot.update.name)
         await self._history.prune(revision_rules.surplus(snapshot.set, revisions, snapshot.pods, live))
 
-    def _measure(self, snapshot: Snapshot, planned: Plan, now: datetime) -> None:
+    def _measure(self, snapshot: Snapshot, planned: Replicas, now: datetime) -> None:
         if not self._counts_unavailable:
             return
         set_ = snapshot.set

@@ -6,21 +6,18 @@ owners are updated after it, and one Event covers the step.
 upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_control.go
 """
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
-from kcm_cli.component.logs import V2
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
 from kcm_cli.controllers.statefulset.plan.claims import ClaimWork, Ownership
 from kcm_cli.controllers.statefulset.plan.decide import (
     CreateClaims,
     CreatePod,
     DeletePod,
     OwnClaims,
-    Phase,
+    PodSteps,
     Step,
     UpdatePod,
 )
@@ -28,24 +25,17 @@ from kcm_cli.controllers.statefulset.plan.identity import ordinal_of, pod_name
 from kcm_cli.controllers.statefulset.plan.pod import repaired
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.execute import Recorder, batches
+from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import SyncError
-from kcm_cli.machinery.kref import kobj
-from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import ABSENT, Action, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.errors import AlreadyExists, NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 
-log = logging.getLogger(__name__)
-
-MAX_BATCH = 500
 UPDATE_ATTEMPTS = 4
-
-
-REFUSALS = 5
-"""After more failures than this, the rest of a parallel set waits for the next sync."""
 
 
 class ClaimsError(SyncError):
@@ -56,12 +46,10 @@ class ClaimsTerminating(ClaimsError):
     """Claims of a pod are being deleted, and no other could not be created."""
 
 
-WRITE_ERRORS = RequestError
-
-STEP_ERRORS = (WRITE_ERRORS, ClaimsError)
+STEP_ERRORS = (RequestError, ClaimsError)
 """How a step may end."""
 
-_ALONE = (AlreadyExists, ClaimsTerminating)
+ALONE = (AlreadyExists, ClaimsTerminating)
 """Errors that say nothing about other pods."""
 
 
@@ -72,57 +60,20 @@ class PodControl:
         self._client = client
         self._recorder = recorder
 
-    async def run(self, set_: StatefulSet, phases: Sequence[Phase]) -> None:
-        """Execute the phases. Raises the first error: at once in an ordered set, at the end in a parallel one."""
-        errors: list[Exception] = []
-        for phase in phases:
-            if phase.together:
-                errors += await self._slow_start(set_, phase)
-            else:
-                for group in phase.groups:
-                    await self._group(set_, group)
-        if errors:
-            raise errors[0]
-
-    async def delete(self, set_: StatefulSet, pod: Pod, reason: str) -> None:
-        """Delete a pod; NotFound counts as deleted."""
-        try:
-            await writes.send(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason))
-        except NotFound:
-            pass  # deleted already: a success for upstream's Event, too
-        except WRITE_ERRORS as error:
-            self._emit_pod(set_, "Delete", pod.name, error)
-            raise
-        self._emit_pod(set_, "Delete", pod.name, None)
-
-    async def _slow_start(self, set_: StatefulSet, phase: Phase) -> list[Exception]:
-        """Execute the groups in growing batches. A pod that fails does not delay the others, unless so many fail that
-        all may be refused. Returns the errors."""
-        errors: list[Exception] = []
-        for batch in batches(phase.groups, MAX_BATCH):
-            async with asyncio.TaskGroup() as tasks:
-                work = [tasks.create_task(_caught(self._group(set_, group))) for group in batch]
-            errors += [error for task in work if (error := task.result()) is not None]
-            if any(map(namespace_terminating, errors)):
-                break
-            if sum(not isinstance(error, _ALONE) for error in errors) > REFUSALS:
-                break
-        return errors
-
-    async def _group(self, set_: StatefulSet, steps: Sequence[Step]) -> None:
-        for step in steps:
-            await self._step(set_, step)
+    async def send(self, action: Action) -> Object | None:
+        """Send an action: the steps of a pod, or a single write."""
+        if not isinstance(action, PodSteps):
+            return await writes.send(self._client, action)
+        for step in action.steps:
+            await self._step(action.set, step)
+        return None
 
     async def _step(self, set_: StatefulSet, step: Step) -> None:
         match step:
             case CreatePod():
                 await self._create(set_, step)
-            case DeletePod(pod, surplus=True):
-                fields = {"statefulSet": kobj(set_), "pod": kobj(pod)}
-                log.log(V2, "Pod of StatefulSet is terminating for scale down", extra={"fields": fields})
-                await self.delete(set_, pod, "scale down")
-            case DeletePod(pod):
-                await self.delete(set_, pod, f"pod has {pod.status.phase.lower()}")
+            case DeletePod():
+                await self._delete(set_, step)
             case CreateClaims(pod, claims):
                 await self._create_claims(set_, pod.name, claims)
                 await self._own_or_emit(set_, pod.name, claims.ownership)
@@ -147,12 +98,25 @@ class PodControl:
             await writes.send(self._client, Create(PODS, set_.namespace, body, reason="ordinal has no pod"))
         except AlreadyExists:
             raise  # another controller's pod, or ours in an old cache: upstream emits no Event
-        except WRITE_ERRORS as error:
+        except RequestError as error:
             failure = error
         await self._own_or_emit(set_, step.name, step.claims.ownership)
         self._emit_pod(set_, "Create", step.name, failure)
         if failure is not None:
             raise failure
+
+    async def _delete(self, set_: StatefulSet, step: DeletePod) -> None:
+        """Delete a pod. One that is gone is a success for upstream's Event, too."""
+        pod = step.pod
+        delete = Delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=step.reason, remark=step.remark)
+        try:
+            await writes.send(self._client, delete)
+        except NotFound:
+            pass
+        except RequestError as error:
+            self._emit_pod(set_, "Delete", pod.name, error)
+            raise
+        self._emit_pod(set_, "Delete", pod.name, None)
 
     async def _update(self, set_: StatefulSet, step: UpdatePod) -> None:
         """Restore the pod of the canonical name and its claims: for ``db-01`` that is ``db-1``."""
@@ -197,7 +161,7 @@ class PodControl:
     async def _create_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
         try:
             await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body, reason="pod lacks the claim")
-        except WRITE_ERRORS as error:
+        except RequestError as error:
             return error
         return None
 
@@ -221,7 +185,7 @@ class PodControl:
                 reason = "owners by persistentVolumeClaimRetentionPolicy"
                 update = Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes, reason=reason)
                 await writes.send(self._client, update)
-            except WRITE_ERRORS as error:
+            except RequestError as error:
                 text = f"could not update claim {one.claim.name} for delete policy ownerRefs: {error}"
                 raise ClaimsError(text) from error
 
@@ -252,12 +216,3 @@ class PodControl:
     def _emit(self, set_: StatefulSet, reason: str, message: str, *, warning: bool = False) -> None:
         ref = ref_to(STATEFUL_SETS, set_)
         self._recorder.emit(Notice(ref, "Warning" if warning else "Normal", reason, message))
-
-
-async def _caught(work: Awaitable[None]) -> Exception | None:
-    """The error that a write raised; None if there is none."""
-    try:
-        await work
-    except STEP_ERRORS as error:
-        return error
-    return None

@@ -15,7 +15,7 @@ from kcm_cli.controllers.daemonset.plan.budget import ROLLING_UPDATE
 from kcm_cli.controllers.daemonset.plan.place import Changes, Snapshot, place, reason, remarks
 from kcm_cli.controllers.daemonset.plan.pod import PodBodies
 from kcm_cli.controllers.daemonset.plan.rolling import roll
-from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Remark, Stage, ref_to
+from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Plan, Remark, Stage, ref_to, stages
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 
 BURST = 250
@@ -23,12 +23,12 @@ BURST = 250
 
 
 class DaemonSetPlan(msgspec.Struct, frozen=True):
-    """The plan of one sync. All stages are executed, even after one that failed.
+    """The decision of one sync.
 
     failed: nodes whose backoff for failed pods starts or grows. retry_s: seconds until a failed pod may be deleted.
     """
 
-    stages: tuple[Stage, ...] = ()
+    stages: Plan = ()
     notices: tuple[Notice, ...] = ()
     remarks: tuple[Remark, ...] = ()
     failed: tuple[str, ...] = ()
@@ -43,26 +43,28 @@ def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
     if changes.empty and daemon_set.spec.update_strategy.type == ROLLING_UPDATE:
         pods = roll(snapshot, now)
         why = dict.fromkeys((pod.uid for pod in pods.delete), "outdated template")
-    stages = _stages(snapshot, pods, why)
     said = tuple(remarks(snapshot, changes))
-    return DaemonSetPlan(stages, tuple(changes.notices), said, tuple(changes.failed), changes.retry_s)
+    return DaemonSetPlan(
+        _stages(snapshot, pods, why), tuple(changes.notices), said, tuple(changes.failed), changes.retry_s
+    )
 
 
-def _stages(snapshot: Snapshot, changes: Changes, why: Mapping[str, str]) -> tuple[Stage, ...]:
+def _stages(snapshot: Snapshot, changes: Changes, why: Mapping[str, str]) -> Plan:
     """A stage with creations in growing batches, and one with all deletions in parallel."""
     daemon_set = snapshot.daemon_set
     key = daemon_set.key
     creations = _creations(daemon_set, snapshot.hash, changes.create[:BURST])
     deletions = _deletions(snapshot, changes.delete[:BURST], why)
     deleted = tuple(f"{delete.namespace}/{delete.name}" for delete in deletions)
-    found: list[Stage] = []
-    if creations:
-        found.append(Stage(creations, Mode.SLOW_START, Expect(key, daemon_set.uid, creations=len(creations))))
-    if deletions:
-        found.append(
-            Stage(deletions, Mode.PARALLEL, Expect(key, daemon_set.uid, deletions=deleted, more=bool(creations)))
-        )
-    return tuple(found)
+    return stages(
+        Stage(creations, Mode.SLOW_START, Expect(key, daemon_set.uid, creations=len(creations))),
+        Stage(
+            deletions,
+            Mode.PARALLEL,
+            Expect(key, daemon_set.uid, deletions=deleted, more=bool(creations)),
+            anyway=True,
+        ),
+    )
 
 
 def _creations(daemon_set: DaemonSet, hash_: str, nodes: Sequence[str]) -> tuple[Create, ...]:

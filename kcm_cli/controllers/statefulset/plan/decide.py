@@ -12,6 +12,7 @@ from datetime import datetime
 
 import msgspec
 
+from kcm_cli.api.apps import StatefulSet
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.statefulset.plan.claims import (
     ClaimWork,
@@ -34,7 +35,12 @@ from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, stor
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import PARALLEL, PresentPods, outdated
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.kref import kobj
+from kcm_cli.planning.actions import Action, Mode, Plan, Remark, Stage, stages
 from kcm_cli.planning.pods import is_available, is_terminal
+
+REFUSALS = 5
+"""After more failures than this, the rest of a parallel set waits for the next sync."""
 
 
 class CreatePod(msgspec.Struct, frozen=True):
@@ -46,10 +52,11 @@ class CreatePod(msgspec.Struct, frozen=True):
 
 
 class DeletePod(msgspec.Struct, frozen=True):
-    """Delete a pod. ``surplus``: its ordinal is not wanted; otherwise it has ended and is replaced."""
+    """Delete a pod. ``remark`` is logged before."""
 
     pod: Pod
-    surplus: bool = False
+    reason: str
+    remark: Remark | None = None
 
 
 class CreateClaims(msgspec.Struct, frozen=True):
@@ -76,16 +83,15 @@ class UpdatePod(msgspec.Struct, frozen=True):
 
 
 Step = CreatePod | DeletePod | CreateClaims | OwnClaims | UpdatePod
+Groups = Sequence[tuple[Step, ...]]
+"""The steps of several pods."""
 
 
-class Phase(msgspec.Struct, frozen=True):
-    """Groups of steps, one group for each pod. ``together``: the groups do not wait for each other.
+class PodSteps(Action, frozen=True, gc=False):
+    """The steps of one pod, in order, as one action: a failed step skips the rest."""
 
-    A failed step skips the rest of its group. Unless its phase is ``together``, it also skips later groups and phases.
-    """
-
-    groups: tuple[tuple[Step, ...], ...]
-    together: bool = False
+    set: StatefulSet
+    steps: tuple[Step, ...]
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -96,33 +102,55 @@ class Slot(msgspec.Struct, frozen=True):
     revision: str
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """The steps of one sync, the wanted ordinals, and the surplus pods from the highest ordinal down.
+class Replicas(msgspec.Struct, frozen=True):
+    """The decision of one sync: the wanted ordinals, the surplus pods from the highest ordinal down, and the writes.
 
-    updating: the pods to delete after all phases because of their revision.
+    updating: the pods that the last stage deletes because of their revision.
     """
 
     slots: tuple[Slot, ...]
     condemned: tuple[Pod, ...]
-    phases: tuple[Phase, ...] = ()
+    stages: Plan = ()
     updating: tuple[Pod, ...] = ()
 
 
-def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Plan:
+def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Replicas:
     """Decide about the steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
+    set_ = snapshot.set
     slots, condemned = _slots(snapshot), _condemned(snapshot)
-    if snapshot.set.deleting:
-        return Plan(slots, condemned)
-    if snapshot.set.spec.pod_management_policy == PARALLEL:
-        phases, through = _all_at_once(snapshot, slots, condemned), True
+    if set_.deleting:
+        return Replicas(slots, condemned)
+    together = set_.spec.pod_management_policy == PARALLEL
+    if together:
+        parts, through = _all_at_once(snapshot, slots, condemned), True
     else:
-        phases, through = _in_order(snapshot, slots, condemned, now)
-    updating: tuple[Pod, ...] = ()
-    if through:
-        steps = (step for phase in phases for group in phase.groups for step in group)
-        deleted = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
-        updating = outdated(snapshot, present_pods(slots), deleted, now, counts_unavailable=counts_unavailable)
-    return Plan(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
+        parts, through = _in_order(snapshot, slots, condemned, now)
+    first = [_stage(set_, groups, together=together) for groups in parts]
+    if not through:
+        return Replicas(slots, condemned, stages(*first))
+    steps = (step for groups in parts for group in groups for step in group)
+    deleted = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
+    old = outdated(snapshot, present_pods(slots), deleted, now, counts_unavailable=counts_unavailable)
+    updating = _stage(set_, [(_update_deletion(set_, pod),) for pod in old])
+    return Replicas(slots, condemned, stages(*first, updating), old)
+
+
+def _stage(set_: StatefulSet, groups: Groups, *, together: bool = False) -> Stage:
+    """A stage with the steps of each pod. ``together``: the pods do not wait for each other."""
+    actions = tuple(PodSteps(set_, steps) for steps in groups)
+    if together:
+        return Stage(actions, Mode.SLOW_START, tolerates=REFUSALS, anyway=True)
+    return Stage(actions, Mode.SEQUENTIAL)
+
+
+def _update_deletion(set_: StatefulSet, pod: Pod) -> DeletePod:
+    fields = {"statefulSet": kobj(set_), "pod": kobj(pod)}
+    return DeletePod(pod, "outdated revision", Remark("Pod of StatefulSet is terminating for update", fields))
+
+
+def _surplus_deletion(set_: StatefulSet, pod: Pod) -> DeletePod:
+    fields = {"statefulSet": kobj(set_), "pod": kobj(pod)}
+    return DeletePod(pod, "scale down", Remark("Pod of StatefulSet is terminating for scale down", fields))
 
 
 def present_pods(slots: Sequence[Slot]) -> PresentPods:
@@ -161,7 +189,7 @@ def _condemned(snapshot: Snapshot) -> tuple[Pod, ...]:
 
 def _in_order(
     snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
-) -> tuple[list[Phase], bool]:
+) -> tuple[list[Groups], bool]:
     """The steps up to the first pod that others have to wait for, and whether there is no such pod."""
     living: list[tuple[Step, ...]] = []
     for slot in slots:
@@ -169,11 +197,9 @@ def _in_order(
         if steps:
             living.append(steps)
         if not may_go_on:
-            return [Phase(tuple(living))], False
-    phases = [Phase(tuple(living)), Phase(_condemned_claims(snapshot, condemned))]
-    if condemned:
-        phases.append(Phase(_next_surplus(snapshot, slots, condemned, now)))
-    return phases, not condemned
+            return [living], False
+    surplus = _next_surplus(snapshot, slots, condemned, now) if condemned else ()
+    return [living, _condemned_claims(snapshot, condemned), surplus], not condemned
 
 
 def _ordered_slot(snapshot: Snapshot, slot: Slot, now: datetime) -> tuple[tuple[Step, ...], bool]:
@@ -190,9 +216,7 @@ def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
     return pod.status.phase == "Running" and is_available(pod, snapshot.set.spec.min_ready_seconds, now)
 
 
-def _next_surplus(
-    snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
-) -> tuple[tuple[Step, ...], ...]:
+def _next_surplus(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime) -> Groups:
     """The deletion of the surplus pod with the highest ordinal. Empty if it is being deleted already, or if it is
     unavailable and another unavailable pod comes first."""
     highest = condemned[0]
@@ -200,7 +224,7 @@ def _next_surplus(
         return ()
     if not _available(snapshot, highest, now) and highest is not _first_unavailable(snapshot, slots, condemned, now):
         return ()
-    return ((DeletePod(highest, surplus=True),),)
+    return ((_surplus_deletion(snapshot.set, highest),),)
 
 
 def _first_unavailable(
@@ -216,12 +240,12 @@ def _first_unavailable(
 # -- all at once
 
 
-def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Phase]:
+def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Groups]:
     living = tuple(steps for steps in (_steps(snapshot, slot) for slot in slots) if steps)
     claims = {group[0].pod.uid: group for group in _condemned_claims(snapshot, condemned)}
-    deletions = {pod.uid: (DeletePod(pod, surplus=True),) for pod in condemned if not pod.deleting}
+    deletions = {pod.uid: (_surplus_deletion(snapshot.set, pod),) for pod in condemned if not pod.deleting}
     surplus = ((*claims.get(pod.uid, ()), *deletions.get(pod.uid, ())) for pod in condemned)
-    return [Phase(living, together=True), Phase(tuple(steps for steps in surplus if steps), together=True)]
+    return [living, [steps for steps in surplus if steps]]
 
 
 # -- the steps of one pod
@@ -233,7 +257,7 @@ def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
     if pod is None:
         return _creation(snapshot, slot)
     if is_terminal(pod):
-        return () if pod.deleting else (DeletePod(pod),)
+        return () if pod.deleting else (DeletePod(pod, f"pod has {pod.status.phase.lower()}"),)
     pending = _pending(snapshot, slot, pod)
     updates = _updated(snapshot, slot, pod, owners_done=bool(pending))
     return pending + updates

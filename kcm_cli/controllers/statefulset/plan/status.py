@@ -11,9 +11,10 @@ import msgspec
 
 from kcm_cli.api.apps import StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.statefulset.plan.decide import Plan
+from kcm_cli.controllers.statefulset.plan.decide import Replicas
 from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
 from kcm_cli.controllers.statefulset.plan.snapshot import Revision, Snapshot
+from kcm_cli.planning.actions import Outcome
 from kcm_cli.planning.pods import is_available, is_ready
 
 _COMPARED = (
@@ -27,8 +28,10 @@ _COMPARED = (
 )
 
 
-def status(snapshot: Snapshot, planned: Plan, updated: int, now: datetime) -> StatefulSetStatus:
-    """The status after a sync that deleted this number of ``updated`` pods because of their revision."""
+def status(snapshot: Snapshot, planned: Replicas, outcome: Outcome, now: datetime) -> StatefulSetStatus:
+    """The status after this outcome."""
+    updating = set(map(id, planned.stages[-1].actions)) if planned.updating else ()
+    updated = sum(id(done.action) in updating for done in outcome.done)
     held = [slot.pod for slot in planned.slots if slot.pod is not None]
     pods = snapshot.pods if snapshot.set.deleting else (*held, *planned.condemned)
     counted = _counted(snapshot, pods, now)

@@ -5,14 +5,20 @@ from hypothesis import strategies as st
 
 from kcm_cli.controllers.statefulset.plan import plan as decide
 from kcm_cli.controllers.statefulset.plan.decide import CreateClaims, CreatePod, DeletePod, OwnClaims, UpdatePod
+from kcm_cli.planning.actions import Mode
 from tests.unit.controllers.statefulset.conftest import DATA, NOW, UID, controlled_by, pod_of, set_of, take_snapshot
 
 DELETE_BOTH = {"whenDeleted": "Delete", "whenScaled": "Delete"}
 
 
 def steps(decision):
-    """The steps in order, as words."""
-    return [word(step) for phase in decision.phases for group in phase.groups for step in group]
+    """The steps in order, as words, but for those of the rolling update."""
+    return [word(step) for action in actions(decision) for step in action.steps]
+
+
+def actions(decision):
+    stages = decision.stages[:-1] if decision.updating else decision.stages
+    return [one for stage in stages for one in stage.actions]
 
 
 def word(step):
@@ -106,7 +112,8 @@ def test_only_running_pods_are_available(make_set, make_pod, snapshot_of):
 def test_steps_of_parallel_sets_run_together(make_set, make_pod, snapshot_of, policy, together):
     surplus = [make_pod(n) for n in (3, 4)]
     decision = decide(snapshot_of(make_set(podManagementPolicy=policy), *surplus), NOW)
-    assert {phase.together for phase in decision.phases} == {together}
+    mode = Mode.SLOW_START if together else Mode.SEQUENTIAL
+    assert {(stage.mode, stage.anyway) for stage in decision.stages} == {(mode, together)}
 
 
 def test_pods_are_available_after_min_ready_seconds(make_set, make_pod, snapshot_of):
@@ -119,12 +126,12 @@ def test_a_pod_without_its_label_is_corrected_and_delays_no_other(make_set, make
     pods = [make_pod(0, labels={"app": "db"}), make_pod(1)]
     decision = decide(snapshot_of(make_set(), *pods), NOW)
     assert steps(decision) == ["mend db-0", "make db-2"]
-    assert decision.phases[0].groups[0][0].pod_differs
+    assert decision.stages[0].actions[0].steps[0].pod_differs
 
 
 def test_a_pod_with_wrong_storage_is_corrected_and_its_claims_created(make_set, make_pod, snapshot_of):
     decision = decide(snapshot_of(make_set(replicas=1, volumeClaimTemplates=[DATA]), make_pod(0)), NOW)
-    step = decision.phases[0].groups[0][0]
+    step = decision.stages[0].actions[0].steps[0]
     assert (step.pod_differs, [claim["metadata"]["name"] for claim in step.claims.missing]) == (True, ["data-db-0"])
 
 
@@ -133,7 +140,7 @@ def test_claims_of_running_pods_change_owners_with_the_policy(make_set, make_pod
     snapshot = snapshot_of(set_, make_pod(0, claims=["data-db-0"]), claims=[make_claim(0)])
     decision = decide(snapshot, NOW)
     assert steps(decision) == ["mend db-0"]
-    assert not decision.phases[0].groups[0][0].pod_differs
+    assert not decision.stages[0].actions[0].steps[0].pod_differs
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
@@ -186,7 +193,7 @@ def test_ordered_sets_create_or_delete_one_pod_in_order(states, replicas, old):
         if state != "absent"
     ]
     decision = decide(take_snapshot(set_of(replicas=replicas), *pods), NOW)
-    changes = [s for p in decision.phases for g in p.groups for s in g if isinstance(s, CreatePod | DeletePod)]
+    changes = [s for one in actions(decision) for s in one.steps if isinstance(s, CreatePod | DeletePod)]
     assert len(changes) + len(decision.updating) <= 1
     for step in changes:
         if isinstance(step, CreatePod):

@@ -3,11 +3,14 @@ import pytest
 
 from kcm_cli.api.apps import StatefulSetStatus
 from kcm_cli.controllers.statefulset.plan import differs, plan, status
+from kcm_cli.planning.actions import Done, Outcome
 from tests.unit.controllers.statefulset.conftest import NOW
 
 
 def look(snapshot, updated=0):
-    return status(snapshot, plan(snapshot, NOW), updated, NOW)
+    planned = plan(snapshot, NOW)
+    done = tuple(Done(action) for action in planned.stages[-1].actions[:updated]) if updated else ()
+    return status(snapshot, planned, Outcome(done), NOW)
 
 
 def test_counts(make_set, make_pod, snapshot_of):
