@@ -16,7 +16,6 @@ from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.version import OWN_VERSION, raw_version
 from kcm_cli.machinery.quoting import escaped, quote
 from kcm_cli.manager.config import Config, ConfigError, complete
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.options import flag_set, flags_beside_file
 
 log = logging.getLogger(__name__)
@@ -37,11 +36,9 @@ def run_manager(parsed: Parsed) -> int:
     if version in ("true", "raw") and not parsed.problems and not parsed.rest:
         sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {OWN_VERSION}\n")
         return 0
-    # imported here: help and version need no controllers
-    from kcm_cli.manager.controller_map import all_controllers
 
     try:
-        config = complete(parsed, known_of(all_controllers()))
+        config = complete(parsed)
     except ConfigError as error:
         return _refuse(error)
     target = str(parsed.values.get("write-config-to", ""))

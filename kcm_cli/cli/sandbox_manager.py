@@ -17,8 +17,6 @@ from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.surroundings import Host
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import ConfigError, complete
-from kcm_cli.manager.config_controllers import known_of
-from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Place
 from kcm_cli.manager.observability import Observability
@@ -62,7 +60,7 @@ class SandboxManager:
     def __init__(self, sandbox: Sandbox, flags: Sequence[str]) -> None:
         self._sandbox = sandbox
         self._clock = sandbox.clock
-        given, known = flag_set().parse(flags), known_of(all_controllers())
+        given = flag_set().parse(flags)
         files = sandbox.manager_files()
         self._user = files.user
         self._own_kubeconfig = not given.values.keys() & {"kubeconfig", "master"}
@@ -71,7 +69,7 @@ class SandboxManager:
         port = _PORT if self._listener is not None else 0
         try:
             defaults = _defaults(files, port) + ([] if given.values.keys() & _LEASE_FLAGS else [*_LEASE])
-            self._config = complete(_with_defaults(given, defaults), known)
+            self._config = complete(_with_defaults(given, defaults))
         except ConfigError:
             if self._listener is not None:
                 self._listener.close()

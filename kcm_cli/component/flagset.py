@@ -53,14 +53,21 @@ def normalize(name: str) -> str:
 
 
 class FlagSet:
-    """Flags by name, in the order in which they were given. Raises ValueError for a name or letter used twice."""
+    """Flags by name, in the order in which they were given.
+
+    Raises ValueError for a name or letter used twice, and for a name that cannot be given.
+    """
 
     def __init__(self, flags: Iterable[Flag]) -> None:
         self._flags: dict[str, Flag] = {}
         self._letters: dict[str, Flag] = {}
         for flag in flags:
-            if flag.name in self._flags or (flag.shorthand and flag.shorthand in self._letters):
-                raise ValueError(f"flag {flag.name} is declared twice")
+            if flag.name != normalize(flag.name):
+                raise ValueError(f"--{flag.name}: words are joined by -")
+            if flag.name in self._flags:
+                raise ValueError(f"there is another flag --{flag.name}")
+            if flag.shorthand and flag.shorthand in self._letters:
+                raise ValueError(f"--{flag.name}: there is another flag -{flag.shorthand}")
             self._flags[flag.name] = flag
             if flag.shorthand:
                 self._letters[flag.shorthand] = flag

@@ -7,7 +7,7 @@ from typing import ClassVar
 from kcm_cli.component.client_config import ClientConnectionConfig
 from kcm_cli.component.kinds import BOOL, INT32, IP, MULTIMAP, STRING, STRINGS
 from kcm_cli.component.leader_config import LeaderElectionConfig, LeaderMigrationConfig
-from kcm_cli.component.options import concurrency, duration, group, option
+from kcm_cli.component.options import duration, group, option
 from kcm_cli.component.version import BINARY, FLOOR
 
 
@@ -121,13 +121,6 @@ class CloudProviderConfig:
                 f'cloud provider "{self.name}" was specified, but built-in cloud providers are disabled. '
                 "Please set --cloud-provider=external and migrate to an external cloud provider"
             )
-
-
-@dataclass(frozen=True)
-class ServiceConfig:
-    """Options of the service-lb-controller, which only cloud controller managers run."""
-
-    concurrent_syncs: int = concurrency("Services", 1, "concurrent-service-syncs", "ConcurrentServiceSyncs")
 
 
 @dataclass(frozen=True)

@@ -99,14 +99,12 @@ def bind(type_: type[Group]) -> tuple[Binding, ...]:
 
 
 def layout(type_: type[Group]) -> Iterator[tuple[Path, Binding | None]]:
-    """The fields of the configuration file in order: key path and option, or None where a nested group begins.
-
-    A type with ORDER has its outermost keys in that order, others after them.
-    """
-    rank = {key: index for index, key in enumerate(getattr(type_, "ORDER", ()))}
-    places = _places(type_, (), (), "")
-    found = [(place.key, place) if isinstance(place, Binding) else (place, None) for place in places]
-    yield from sorted((one for one in found if one[0]), key=lambda one: rank.get(one[0][0], len(rank)))
+    """The fields of the configuration file in order: key path and option, or None where a nested group begins."""
+    for place in _places(type_, (), (), ""):
+        if not isinstance(place, Binding):
+            yield place, None
+        elif place.key:
+            yield place.key, place
 
 
 def _places(type_: type[Group], path: Path, key: Path, section: str) -> Iterator[Binding | Path]:

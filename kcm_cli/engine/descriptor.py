@@ -27,7 +27,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     module: the module with its ``CONTROLLER``, for a controller outside ``kcm_cli.controllers``. gates: feature gates
     that must all be on. requires: API resources (group/version/plural), one of which must be served. options: a group
     of ``component.options``; its SECTION is the heading in the help, by default the controller's name. key: the field
-    of the options in the configuration file, by default the name in camel case. cloud_only: listed, but never run:
+    of the options in the configuration file, by default the name in camel case. help_after, file_after: the section and
+    the key that they follow, where these are not in the order of their keys. cloud_only: listed, but never run:
     kube-controller-manager has no cloud provider left.
     """
 
@@ -39,6 +40,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[str, ...] = ()
     options: type[Group] | None = None
     key: str = ""
+    help_after: str = ""
+    file_after: str = ""
     default_enabled: bool = True
     cloud_only: bool = False
     starts_first: bool = False

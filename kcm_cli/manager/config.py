@@ -19,9 +19,8 @@ from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import OWN_VERSION, EffectiveVersion, effective_version
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.manager import inert
-from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
 from kcm_cli.manager.config_files import component_values, leader_migration
-from kcm_cli.manager.controller_map import installed
+from kcm_cli.manager.controller_map import all_controllers, installed
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.validation import problems_of
 
@@ -42,7 +41,7 @@ class Config(msgspec.Struct, frozen=True):
     """Everything that a run uses.
 
     component: the configuration that /configz shows. Controllers get their part of it, which has the name of their
-    folder. controllers: the names of the controllers to run, in the map's order. master: an address of the API server
+    folder. controllers: the names of the controllers to run, by name. master: an address of the API server
     that overrides the kubeconfig's; empty for none. flags: all flags with their values as text, for the log at the
     start and /flagz. warnings: what to log at the start.
     """
@@ -68,12 +67,12 @@ class Config(msgspec.Struct, frozen=True):
         return {type(part): part for part in options.parts(self.component)}
 
 
-def load(args: Sequence[str], known: KnownControllers) -> Config:
+def load(args: Sequence[str]) -> Config:
     """Complete the configuration of a command line. Raises ConfigError with all errors."""
-    return complete(flag_set().parse(args), known)
+    return complete(flag_set().parse(args))
 
 
-def complete(parsed: Parsed, known: KnownControllers) -> Config:
+def complete(parsed: Parsed) -> Config:
     """Complete the configuration of parsed flags. Raises ConfigError with all errors."""
     problems = [*parsed.problems, *(f"unexpected argument: {arg} (see kcm --help)" for arg in parsed.rest)]
     chosen, warnings = parsed.values, parsed.warnings
@@ -87,12 +86,11 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
     except ValueError as error:
         problems.append(str(error))
     resolved = featuregates.resolve(tree.manager.feature_gates, version)
-    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates, known)]
+    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates)]
     gates = resolved.gates
     if problems:
         raise ConfigError(problems, None if parsed.problems else tree.logs)
-    component = _completed(tree, known)
-    controllers = selected(component.generic.controllers, known)
+    component = _completed(tree)
     return Config(
         component=component,
         serving=tree.serving,
@@ -103,7 +101,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         gates=gates,
         version=version,
         git_version=_reported(str(chosen.get("version", "false"))),
-        controllers=controllers,
+        controllers=all_controllers().selected(component.generic.controllers),
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         warm_standby=tree.standby.warm_standby,
@@ -150,9 +148,9 @@ def _present_lock(tree: Options) -> tuple[Options, list[str]]:
     return replace(tree, component=replace(tree.component, generic=generic)), [warning]
 
 
-def _completed(tree: Options, known: KnownControllers) -> ComponentConfig:
+def _completed(tree: Options) -> ComponentConfig:
     component = tree.component
-    generic = replace(component.generic, controllers=canonical(component.generic.controllers, known))
+    generic = replace(component.generic, controllers=all_controllers().canonical(component.generic.controllers))
     ipam: NodeIPAMConfig = component.controllers.node_ipam
     first, comma, second = ipam.service_cidr.partition(",")
     if comma:

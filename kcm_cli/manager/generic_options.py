@@ -9,7 +9,6 @@ from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationCon
 from kcm_cli.component.client_config import ServerAddressConfig
 from kcm_cli.component.flagset import Flag
 from kcm_cli.component.generic_config import (
-    DeprecatedConfig,
     GenericConfig,
     KubeCloudSharedConfig,
     LeaderMigrationOptions,
@@ -19,7 +18,6 @@ from kcm_cli.component.generic_config import (
 from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
-from kcm_cli.component.option_flags import flags_of
 from kcm_cli.component.options import group
 from kcm_cli.component.serving_config import ServingConfig
 
@@ -30,7 +28,6 @@ class GenericComponentConfig:
 
     generic: GenericConfig = group(GenericConfig, key="Generic")
     kube_cloud_shared: KubeCloudSharedConfig = group(KubeCloudSharedConfig, key="KubeCloudShared")
-    deprecated: DeprecatedConfig = group(DeprecatedConfig, key="DeprecatedController")
 
 
 @dataclass(frozen=True)
@@ -82,9 +79,3 @@ PROCESS_FLAGS = (
     ),
 )
 """Flags that select what the process does."""
-
-
-def generic_flags() -> frozenset[str]:
-    """The names of all flags that do not belong to a controller."""
-    flags = (*flags_of(GenericComponentConfig), *flags_of(FlagOptions), *PROCESS_FLAGS)
-    return frozenset(flag.name for flag in flags)

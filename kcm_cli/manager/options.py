@@ -1,123 +1,62 @@
 """All options of the manager as a tree, and their flags.
 
 ``ComponentConfig`` is the configuration file and /configz (KubeControllerManagerConfiguration v1alpha1); ``Options``
-adds the options that have flags only. A controller's options come from its descriptor.
+adds the options that have flags only. A controller's options come from its descriptor. Sections of the help and fields
+of the file have upstream's order: by the key in the file, but for those that say what they follow.
 
 upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/kube-controller-manager/config/v1alpha1
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, make_dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
-from kcm_cli.component.flagset import Flag, FlagSet, Parsed
+from kcm_cli.component.flagset import FlagSet, Parsed
+from kcm_cli.component.generic_config import DeprecatedConfig
 from kcm_cli.component.option_flags import flags_of
 from kcm_cli.component.options import Binding, Group, bind, group, layout, lazy_group
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
 
-SECTIONS = (
-    "Debugging",
-    "Leader-migration",
-    "Generic",
-    "Service-lb-controller",
-    "Secure serving",
-    "Authentication",
-    "Authorization",
-    "Persistentvolume-attach-detach-controller",
-    "Certificatesigningrequest-signing-controller",
-    "Deployment-controller",
-    "Device-taint-eviction-controller",
-    "Resourceclaim-controller",
-    "Statefulset-controller",
-    "Daemonset-controller",
-    "Endpoints-controller",
-    "Endpointslice-controller",
-    "Endpointslice-mirroring-controller",
-    "Ephemeral-volume-controller",
-    "Garbage-collector-controller",
-    "Horizontal-pod-autoscaler-controller",
-    "Job-controller",
-    "Cronjob-controller",
-    "Legacy-serviceaccount-token-cleaner-controller",
-    "Namespace-controller",
-    "Node-ipam-controller",
-    "Node-lifecycle-controller",
-    "Persistentvolume-binder-controller",
-    "Pod-garbage-collector-controller",
-    "Replicaset-controller",
-    "Replicationcontroller-controller",
-    "Resourcequota-controller",
-    "Serviceaccount-controller",
-    "Ttl-after-finished-controller",
-    "Validatingadmissionpolicy-status-controller",
-    "Metrics",
-    "Logs",
-    "Misc",
-    "Kcm",
-    "Global",
-)
-"""The sections of the help, in upstream's order; within a section flags stand by name. Those of controllers that
-are not named here stand before ``Metrics``."""
+FIRST = ("Debugging", "Leader-migration", "Generic", "Secure serving", "Authentication", "Authorization")
+LAST = ("Metrics", "Logs", "Misc", "Kcm", "Global")
+"""The sections of the help before and after those of controllers."""
 
 
 @cache
 def controller_options() -> type[Group]:
     """A group with the options of each controller, in a field with the name of its folder."""
-    return _grouped(all_controllers())
-
-
-def _grouped(descriptors: Iterable[Descriptor]) -> type[Group]:
-    fields = [
-        (one.folder, type_, group(type_, key=one.config_key, section=one.section))
-        for one in descriptors
+    fields = {
+        one.config_key: (one.folder, type_, group(type_, key=one.config_key, section=one.section))
+        for one in _with_options()
         if (type_ := one.options) is not None
-    ]
-    return make_dataclass("ControllerOptions", fields, frozen=True, slots=True)
+    }
+    key = "DeprecatedController"
+    fields[key] = ("deprecated", DeprecatedConfig, group(DeprecatedConfig, key=key))
+    order = arranged(sorted(fields), {one.config_key: one.file_after for one in _with_options() if one.file_after})
+    return make_dataclass("ControllerOptions", map(fields.__getitem__, order), frozen=True, slots=True)
+
+
+def _with_options() -> list[Descriptor]:
+    return [one for one in all_controllers() if one.options is not None]
+
+
+def arranged(names: Iterable[str], after: Mapping[str, str]) -> list[str]:
+    """The names in this order, but each name in ``after`` behind that which it follows, if there is one."""
+    placed = [name for name in names if name not in after]
+    waiting = dict(after)
+    while waiting:
+        name = next((one for one, before in waiting.items() if before in placed), next(iter(waiting)))
+        before = waiting.pop(name)
+        placed.insert(placed.index(before) + 1 if before in placed else len(placed), name)
+    return placed
 
 
 @dataclass(frozen=True)
 class ComponentConfig(GenericComponentConfig):
-    """KubeControllerManagerConfiguration. ``controllers``: a group for each controller, with the name of its folder.
-
-    ORDER: the fields of the file in upstream's order; those of other controllers follow.
-    """
-
-    ORDER: ClassVar[tuple[str, ...]] = (
-        "Generic",
-        "KubeCloudShared",
-        "AttachDetachController",
-        "CSRSigningController",
-        "DaemonSetController",
-        "DeploymentController",
-        "StatefulSetController",
-        "DeprecatedController",
-        "EndpointController",
-        "EndpointSliceController",
-        "EndpointSliceMirroringController",
-        "EphemeralVolumeController",
-        "GarbageCollectorController",
-        "HPAController",
-        "JobController",
-        "CronJobController",
-        "LegacySATokenCleaner",
-        "NamespaceController",
-        "NodeIPAMController",
-        "NodeLifecycleController",
-        "PersistentVolumeBinderController",
-        "PodGCController",
-        "ReplicaSetController",
-        "ReplicationController",
-        "ResourceQuotaController",
-        "SAController",
-        "ServiceController",
-        "TTLAfterFinishedController",
-        "ValidatingAdmissionPolicyStatusController",
-        "DeviceTaintEvictionController",
-        "ResourceClaimController",
-    )
+    """KubeControllerManagerConfiguration. ``controllers``: a group for each controller, with the name of its folder."""
 
     controllers: Any = lazy_group(controller_options)
 
@@ -138,12 +77,17 @@ def bindings() -> tuple[Binding, ...]:
 @cache
 def flag_set() -> FlagSet:
     """All flags of the manager, by section and name."""
-    return FlagSet(sorted((*flags_of(Options), *PROCESS_FLAGS), key=_place))
+    flags = (*flags_of(Options), *PROCESS_FLAGS)
+    order = {section: index for index, section in enumerate(_sections({flag.section for flag in flags}))}
+    return FlagSet(sorted(flags, key=lambda flag: (order[flag.section], flag.name)))
 
 
-def _place(flag: Flag) -> tuple[int, str, str]:
-    known = flag.section in SECTIONS
-    return SECTIONS.index(flag.section if known else "Metrics") * 2 - (not known), flag.section, flag.name
+def _sections(used: Collection[str]) -> list[str]:
+    """The sections of the help in order; those that no controller has stand behind the controllers'."""
+    ours = [one.section for one in sorted(_with_options(), key=lambda one: one.config_key)]
+    others = sorted({*used}.difference(FIRST, ours, LAST))
+    after = {one.section: one.help_after for one in _with_options() if one.help_after}
+    return arranged(dict.fromkeys((*FIRST, *ours, *others, *LAST)), after)
 
 
 def flags_beside_file(parsed: Parsed) -> list[str]:

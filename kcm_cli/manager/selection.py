@@ -12,7 +12,6 @@ from enum import Enum
 from kcm_cli.engine.context import Gates
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.config import Config
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.running import MANAGER
 from kcm_cli.rest.client import Client
@@ -63,7 +62,7 @@ async def served_apis(config: Config, client: Client) -> frozenset[str]:
 def chosen_under(held: Collection[Lock], config: Config, served: frozenset[str]) -> tuple[Descriptor, ...]:
     """The controllers to run while these locks are held. The one that starts first runs under the main lock only."""
     everything = all_controllers()
-    table = _locks(config, known_of(everything).aliases)
+    table = _locks(config, everything.aliases)
     here = tuple(
         one
         for one in everything

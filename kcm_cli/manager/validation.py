@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from kcm_cli.component import options
 from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.controllers.node_ipam import ranges
-from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected, unknown
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.options import Options
 
 
-def problems_of(tree: Options, gates: FeatureGates, known: KnownControllers) -> list[str]:
+def problems_of(tree: Options, gates: FeatureGates) -> list[str]:
     """All errors, one line each."""
     return [
         *options.problems(tree),
-        *unknown(tree.component.generic.controllers, known),
+        *all_controllers().unknown(tree.component.generic.controllers),
         *_logs(tree, gates),
         *_user_ids(tree, gates),
-        *_node_ranges(tree, known),
+        *_node_ranges(tree),
         *_standby(tree),
     ]
 
@@ -43,10 +43,10 @@ def _standby(tree: Options) -> Iterator[str]:
         )
 
 
-def _node_ranges(tree: Options, known: KnownControllers) -> list[str]:
+def _node_ranges(tree: Options) -> list[str]:
     """The errors of the node-ipam controller's options, if it runs, so that they are reported before the manager
     leads."""
     component = tree.component
-    if "node-ipam-controller" not in selected(canonical(component.generic.controllers, known), known):
+    if "node-ipam-controller" not in all_controllers().selected(component.generic.controllers):
         return []
     return ranges.problems(component.kube_cloud_shared, component.controllers.node_ipam)

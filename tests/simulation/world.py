@@ -24,7 +24,6 @@ from kcm_cli.engine.door import Interceptor
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.manager.config import Config, load
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.selection import choose
@@ -48,7 +47,7 @@ def _certificates() -> Certificates:
 
 @cache
 def _config(flags: tuple[str, ...]) -> Config:
-    return load(flags, known_of(CONTROLLERS))
+    return load(flags)
 
 
 class _Clients:

@@ -1,0 +1,7 @@
+"""certificatesigningrequest-approving-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="certificatesigningrequest-approving-controller", alias="csrapproving", client="certificate-controller"
+)

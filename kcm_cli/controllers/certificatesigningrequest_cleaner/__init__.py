@@ -1,0 +1,7 @@
+"""certificatesigningrequest-cleaner-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="certificatesigningrequest-cleaner-controller", alias="csrcleaner", client="certificate-controller"
+)

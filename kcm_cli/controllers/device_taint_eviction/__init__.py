@@ -1,0 +1,11 @@
+"""device-taint-eviction-controller: how it is registered."""
+
+from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="device-taint-eviction-controller",
+    options=DeviceTaintEvictionConfig,
+    gates=("DynamicResourceAllocation", "DRADeviceTaints"),
+    file_after="ValidatingAdmissionPolicyStatusController",
+)

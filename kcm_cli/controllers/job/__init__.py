@@ -1,0 +1,6 @@
+"""job-controller: how it is registered."""
+
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(name="job-controller", alias="job", options=JobConfig)

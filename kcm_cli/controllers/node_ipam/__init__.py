@@ -1,0 +1,12 @@
+"""node-ipam-controller: how it is registered."""
+
+from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="node-ipam-controller",
+    alias="nodeipam",
+    client="node-controller",
+    key="NodeIPAMController",
+    options=NodeIPAMConfig,
+)

@@ -1,0 +1,7 @@
+"""persistentvolume-expander-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="persistentvolume-expander-controller", alias="persistentvolume-expander", client="expand-controller"
+)

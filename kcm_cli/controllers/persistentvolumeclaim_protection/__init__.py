@@ -1,0 +1,7 @@
+"""persistentvolumeclaim-protection-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="persistentvolumeclaim-protection-controller", alias="pvc-protection", client="pvc-protection-controller"
+)

@@ -1,0 +1,12 @@
+"""pod-garbage-collector-controller: how it is registered."""
+
+from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="pod-garbage-collector-controller",
+    alias="podgc",
+    client="pod-garbage-collector",
+    key="PodGCController",
+    options=PodGarbageCollectorConfig,
+)

@@ -1,0 +1,9 @@
+"""podcertificaterequest-cleaner-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="podcertificaterequest-cleaner-controller",
+    client="podcertificaterequestcleaner",
+    gates=("PodCertificateRequest",),
+)

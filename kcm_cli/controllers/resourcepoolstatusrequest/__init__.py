@@ -1,0 +1,5 @@
+"""resourcepoolstatusrequest-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(name="resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",))

@@ -1,0 +1,7 @@
+"""service-cidr-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="service-cidr-controller", client="service-cidrs-controller", gates=("MultiCIDRServiceAllocator",)
+)

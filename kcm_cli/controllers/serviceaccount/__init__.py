@@ -1,0 +1,5 @@
+"""serviceaccount-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(name="serviceaccount-controller", alias="serviceaccount", client="service-account-controller")

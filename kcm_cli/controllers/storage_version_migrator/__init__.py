@@ -1,0 +1,7 @@
+"""storage-version-migrator-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="storage-version-migrator-controller", alias="svm", gates=("StorageVersionMigrator", "InformerResourceVersion")
+)

@@ -1,0 +1,7 @@
+"""taint-eviction-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="taint-eviction-controller", client="node-controller", gates=("SeparateTaintEvictionController",)
+)

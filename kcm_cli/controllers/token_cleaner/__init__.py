@@ -1,0 +1,7 @@
+"""token-cleaner-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="token-cleaner-controller", alias="tokencleaner", client="token-cleaner", default_enabled=False
+)

@@ -1,0 +1,10 @@
+"""validatingadmissionpolicy-status-controller: how it is registered."""
+
+from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="validatingadmissionpolicy-status-controller",
+    key="ValidatingAdmissionPolicyStatusController",
+    options=ValidatingAdmissionPolicyStatusConfig,
+)

@@ -1,0 +1,5 @@
+"""volumeattributesclass-protection-controller: how it is registered."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(name="volumeattributesclass-protection-controller", gates=("VolumeAttributesClass",))

@@ -21,7 +21,6 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.context import Common
 from kcm_cli.manager.config import Config, load
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.selection import choose
@@ -241,7 +240,7 @@ class _Clients:
 
 def configuration(flags: Sequence[str]) -> Config:
     """The manager's configuration for a twin. Raises ConfigError."""
-    return load([*flags, "--leader-elect=false"], known_of(all_controllers()))
+    return load([*flags, "--leader-elect=false"])
 
 
 def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:

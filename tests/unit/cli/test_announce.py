@@ -7,8 +7,6 @@ import pytest
 
 from kcm_cli.cli.manager import announce, lease_warning
 from kcm_cli.manager.config import load
-from kcm_cli.manager.config_controllers import KnownControllers, known_of
-from kcm_cli.manager.controller_map import all_controllers
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +21,7 @@ def restore() -> Iterator[None]:
 
 
 def announced(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
-    announce(load(args, KnownControllers()))
+    announce(load(args))
     return [line.split("] ", 1)[1] for line in capsys.readouterr().err.splitlines()]
 
 
@@ -57,7 +55,7 @@ def test_flags_at_verbosity_one(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_few_controllers_under_the_managers_lease_are_a_warning(flags: list[str], warned: bool) -> None:
-    generic = load(flags, known_of(all_controllers())).component.generic
+    generic = load(flags).component.generic
     text = lease_warning(generic)
     assert bool(text) is warned
     assert not warned or text.startswith("--controllers=ttl-controller does not contain *: ")

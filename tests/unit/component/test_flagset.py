@@ -99,7 +99,7 @@ def test_a_deprecated_flag_warns_once() -> None:
 
 
 def test_a_name_declared_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="declared twice"):
+    with pytest.raises(ValueError, match="there is another flag"):
         FlagSet([Flag("a", kinds.BOOL, False), Flag("a", kinds.STRING, "")])
 
 

@@ -13,8 +13,6 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.workqueue import WorkqueueCollector
 from kcm_cli.manager.config import complete
-from kcm_cli.manager.config_controllers import known_of
-from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.runtime.loop_monitor import LoopMonitor
@@ -56,7 +54,7 @@ def test_the_unit_is_valid(tmp_path: Path) -> None:
 def test_the_pods_flags_are_taken_and_its_volumes_are_there() -> None:
     pod = yaml.safe_load((CONFIGS / "kubernetes" / "static-pod.yaml").read_text())
     container = pod["spec"]["containers"][0]
-    config = complete(flag_set().parse(container["args"]), known_of(CONTROLLERS))
+    config = complete(flag_set().parse(container["args"]))
     assert config.serving.port == container["ports"][0]["containerPort"]
     volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
     assert {mount["name"] for mount in container["volumeMounts"]} == volumes
@@ -64,7 +62,7 @@ def test_the_pods_flags_are_taken_and_its_volumes_are_there() -> None:
 
 def test_alerts_name_metrics_that_exist() -> None:
     rules = yaml.safe_load((CONFIGS / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
-    shown = Observability(complete(flag_set().parse([]), known_of(CONTROLLERS)), LoopClock())
+    shown = Observability(complete(flag_set().parse([])), LoopClock())
     LoopMonitor(LoopClock(), shown.registry)
     queues = Registry()
     WorkqueueCollector(queues).queue("x", lambda: 0.0)

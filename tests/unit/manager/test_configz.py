@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from kcm_cli.component import configfile, options
 from kcm_cli.machinery.go_floats import to_float32
 from kcm_cli.manager.config import Config, load
-from kcm_cli.manager.config_controllers import KnownControllers
 from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.configz import configz, text
 from kcm_cli.manager.options import ComponentConfig
-
-KNOWN = KnownControllers(("deployment-controller", "job-controller"), aliases={"deployment": "deployment-controller"})
 
 CHANGED = [
     "--controllers=*,-deployment",
@@ -34,7 +31,7 @@ CHANGED = [
 
 
 def config(*args: str) -> Config:
-    return load(args, KNOWN)
+    return load(args)
 
 
 def test_defaults_equal_upstreams(reference: Callable[[str], Any]) -> None:

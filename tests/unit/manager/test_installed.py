@@ -11,7 +11,6 @@ from kcm_cli.cli.manager import help_text
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager import controller_map, options
 from kcm_cli.manager.config import Config, load
-from kcm_cli.manager.config_controllers import known_of
 from tests.kit.controlling import adds, controllers, metric
 from tests.kit.places import ROOT
 from tests.kit.widgets import WIDGETS, serve_widgets
@@ -52,7 +51,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def config(*flags: str) -> Config:
-    return load(flags, known_of(controller_map.all_controllers()))
+    return load(flags)
 
 
 def test_the_example_is_short() -> None:
@@ -114,6 +113,12 @@ def test_an_external_controller_owns_pods_of_a_custom_resource(install: Install,
         (("CONTROLLER = ", "OTHER = "), "StartError: team-label-controller: cannot import team_label: "),
         ((f'name="{NAME}"', 'name="job-controller"'), "job-controller is the name of another one"),
         ((f'name="{NAME}"', 'name="job"'), "job is the name of another one"),
+        ((f'name="{NAME}"', 'name="team.label"'), '"team.label" is no name in lower case with hyphens'),
+        ((f'name="{NAME}"', f'name="{NAME}", key="JobController"'), "JobController is in the configuration file alre"),
+        ((f'name="{NAME}"', f'name="{NAME}", key="Generic"'), "Generic is in the configuration file already"),
+        (('"nobody", ', '"nobody", shorthand="v", '), "--default-team: there is another flag -v"),
+        (('flag="default-team"', 'flag="default_team"'), "--default_team: words are joined by -"),
+        (("class TeamConfig:", "class TeamConfig:\n    needed: int"), "missing 1 required positional argument: 'need"),
         (('flag="default-team"', 'flag="kubeconfig"'), "there is another flag --kubeconfig"),
         (('flag="default-team"', 'flag="concurrent-job-syncs"'), "there is another flag --concurrent-job-syncs"),
     ],
@@ -127,6 +132,14 @@ def test_an_invalid_external_controller_is_left_out_and_reported(
     (warning,) = config().warnings
     assert warning.startswith("the controller team_label (team_label:DESCRIPTOR) of an installed package is left out: ")
     assert problem in warning
+
+
+def test_a_section_of_its_own_stands_behind_those_of_controllers(install: Install) -> None:
+    install(team_label=EXAMPLE.replace('"nobody", ', '"nobody", section="Another", '))
+    assert config().warnings == ()
+    text = help_text(120)
+    assert text.index("Validatingadmissionpolicy-status-controller flags:") < text.index("Another flags:")
+    assert text.index("Another flags:") < text.index("Metrics flags:")
 
 
 def test_of_two_controllers_of_a_name_the_second_is_left_out(install: Install) -> None:

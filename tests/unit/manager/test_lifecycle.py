@@ -15,8 +15,6 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager import lifecycle
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import load
-from kcm_cli.manager.config_controllers import known_of
-from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.selection import Lock
@@ -24,7 +22,7 @@ from kcm_cli.manager.selection import Lock
 
 def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the part under the main lock has failed."""
-    config, done = load(["--enable-leader-migration"], known_of(CONTROLLERS)), list[str]()
+    config, done = load(["--enable-leader-migration"]), list[str]()
 
     async def work(manager: Any, election: object, held: Collection[Lock]) -> None:
         try:
@@ -61,7 +59,7 @@ def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture)
     flags = ["--version=v1.36.2-custom", "--kubeconfig=/nowhere"]
 
     async def main() -> int:
-        config = load(flags, known_of(CONTROLLERS))
+        config = load(flags)
         return await manage(config, asyncio.Event(), abandon=lambda why: None)
 
     with caplog.at_level(logging.INFO):

@@ -8,7 +8,6 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Histogram, Registry
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS, CacheState
 from kcm_cli.manager.config import complete
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
@@ -55,7 +54,7 @@ def test_missing_metrics_are_listed(
     (tmp_path / "ca").write_text(CA)
     ranges = ["--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16"]  # their metrics come with them
     hidden = "--show-hidden-metrics-for-version=1.35"
-    config = complete(flag_set().parse([f"--root-ca-file={tmp_path / 'ca'}", hidden, *ranges]), known_of(CONTROLLERS))
+    config = complete(flag_set().parse([f"--root-ca-file={tmp_path / 'ca'}", hidden, *ranges]))
     pages: list[str] = []
 
     async def life(world: World) -> None:
@@ -81,7 +80,7 @@ def test_missing_metrics_are_listed(
 
 
 def test_help_names_metrics_that_never_change() -> None:
-    config = complete(flag_set().parse([]), known_of(CONTROLLERS))
+    config = complete(flag_set().parse([]))
     show = Observability(config, LoopClock())
     still = {f.description.name for f in show.registry.families() if "Never moves" in f.description.help}
     assert still == {name for name in STILL if name.startswith("rest_client_")}
@@ -89,7 +88,7 @@ def test_help_names_metrics_that_never_change() -> None:
 
 def test_queues_with_retries_only_in_one_program(play: Callable[..., None]) -> None:
     metrics = Registry()
-    parts = complete(flag_set().parse([]), known_of(CONTROLLERS)).by_type().values()
+    parts = complete(flag_set().parse([])).by_type().values()
 
     async def life(world: World) -> None:
         names = ["node-lifecycle-controller", "taint-eviction-controller", "resourcequota-controller"]

@@ -11,8 +11,6 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.machinery.go_floats import go_float
 from kcm_cli.manager.config import Config, complete
-from kcm_cli.manager.config_controllers import known_of
-from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.observability import Observability, metrics_options
 from kcm_cli.manager.options import flag_set
@@ -33,7 +31,7 @@ OWNERS = {
 
 
 def config(*flags: str) -> Config:
-    return complete(flag_set().parse(flags), known_of(CONTROLLERS))
+    return complete(flag_set().parse(flags))
 
 
 @dataclass

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from kcm_cli.manager.options import SECTIONS, bindings, flag_set
+import pytest
+
+from kcm_cli.manager.options import arranged, bindings, flag_set
 
 OWN = {"config", "warm-standby", "write-config-to", "install-completion", "show-completion"}
 
@@ -38,8 +40,18 @@ def test_every_visible_flag_has_help() -> None:
         assert flag.hidden or (flag.help and flag.help.endswith((".", ")"))), flag.name
 
 
-def test_every_section_is_known() -> None:
-    assert {binding.section for binding in bindings() if binding.option.flag} <= set(SECTIONS)
+@pytest.mark.parametrize(
+    ("after", "order"),
+    [
+        ({}, "a b c d"),
+        ({"a": "c"}, "b c a d"),
+        ({"a": "c", "b": "a"}, "c a b d"),
+        ({"b": "no such name"}, "a c d b"),
+        ({"a": "b", "b": "a"}, "c d a b"),
+    ],
+)
+def test_names_follow_others(after: dict[str, str], order: str) -> None:
+    assert arranged("abcd", after) == order.split()
 
 
 def test_every_option_can_be_set() -> None:

@@ -12,9 +12,7 @@ from msgspec.structs import replace
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager import lifecycle
 from kcm_cli.manager.config import ConfigError, load
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.connections import Connections
-from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.server.server import Delegates
 from kcm_cli.rest.client import Client
@@ -105,7 +103,7 @@ class Candidate:
             patch.setattr(lifecycle, name, made)
         patch.setattr(lifecycle, "check", lambda config: None)
         patch.setattr(lifecycle, "LoopThread", SameLoop)
-        config = load([*FLAGS, "--controllers=replicaset-controller", *flags], known_of(CONTROLLERS))
+        config = load([*FLAGS, "--controllers=replicaset-controller", *flags])
         place = Place(real_time=False)
         self.manager = Manager(config, self.stop, lambda why: None, world.clock, random.Random(seed), place)
         self.running = asyncio.ensure_future(self.manager.run())
@@ -209,4 +207,4 @@ def test_the_last_writes_of_the_former_leader_are_seen_before_the_first_sync(pla
 
 def test_it_is_refused_with_leader_migration() -> None:
     with pytest.raises(ConfigError, match="warm-standby cannot be used with enable-leader-migration"):
-        load(["--warm-standby", "--enable-leader-migration"], known_of(CONTROLLERS))
+        load(["--warm-standby", "--enable-leader-migration"])

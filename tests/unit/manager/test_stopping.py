@@ -11,9 +11,7 @@ import pytest
 from kcm_cli.engine.worker import Worker
 from kcm_cli.manager import lifecycle
 from kcm_cli.manager.config import load
-from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.connections import Connections
-from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.leadership import Election
 from kcm_cli.manager.lifecycle import Manager, Place, ShutdownTimeout
 from kcm_cli.manager.loop_thread import LoopThread
@@ -100,7 +98,7 @@ class Life:
             monkeypatch.setattr(lifecycle, name, made)
         monkeypatch.setattr(lifecycle, "check", lambda config: None)
         monkeypatch.setattr(lifecycle, "LoopThread", SameLoop)
-        config = load(list(FLAGS), known_of(CONTROLLERS))
+        config = load(list(FLAGS))
         place = Place(real_time=False)
         self.abandoned: list[str] = []
         self.manager = Manager(config, self.stop, self.abandoned.append, world.clock, random.Random(1), place)

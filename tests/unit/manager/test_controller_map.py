@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.manager.config_controllers import KnownControllers, canonical, is_enabled, selected, unknown
+from kcm_cli.engine.descriptor import Descriptor
+from kcm_cli.manager.controller_map import Controllers, is_enabled
 
-KNOWN = KnownControllers(
-    ("a-controller", "b-controller", "c-controller"),
-    frozenset({"c-controller"}),
-    {"a": "a-controller", "old-c": "c-controller"},
+KNOWN = Controllers(
+    (
+        Descriptor(name="a-controller", alias="a"),
+        Descriptor(name="b-controller"),
+        Descriptor(name="c-controller", alias="old-c", default_enabled=False),
+    )
 )
 
 
@@ -27,7 +30,7 @@ KNOWN = KnownControllers(
     ],
 )
 def test_selects(selection: list[str], running: list[str]) -> None:
-    assert list(selected(canonical(selection, KNOWN), KNOWN)) == running
+    assert list(KNOWN.selected(selection)) == running
 
 
 @pytest.mark.parametrize(
@@ -44,12 +47,12 @@ def test_selects(selection: list[str], running: list[str]) -> None:
     ],
 )
 def test_names_unknown_ones(selection: list[str], problems: list[str]) -> None:
-    assert unknown(selection, KNOWN) == problems
+    assert list(KNOWN.unknown(selection)) == problems
 
 
 @given(st.lists(st.sampled_from(["*", "a-controller", "-a-controller", "b-controller", "-b-controller"])))
 def test_canonical_names_are_kept(selection: list[str]) -> None:
-    assert canonical(selection, KNOWN) == tuple(selection)
+    assert KNOWN.canonical(selection) == tuple(selection)
 
 
 @given(st.lists(st.sampled_from(["*", "a", "-a", "b", "-b"])), st.booleans())
