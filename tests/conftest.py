@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from kcm_cli.component.virtual import VirtualLoop
 from tests.kit.processes import KCM, Processes, ask, free_port, until
 
 settings.register_profile("kcm", derandomize=True, deadline=None)
@@ -37,6 +38,12 @@ def pytest_runtest_logfinish() -> None:
 def _leave_alone() -> None:
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    """The loop of tests and fixtures that are coroutines: virtual time. A folder or a module may name another."""
+    return "asyncio", {"loop_factory": VirtualLoop}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections import ChainMap
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -110,36 +112,58 @@ def certificates() -> Certificates:
 
 
 @pytest.fixture
-def play(certificates: Certificates) -> Callable[..., None]:
-    """Run a test's coroutine in a world of its own with some nodes; nothing else is needed.
+async def world(request: pytest.FixtureRequest, certificates: Certificates) -> AsyncIterator[World]:
+    """A world of its own with three nodes and a scheduler, or as ``pytest.mark.cluster`` says."""
+    async with running(certificates, **cluster_options(request)) as made:
+        yield made
+
+
+def cluster_options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the marks ``cluster`` of a test say, the nearest first."""
+    return dict(ChainMap(*(mark.kwargs for mark in request.node.iter_markers("cluster"))))
+
+
+@asynccontextmanager
+async def running(
+    certificates: Certificates,
+    nodes: int = 3,
+    *,
+    ranged: bool = True,
+    alone: bool = False,
+    heartbeat_s: float = 300.0,
+) -> AsyncIterator[World]:
+    """A cluster while inside; nothing else is needed.
 
     ``alone``: there is neither a node nor a scheduler, so that long times cost little. ``heartbeat_s``: how often nodes
-    renew their Leases, which is half the cost of a minute. Where the node lifecycle controller runs: 10.
+    renew their Leases, which is half the cost of a minute. Where the node lifecycle controller runs: 10. ``ranged``:
+    nodes have a range of addresses for pods.
     """
+    clock = LoopClock(EPOCH)
+    server = EmbeddedServer(clock, random.Random(1), certificates)
+    await server.start()
+    client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
+    options = ClusterOptions(nodes, heartbeat_s, ranged)
+    cluster = Cluster(server.transport(), clock, random.Random(2), options)
+    task = asyncio.create_task(clock.sleep(inf) if alone else cluster.run())
+    try:
+        await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
+        await client.get(NAMESPACES, "", "default")
+        await clock.sleep(1)
+        yield World(client, clock, cluster, server)
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
-    def run(
-        test: Callable[[World], Awaitable[None]],
-        nodes: int = 3,
-        *,
-        ranged: bool = True,
-        alone: bool = False,
-        heartbeat_s: float = 300.0,
-    ) -> None:
+
+@pytest.fixture
+def play(certificates: Certificates) -> Callable[..., None]:
+    """Run a coroutine in a world of its own: for tests that need several. The arguments are those of ``running``."""
+
+    def run(test: Callable[[World], Awaitable[None]], nodes: int = 3, **options: Any) -> None:
         async def main() -> None:
-            clock = LoopClock(EPOCH)
-            server = EmbeddedServer(clock, random.Random(1), certificates)
-            await server.start()
-            client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
-            options = ClusterOptions(nodes, heartbeat_s, ranged)
-            cluster = Cluster(server.transport(), clock, random.Random(2), options)
-            task = asyncio.create_task(clock.sleep(inf) if alone else cluster.run())
-            await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
-            await client.get(NAMESPACES, "", "default")
-            await clock.sleep(1)
-            await test(World(client, clock, cluster, server))
-            assert not task.done()
-            task.cancel()
-            await asyncio.wait([task])
+            async with running(certificates, nodes, **options) as made:
+                await test(made)
 
         virtual.run(main())
 

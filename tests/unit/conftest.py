@@ -1,4 +1,4 @@
-"""Facts read off the kube-controller-manager binary, and a sandbox on virtual time for whoever asks for ``play``."""
+"""Facts read off the kube-controller-manager binary, and a cluster on virtual time for whoever asks for ``world``."""
 
 import json
 from collections.abc import Callable
@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.kit.places import REFERENCE
-from tests.kit.world import certificates, play
+from tests.kit.world import certificates, play, world
 
-__all__ = ["certificates", "play"]
+__all__ = ["certificates", "play", "world"]
 
 
 @pytest.fixture

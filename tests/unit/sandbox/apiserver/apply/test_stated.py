@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 
 OWN = [("test", {"f:data": {".": {}, "f:a": {}}})]
 MERGE = {"headers": {"content-type": "application/merge-patch+json"}}

@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.assembly import assemble
-from tests.unit.sandbox.apiserver.conftest import EPOCH
+from tests.kit.api import EPOCH
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

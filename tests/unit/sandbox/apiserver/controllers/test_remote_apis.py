@@ -9,7 +9,7 @@ import pytest
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 SERVICES = "/api/v1/namespaces/default/services"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"

@@ -9,7 +9,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/x.test/v1/namespaces/default/things"

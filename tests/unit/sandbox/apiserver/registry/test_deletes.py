@@ -11,8 +11,8 @@ from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.assembly import assemble
+from tests.kit.api import CONFIG_MAPS, EPOCH, Api
 from tests.kit.embedded import EmbeddedServer
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, EPOCH, Api
 
 MERGE = {"content-type": "application/merge-patch+json"}
 PODS = "/api/v1/namespaces/default/pods"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.sandbox.apiserver.types import User
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 Run = Callable[[Callable[[Api], Awaitable[None]]], None]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

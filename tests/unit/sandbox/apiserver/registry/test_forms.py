@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 
 FORM = "application/json;as={};v={};g=meta.k8s.io"
 PARTIAL, LIST = "PartialObjectMetadata", "PartialObjectMetadataList"

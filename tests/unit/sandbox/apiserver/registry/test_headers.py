@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.sandbox.apiserver.registry.reading import COMPACT_S
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 
 
 async def fill(api: Api, count: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.sandbox.apiserver.registry.pods import PODS
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 JSON, MERGE, STRATEGIC, APPLY = (

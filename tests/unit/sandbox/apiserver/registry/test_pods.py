@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.resource import GVR
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 MERGE = {"content-type": "application/merge-patch+json"}
 PODS = "/api/v1/namespaces/default/pods"

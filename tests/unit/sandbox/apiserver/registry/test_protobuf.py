@@ -11,7 +11,7 @@ from kcm_cli.machinery.protofields import fields
 from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.transport import Request, Stream
 from kcm_cli.sandbox.apiserver.types import User
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 from tests.unit.sandbox.fuzz.objects import valid
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.sandbox.apiserver.apply import scale_owners
-from tests.unit.sandbox.apiserver.conftest import Api
+from tests.kit.api import Api
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 MERGE = {"content-type": "application/merge-patch+json"}

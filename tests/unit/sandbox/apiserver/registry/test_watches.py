@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 
 MERGE = {"content-type": "application/merge-patch+json"}
 

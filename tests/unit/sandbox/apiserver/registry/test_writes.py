@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.sandbox.apiserver.types import Attributes, User
-from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.kit.api import CONFIG_MAPS, Api
 
 MERGE = {"content-type": "application/merge-patch+json"}
 APPLY = {"content-type": "application/apply-patch+yaml"}
