@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import PODS
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.own_writes import OwnWrites
@@ -202,13 +201,10 @@ STEPS = st.one_of(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(STEPS, min_size=10, max_size=25))
-def test_no_plan_on_stale_caches_and_no_key_waits_forever(steps: list[tuple[Any, ...]]) -> None:
-    async def main() -> None:
-        story = Story()
-        for name, *args in steps:
-            result = getattr(story, name)(*args)
-            if asyncio.iscoroutine(result):
-                await result
-        await story.end()
-
-    virtual.run(main())
+async def test_no_plan_on_stale_caches_and_no_key_waits_forever(steps: list[tuple[Any, ...]]) -> None:
+    story = Story()
+    for name, *args in steps:
+        result = getattr(story, name)(*args)
+        if asyncio.iscoroutine(result):
+            await result
+    await story.end()

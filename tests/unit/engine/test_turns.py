@@ -2,11 +2,10 @@
 
 import asyncio
 
-from kcm_cli.component import virtual
 from kcm_cli.engine.passes import in_turns
 
 
-def test_others_run_after_each_few_items() -> None:
+async def test_others_run_after_each_few_items() -> None:
     seen: list[object] = []
 
     async def other() -> None:
@@ -14,11 +13,8 @@ def test_others_run_after_each_few_items() -> None:
             seen.append("other")
             await asyncio.sleep(0)
 
-    async def life() -> None:
-        task = asyncio.create_task(other())
-        async for item in in_turns(range(5), 2):
-            seen.append(item)
-        await task
-
-    virtual.run(life())
+    task = asyncio.create_task(other())
+    async for item in in_turns(range(5), 2):
+        seen.append(item)
+    await task
     assert seen == [0, 1, "other", 2, 3, "other", 4, "other"]

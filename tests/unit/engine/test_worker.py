@@ -175,24 +175,21 @@ def test_keys_are_synced_concurrently_by_as_many_workers_as_needed(
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_a_controller_without_workers_goes_on_and_does_nothing(count: int) -> None:
-    async def main() -> None:
-        clock = LoopClock(EPOCH)
-        queue = WorkQueue("q", clock)
+async def test_a_controller_without_workers_goes_on_and_does_nothing(count: int) -> None:
+    clock = LoopClock(EPOCH)
+    queue = WorkQueue("q", clock)
 
-        async def sync(key: str) -> None:
-            raise AssertionError(key)
+    async def sync(key: str) -> None:
+        raise AssertionError(key)
 
-        task = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock, count=count).run())
-        queue.add("key")
-        await asyncio.sleep(60)
-        assert not task.done()
-        assert len(queue) == 1
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    virtual.run(main())
+    task = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock, count=count).run())
+    queue.add("key")
+    await asyncio.sleep(60)
+    assert not task.done()
+    assert len(queue) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_a_worker_gives_the_loop_back_when_its_turn_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.version import EffectiveVersion, Version
 from kcm_cli.machinery.times import format_micro_time
@@ -60,40 +59,37 @@ class Server:
         return None
 
 
-def test_a_lease_candidate_is_created_renewed_and_answers_a_ping() -> None:
-    async def main() -> None:
-        server, clock = Server(), LoopClock()
-        client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
-        version = EffectiveVersion(Version(1, 35), Version(1, 34))
-        candidate = Candidate(client, "host_1", "kube-controller-manager", version, clock, random.Random(1))
-        assert candidate.check() == "1 informers not started yet: [*v1beta1.LeaseCandidate]"
-        task = asyncio.create_task(candidate.run())
-        await asyncio.sleep(1)
-        assert candidate.check() is None
-        assert ("fieldSelector", "metadata.name=host_1") in server.watched[0].query
-        assert server.doc is not None
-        spec = server.doc["spec"]
-        assert {key: spec[key] for key in spec if key != "renewTime"} == {
-            "leaseName": "kube-controller-manager",
-            "binaryVersion": "1.36.0",
-            "emulationVersion": "1.35.0",
-            "strategy": "OldestEmulationVersion",
-        }
-        assert (server.doc["metadata"]["name"], server.doc["metadata"]["namespace"]) == ("host_1", "kube-system")
+async def test_a_lease_candidate_is_created_renewed_and_answers_a_ping() -> None:
+    server, clock = Server(), LoopClock()
+    client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
+    version = EffectiveVersion(Version(1, 35), Version(1, 34))
+    candidate = Candidate(client, "host_1", "kube-controller-manager", version, clock, random.Random(1))
+    assert candidate.check() == "1 informers not started yet: [*v1beta1.LeaseCandidate]"
+    task = asyncio.create_task(candidate.run())
+    await asyncio.sleep(1)
+    assert candidate.check() is None
+    assert ("fieldSelector", "metadata.name=host_1") in server.watched[0].query
+    assert server.doc is not None
+    spec = server.doc["spec"]
+    assert {key: spec[key] for key in spec if key != "renewTime"} == {
+        "leaseName": "kube-controller-manager",
+        "binaryVersion": "1.36.0",
+        "emulationVersion": "1.35.0",
+        "strategy": "OldestEmulationVersion",
+    }
+    assert (server.doc["metadata"]["name"], server.doc["metadata"]["namespace"]) == ("host_1", "kube-system")
 
-        await asyncio.sleep(RENEW_S)
-        assert len(server.renewals) == 2
-        assert server.doc["spec"]["leaseName"] == "kube-controller-manager"
+    await asyncio.sleep(RENEW_S)
+    assert len(server.renewals) == 2
+    assert server.doc["spec"]["leaseName"] == "kube-controller-manager"
 
-        await asyncio.sleep(100)
-        pinged = {**server.doc["spec"], "pingTime": format_micro_time(clock.now()), "more": 1}
-        server.store({**server.doc, "spec": pinged})
-        await asyncio.sleep(1)
-        assert len(server.renewals) == 3
-        assert server.doc["spec"]["renewTime"] >= pinged["pingTime"]
-        assert server.doc["spec"]["more"] == 1
+    await asyncio.sleep(100)
+    pinged = {**server.doc["spec"], "pingTime": format_micro_time(clock.now()), "more": 1}
+    server.store({**server.doc, "spec": pinged})
+    await asyncio.sleep(1)
+    assert len(server.renewals) == 3
+    assert server.doc["spec"]["renewTime"] >= pinged["pingTime"]
+    assert server.doc["spec"]["more"] == 1
 
-        task.cancel()
-        await asyncio.wait([task])
-
-    virtual.run(main())
+    task.cancel()
+    await asyncio.wait([task])

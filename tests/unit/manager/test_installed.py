@@ -58,7 +58,7 @@ def test_the_example_is_short() -> None:
     assert len(EXAMPLE.splitlines()) <= 40
 
 
-def test_an_external_controller_has_options_queue_writes_and_name(install: Install, play: Callable[..., None]) -> None:
+async def test_an_external_controller_has_options_queue_writes_and_name(install: Install, world: World) -> None:
     install(team_label=EXAMPLE)
     assert "Team-label-controller flags:" in help_text(120)
     assert "--default-team string" in help_text(120)
@@ -66,41 +66,31 @@ def test_an_external_controller_has_options_queue_writes_and_name(install: Insta
     assert completed.controllers == (NAME,)
     assert completed.warnings == ()
     metrics = Registry()
-
-    async def life(world: World) -> None:
-        configs = completed.by_type().values()
-        async with controllers(world, *configs, names=completed.controllers, metrics=metrics):
-            await world.create(NAMESPACES, {"metadata": {"name": "blue", "labels": {LABEL: "blue"}}})
-            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
-            await world.wait(5)
-            labels = {
-                one["metadata"]["name"]: one["metadata"]["labels"][LABEL] for one in await world.items(NAMESPACES)
-            }
-            assert (labels["blue"], labels["new"]) == ("blue", "red")
-            assert adds(metrics, "team_label") == len(labels) - 1
-            written = {"controller": NAME, "verb": "patch", "resource": "namespaces"}
-            assert metric(metrics, "kcm_controller_writes_total", **written) == len(labels) - 1
-
-    play(life)
+    configs = completed.by_type().values()
+    async with controllers(world, *configs, names=completed.controllers, metrics=metrics):
+        await world.create(NAMESPACES, {"metadata": {"name": "blue", "labels": {LABEL: "blue"}}})
+        await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+        await world.wait(5)
+        labels = {one["metadata"]["name"]: one["metadata"]["labels"][LABEL] for one in await world.items(NAMESPACES)}
+        assert (labels["blue"], labels["new"]) == ("blue", "red")
+        assert adds(metrics, "team_label") == len(labels) - 1
+        written = {"controller": NAME, "verb": "patch", "resource": "namespaces"}
+        assert metric(metrics, "kcm_controller_writes_total", **written) == len(labels) - 1
 
 
-def test_an_external_controller_owns_pods_of_a_custom_resource(install: Install, play: Callable[..., None]) -> None:
+async def test_an_external_controller_owns_pods_of_a_custom_resource(install: Install, world: World) -> None:
     install(widget=OWNING)
-
-    async def life(world: World) -> None:
-        async with controllers(world, names=("widget-controller",)):
-            await serve_widgets(world, status={})
-            spec = {"replicas": 3, "template": {"spec": {"containers": [{"name": "main", "image": "nginx"}]}}}
-            await world.create(WIDGETS, {**KIND, "metadata": {"name": "a"}, "spec": spec})
-            for replicas in (3, 1):
-                await world.patch(WIDGETS, "a", {"spec": {"replicas": replicas}})
-                await world.wait(35)
-                (widget,) = await world.items(WIDGETS)
-                pods = await world.items(PODS)
-                assert widget["status"] == {"replicas": replicas}
-                assert len(pods) == replicas and len({pod["metadata"]["name"] for pod in pods}) == replicas
-
-    play(life)
+    async with controllers(world, names=("widget-controller",)):
+        await serve_widgets(world, status={})
+        spec = {"replicas": 3, "template": {"spec": {"containers": [{"name": "main", "image": "nginx"}]}}}
+        await world.create(WIDGETS, {**KIND, "metadata": {"name": "a"}, "spec": spec})
+        for replicas in (3, 1):
+            await world.patch(WIDGETS, "a", {"spec": {"replicas": replicas}})
+            await world.wait(35)
+            (widget,) = await world.items(WIDGETS)
+            pods = await world.items(PODS)
+            assert widget["status"] == {"replicas": replicas}
+            assert len(pods) == replicas and len({pod["metadata"]["name"] for pod in pods}) == replicas
 
 
 @pytest.mark.parametrize(

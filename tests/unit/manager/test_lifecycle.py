@@ -55,14 +55,10 @@ def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch
     virtual.run(main())
 
 
-def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     flags = ["--version=v1.36.2-custom", "--kubeconfig=/nowhere"]
-
-    async def main() -> int:
-        config = load(flags)
-        return await manage(config, asyncio.Event(), abandon=lambda why: None)
-
     with caplog.at_level(logging.INFO):
-        assert virtual.run(main()) == 1
+        config = load(flags)
+        assert await manage(config, asyncio.Event(), abandon=lambda why: None) == 1
     (started,) = [record for record in caplog.records if record.getMessage() == "Starting"]
     assert vars(started)["fields"] == {"version": "v1.36.2-custom"}

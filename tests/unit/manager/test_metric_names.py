@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Histogram, Registry
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS, CacheState
@@ -47,8 +49,8 @@ async def storage(world: World) -> None:
         await world.create(resource("persistentvolumeclaims"), {"metadata": {"name": name}, "spec": claim})
 
 
-def test_missing_metrics_are_listed(
-    play: Callable[..., None], reference: Callable[[str], list[dict[str, str]]], tmp_path: Path
+async def test_missing_metrics_are_listed(
+    world: World, reference: Callable[[str], list[dict[str, str]]], tmp_path: Path
 ) -> None:
     facts = reference("metrics.json")
     (tmp_path / "ca").write_text(CA)
@@ -56,24 +58,20 @@ def test_missing_metrics_are_listed(
     hidden = "--show-hidden-metrics-for-version=1.35"
     config = complete(flag_set().parse([f"--root-ca-file={tmp_path / 'ca'}", hidden, *ranges]))
     pages: list[str] = []
-
-    async def life(world: World) -> None:
-        show = Observability(config, LoopClock())
-        AuthMetrics.register(show.registry)
-        Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), show.registry)  # type: ignore[arg-type]
-        show.workqueues.queue("x", lambda: 0.0)
-        show.running.caches(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])
-        parts = config.by_type().values()
-        names = [controller.name for controller in CONTROLLERS if not controller.cloud_only]
-        await make_claim(world)
-        await storage(world)
-        async with controllers(world, *parts, names=names, metrics=show.registry):
-            await world.wait(20)
-            touch(show.registry)
-            touch(show.slis)
-            pages.extend((show.registry.expose().decode(), show.slis.expose().decode()))
-
-    play(life)
+    show = Observability(config, LoopClock())
+    AuthMetrics.register(show.registry)
+    Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), show.registry)  # type: ignore[arg-type]
+    show.workqueues.queue("x", lambda: 0.0)
+    show.running.caches(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])
+    parts = config.by_type().values()
+    names = [controller.name for controller in CONTROLLERS if not controller.cloud_only]
+    await make_claim(world)
+    await storage(world)
+    async with controllers(world, *parts, names=names, metrics=show.registry):
+        await world.wait(20)
+        touch(show.registry)
+        touch(show.slis)
+        pages.extend((show.registry.expose().decode(), show.slis.expose().decode()))
     present = {name for page in pages for name in shown(page)}
     lacking = {fact["name"] for fact in facts if fact["name"] not in present and fact["owner"] not in UNUSED}
     assert not lacking
@@ -86,16 +84,13 @@ def test_help_names_metrics_that_never_change() -> None:
     assert still == {name for name in STILL if name.startswith("rest_client_")}
 
 
-def test_queues_with_retries_only_in_one_program(play: Callable[..., None]) -> None:
+@pytest.mark.cluster(alone=True)
+async def test_queues_with_retries_only_in_one_program(world: World) -> None:
     metrics = Registry()
     parts = complete(flag_set().parse([])).by_type().values()
-
-    async def life(world: World) -> None:
-        names = ["node-lifecycle-controller", "taint-eviction-controller", "resourcequota-controller"]
-        async with controllers(world, *parts, names=names, metrics=metrics):
-            await world.wait(1)
-
-    play(life, alone=True)
+    names = ["node-lifecycle-controller", "taint-eviction-controller", "resourcequota-controller"]
+    async with controllers(world, *parts, names=names, metrics=metrics):
+        await world.wait(1)
     assert {*re.findall('workqueue_retries_total{name="([^"]+)"}', metrics.expose().decode())} >= {
         "node_lifecycle_controller",
         "noexec_taint_node",

@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -21,6 +20,8 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreach
 from kcm_cli.runtime import informer
 from tests.kit.world import PODS, World, resource
 from tests.unit.manager.test_stopping import FLAGS, SameLoop
+
+pytestmark = pytest.mark.cluster(alone=True)
 
 LEASES = resource("leases", "coordination.k8s.io")
 SETS = resource("replicasets", "apps")
@@ -144,65 +145,52 @@ def confirmed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("flags", [WARM, COLD])
-def test_only_a_warm_standby_reads_and_none_writes(play: Any, flags: tuple[str, ...]) -> None:
-    async def life(world: World) -> None:
-        async with pair(world, flags) as (_, standby):
-            await world.wait(60)
-            followed = {"/api/v1/nodes", "/api/v1/pods", "/apis/apps/v1/replicasets"}
-            assert standby.wire.reads() == (followed if flags else set())
-            assert {one.method for _, one in standby.wire.sent} == {"GET"}
-
-    play(life, alone=True)
+async def test_only_a_warm_standby_reads_and_none_writes(world: World, flags: tuple[str, ...]) -> None:
+    async with pair(world, flags) as (_, standby):
+        await world.wait(60)
+        followed = {"/api/v1/nodes", "/api/v1/pods", "/apis/apps/v1/replicasets"}
+        assert standby.wire.reads() == (followed if flags else set())
+        assert {one.method for _, one in standby.wire.sent} == {"GET"}
 
 
 @pytest.mark.usefixtures("confirmed")
-def test_it_takes_over_when_the_lease_of_a_dead_leader_expires(play: Any) -> None:
-    async def life(world: World) -> None:
-        async with pair(world, WARM) as (leader, standby):
-            leader.wire.dead, died_at = True, world.clock.monotonic()
-            await scale(world, "b")
-            await world.wait(LEASE_S + 10)
-            assert await pods(world) == 2 * REPLICAS
-            first, _ = standby.wire.writes()[0]
-            assert first - died_at <= LEASE_S + 2
-
-    play(life, alone=True)
+async def test_it_takes_over_when_the_lease_of_a_dead_leader_expires(world: World) -> None:
+    async with pair(world, WARM) as (leader, standby):
+        leader.wire.dead, died_at = True, world.clock.monotonic()
+        await scale(world, "b")
+        await world.wait(LEASE_S + 10)
+        assert await pods(world) == 2 * REPLICAS
+        first, _ = standby.wire.writes()[0]
+        assert first - died_at <= LEASE_S + 2
 
 
 @pytest.mark.usefixtures("confirmed")
-def test_it_takes_over_within_two_seconds_from_a_leader_that_releases(play: Any) -> None:
-    async def life(world: World) -> None:
-        async with pair(world, WARM) as (leader, standby):
-            leader.stop.set()
-            await leader.running
-            ended_at = world.clock.monotonic()
-            await scale(world, "b")
-            await world.wait(10)
-            assert await pods(world) == 2 * REPLICAS
-            first, _ = standby.wire.writes()[0]
-            assert first - ended_at <= 2
-
-    play(life, alone=True)
+async def test_it_takes_over_within_two_seconds_from_a_leader_that_releases(world: World) -> None:
+    async with pair(world, WARM) as (leader, standby):
+        leader.stop.set()
+        await leader.running
+        ended_at = world.clock.monotonic()
+        await scale(world, "b")
+        await world.wait(10)
+        assert await pods(world) == 2 * REPLICAS
+        first, _ = standby.wire.writes()[0]
+        assert first - ended_at <= 2
 
 
 @pytest.mark.usefixtures("confirmed")
-def test_the_last_writes_of_the_former_leader_are_seen_before_the_first_sync(play: Any) -> None:
+async def test_the_last_writes_of_the_former_leader_are_seen_before_the_first_sync(world: World) -> None:
     """Its watch of pods is late by minutes, as it may be at an API server of its own."""
-
-    async def life(world: World) -> None:
-        async with pair(world, WARM) as (leader, standby):
-            standby.wire.late_s = 300
-            await scale(world, "b")
-            await world.wait(1)
-            assert await pods(world) == 2 * REPLICAS
-            leader.wire.dead = True
-            await world.wait(LEASE_S + 5)
-            standby.wire.late_s = 0
-            await world.wait(400)
-            assert await pods(world) == 2 * REPLICAS
-            assert not [one for _, one in standby.wire.writes() if one.method == "POST"]
-
-    play(life, alone=True)
+    async with pair(world, WARM) as (leader, standby):
+        standby.wire.late_s = 300
+        await scale(world, "b")
+        await world.wait(1)
+        assert await pods(world) == 2 * REPLICAS
+        leader.wire.dead = True
+        await world.wait(LEASE_S + 5)
+        standby.wire.late_s = 0
+        await world.wait(400)
+        assert await pods(world) == 2 * REPLICAS
+        assert not [one for _, one in standby.wire.writes() if one.method == "POST"]
 
 
 def test_it_is_refused_with_leader_migration() -> None:

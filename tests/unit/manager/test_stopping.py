@@ -27,6 +27,8 @@ from kcm_cli.runtime.loop_monitor import LoopMonitor
 from kcm_cli.runtime.tasks import innermost
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(alone=True)
+
 LEASES = resource("leases", "coordination.k8s.io")
 FLAGS = ("--secure-port=0", "--controllers=ttl-controller", "--leader-elect-resource-name=kcm")
 LED_S, MOST_S = 9.3, 25.0
@@ -154,57 +156,49 @@ KEEPS_LEASE = ("the lease's read", "the lease's write")
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_errors_during_shutdown_do_not_affect_others(play: Any, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_errors_during_shutdown_do_not_affect_others(
+    world: World, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     owner, name, after = PARTS[part]
-
-    async def life(world: World) -> None:
-        for error in ERRORS:
-            with pytest.MonkeyPatch.context() as patch:
-                one = Life(world, patch)
-                patch.setattr(owner, name, _raises(owner, name, error, one.stop, after=after))
-                running = asyncio.ensure_future(one.manager.run())
-                await world.wait(LED_S)
-                assert await one.holder()
-                assert not running.done()
-                one.stop.set()
-                async with asyncio.timeout(MOST_S):
-                    await running
-                assert one.abandoned == []
-                assert part in KEEPS_LEASE or not await one.holder()
-
-    play(life, alone=True)
-
-
-def test_errors_before_shutdown_are_reported(play: Any) -> None:
-    async def life(world: World) -> None:
+    for error in ERRORS:
         with pytest.MonkeyPatch.context() as patch:
-            one, broken = Life(world, patch), asyncio.Event()
-            patch.setattr(Worker, "run", _raises(Worker, "run", RuntimeError("a bug"), broken, after=False))
-            broken.set()
-            with pytest.raises(ExceptionGroup) as caught:
-                await one.manager.run()
-            assert str(innermost(caught.value)) == "a bug"
-            assert not await one.holder()
+            one = Life(world, patch)
+            patch.setattr(owner, name, _raises(owner, name, error, one.stop, after=after))
+            running = asyncio.ensure_future(one.manager.run())
+            await world.wait(LED_S)
+            assert await one.holder()
+            assert not running.done()
+            one.stop.set()
+            async with asyncio.timeout(MOST_S):
+                await running
+            assert one.abandoned == []
+            assert part in KEEPS_LEASE or not await one.holder()
 
-    play(life, alone=True)
+
+async def test_errors_before_shutdown_are_reported(world: World) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        one, broken = Life(world, patch), asyncio.Event()
+        patch.setattr(Worker, "run", _raises(Worker, "run", RuntimeError("a bug"), broken, after=False))
+        broken.set()
+        with pytest.raises(ExceptionGroup) as caught:
+            await one.manager.run()
+        assert str(innermost(caught.value)) == "a bug"
+        assert not await one.holder()
 
 
-def test_controllers_that_do_not_end_are_reported_and_the_lease_is_kept(play: Any) -> None:
+async def test_controllers_that_do_not_end_are_reported_and_the_lease_is_kept(world: World) -> None:
     async def goes_on(self: Worker) -> None:
         try:
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(60)
 
-    async def life(world: World) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            one = Life(world, patch)
-            patch.setattr(Worker, "run", goes_on)
-            running = asyncio.ensure_future(one.manager.run())
-            await world.wait(LED_S)
-            one.stop.set()
-            with pytest.raises(ShutdownTimeout):
-                await running
-            assert await one.holder()
-
-    play(life, alone=True)
+    with pytest.MonkeyPatch.context() as patch:
+        one = Life(world, patch)
+        patch.setattr(Worker, "run", goes_on)
+        running = asyncio.ensure_future(one.manager.run())
+        await world.wait(LED_S)
+        one.stop.set()
+        with pytest.raises(ShutdownTimeout):
+            await running
+        assert await one.holder()

@@ -131,15 +131,11 @@ def test_delete_options(script, answer, options, body):
     assert json.loads(transport.asked[0].body) == body
 
 
-def test_metadata_only_is_requested_in_the_accept_header(script, answer):
+async def test_metadata_only_is_requested_in_the_accept_header(script, answer):
     transport = script(answer(200, POD))
-
-    async def run():
-        client = transport.client()
-        await client.get(PODS, "ns", "a", metadata_only=True)
-        await client.list_page(PODS, "ns", metadata_only=True)
-
-    virtual.run(run())
+    client = transport.client()
+    await client.get(PODS, "ns", "a", metadata_only=True)
+    await client.list_page(PODS, "ns", metadata_only=True)
     one, many = (request.headers["accept"] for request in transport.asked)
     assert "as=PartialObjectMetadata;" in one
     assert "as=PartialObjectMetadataList;" in many
@@ -267,88 +263,61 @@ def test_a_refused_connection_is_an_error_at_once(script, answer):
         virtual.run(transport.client().get(PODS, "ns", "a"))
 
 
-def test_requests_wait_for_the_rate_limit(script, answer):
+async def test_requests_wait_for_the_rate_limit(script, answer):
     transport = script(lambda request: answer(200, {"metadata": {"name": request.path[-1]}}))
-
-    async def run():
-        client = transport.client(TokenBucket(10.0, 2))
-        await asyncio.gather(*(client.get(PODS, "ns", str(number)) for number in range(5)))
-
-    virtual.run(run())
+    client = transport.client(TokenBucket(10.0, 2))
+    await asyncio.gather(*(client.get(PODS, "ns", str(number)) for number in range(5)))
     assert transport.times == pytest.approx([0, 0, 0.1, 0.2, 0.3])
     assert [request.path[-1] for request in transport.asked] == list("01234")
 
 
-def test_a_cancelled_wait_does_not_use_its_token(script, answer):
+async def test_a_cancelled_wait_does_not_use_its_token(script, answer):
     transport = script(lambda request: answer(200, {"metadata": {"name": request.path[-1]}}))
-
-    async def run():
-        client = transport.client(TokenBucket(1.0, 1))
-        await client.get(PODS, "ns", "a")
-        waiting = asyncio.create_task(client.get(PODS, "ns", "b"))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        await client.get(PODS, "ns", "c")
-
-    virtual.run(run())
+    client = transport.client(TokenBucket(1.0, 1))
+    await client.get(PODS, "ns", "a")
+    waiting = asyncio.create_task(client.get(PODS, "ns", "b"))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    await client.get(PODS, "ns", "c")
     assert transport.times == pytest.approx([0, 1])
 
 
-def test_retries_are_rate_limited(script, answer, failure):
+async def test_retries_are_rate_limited(script, answer, failure):
     transport = script(failure(429, "TooManyRequests", retry_after="0"), answer(200, POD))
-
-    async def run():
-        await transport.client(TokenBucket(0.5, 1)).get(PODS, "ns", "a")
-
-    virtual.run(run())
+    await transport.client(TokenBucket(0.5, 1)).get(PODS, "ns", "a")
     assert transport.times == [0, 2]
 
 
-def test_a_watch_is_not_limited(script, answer):
+async def test_a_watch_is_not_limited(script, answer):
     transport = script(answer(200, {}))
-
-    async def run():
-        client = transport.client(TokenBucket(0.001, 1))
-        for _ in range(3):
-            async with client.watch(PODS, query=(("resourceVersion", "5"),), field_selector="x=y") as stream:
-                assert [chunk async for chunk in stream.chunks] == [b"{}"]
-
-    virtual.run(run())
+    client = transport.client(TokenBucket(0.001, 1))
+    for _ in range(3):
+        async with client.watch(PODS, query=(("resourceVersion", "5"),), field_selector="x=y") as stream:
+            assert [chunk async for chunk in stream.chunks] == [b"{}"]
     assert transport.times == [0, 0, 0]
     expected = (("watch", "true"), ("fieldSelector", "x=y"), ("resourceVersion", "5"))
     assert transport.asked[0].query == expected
 
 
-def test_a_watch_that_is_refused_raises_on_entry(script, failure):
-    async def run():
+async def test_a_watch_that_is_refused_raises_on_entry(script, failure):
+    with pytest.raises(errors.Expired):
         async with script(failure(410, "Expired")).client().watch(PODS):
             pytest.fail("entered")
 
-    with pytest.raises(errors.Expired):
-        virtual.run(run())
 
-
-def test_a_throttled_watch_is_retried(script, answer, failure):
+async def test_a_throttled_watch_is_retried(script, answer, failure):
     transport = script(failure(429, "TooManyRequests", retry_after="4"), answer(200, {}))
-
-    async def run():
-        async with transport.client().watch(PODS) as stream:
-            assert stream.status == 200
-
-    virtual.run(run())
+    async with transport.client().watch(PODS) as stream:
+        assert stream.status == 200
     assert transport.times == [0, 4]
 
 
-def test_metrics_count_attempts_and_requests(script, answer, failure):
+async def test_metrics_count_attempts_and_requests(script, answer, failure):
     transport, counted = script(failure(503, "ServiceUnavailable", retry_after="1"), answer(201, POD)), Counted()
-
-    async def run():
-        client = transport.client()
-        client._metrics = counted
-        await client.create(PODS, "ns", b"12345")
-
-    virtual.run(run())
+    client = transport.client()
+    client._metrics = counted
+    await client.create(PODS, "ns", b"12345")
     size = len(json.dumps(POD))
     assert counted.seen == [
         ("throttled", "POST", 0.0),
@@ -359,15 +328,11 @@ def test_metrics_count_attempts_and_requests(script, answer, failure):
     ]
 
 
-def test_long_waits_are_logged_but_not_each(script, answer, caplog):
+async def test_long_waits_are_logged_but_not_each(script, answer, caplog):
     transport = script(answer(200, POD))
-
-    async def run():
+    with caplog.at_level(logging.INFO):
         client = transport.client(TokenBucket(1.0, 1))
         await asyncio.gather(*(client.get(PODS, "ns", "a") for _ in range(20)))
-
-    with caplog.at_level(logging.INFO):
-        virtual.run(run())
     delays = [record.fields["delay_s"] for record in caplog.records]
     assert delays == [2.0, 12.0]
 

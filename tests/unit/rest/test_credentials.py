@@ -31,84 +31,66 @@ class Tokens:
         return Lease(f"t{self.given}", self.lifetime_s)
 
 
-def test_credentials_are_used_until_they_expire():
-    async def run():
-        renewing = Renewing(Tokens(), LoopClock())
-        assert renewing.current() is None
-        assert (await renewing.renew()).header == "t1"
-        await asyncio.sleep(9.9)
-        assert renewing.current().header == "t1"
-        await asyncio.sleep(0.2)
-        assert renewing.current() is None
-        assert (await renewing.renew()).header == "t2"
-
-    virtual.run(run())
+async def test_credentials_are_used_until_they_expire():
+    renewing = Renewing(Tokens(), LoopClock())
+    assert renewing.current() is None
+    assert (await renewing.renew()).header == "t1"
+    await asyncio.sleep(9.9)
+    assert renewing.current().header == "t1"
+    await asyncio.sleep(0.2)
+    assert renewing.current() is None
+    assert (await renewing.renew()).header == "t2"
 
 
-def test_concurrent_requests_cause_one_renewal():
-    async def run():
-        tokens = Tokens(delay_s=1.0)
-        renewing = Renewing(tokens, LoopClock())
-        assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {Lease("t1")}
-
-    virtual.run(run())
+async def test_concurrent_requests_cause_one_renewal():
+    tokens = Tokens(delay_s=1.0)
+    renewing = Renewing(tokens, LoopClock())
+    assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {Lease("t1")}
 
 
-def test_concurrent_requests_share_a_failed_renewal():
-    async def run():
-        tokens = Tokens(delay_s=3.0)
-        tokens.failing = True
-        renewing = Renewing(tokens, LoopClock())
-        outcomes = await asyncio.gather(*(renewing.renew() for _ in range(20)), return_exceptions=True)
-        assert {type(outcome) for outcome in outcomes} == {CredentialsError}
-        assert LoopClock().monotonic() == 3.0
-        tokens.failing = False
-        assert (await renewing.renew()).header == "t1"
-
-    virtual.run(run())
+async def test_concurrent_requests_share_a_failed_renewal():
+    tokens = Tokens(delay_s=3.0)
+    tokens.failing = True
+    renewing = Renewing(tokens, LoopClock())
+    outcomes = await asyncio.gather(*(renewing.renew() for _ in range(20)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {CredentialsError}
+    assert LoopClock().monotonic() == 3.0
+    tokens.failing = False
+    assert (await renewing.renew()).header == "t1"
 
 
-def test_an_old_value_stays_in_use_when_renewing_fails():
-    async def run():
-        tokens = Tokens()
-        renewing = Renewing(tokens, LoopClock())
+async def test_an_old_value_stays_in_use_when_renewing_fails():
+    tokens = Tokens()
+    renewing = Renewing(tokens, LoopClock())
+    await renewing.renew()
+    tokens.failing = True
+    await asyncio.sleep(11)
+    assert (await renewing.renew()).header == "t1"
+
+
+async def test_a_rejected_value_is_not_used_again():
+    tokens = Tokens(lifetime_s=None)
+    renewing = Renewing(tokens, LoopClock())
+    await renewing.renew()
+    renewing.reject(Lease("t1"))
+    assert renewing.current().header == "t1"
+    renewing.reject(renewing.current())
+    assert renewing.current() is None
+    tokens.failing = True
+    with pytest.raises(CredentialsError):
         await renewing.renew()
-        tokens.failing = True
-        await asyncio.sleep(11)
-        assert (await renewing.renew()).header == "t1"
-
-    virtual.run(run())
 
 
-def test_a_rejected_value_is_not_used_again():
-    async def run():
-        tokens = Tokens(lifetime_s=None)
-        renewing = Renewing(tokens, LoopClock())
-        await renewing.renew()
-        renewing.reject(Lease("t1"))
-        assert renewing.current().header == "t1"
-        renewing.reject(renewing.current())
-        assert renewing.current() is None
-        tokens.failing = True
-        with pytest.raises(CredentialsError):
-            await renewing.renew()
-
-    virtual.run(run())
-
-
-def test_a_token_file_is_read_again(tmp_path):
-    async def run():
-        path = tmp_path / "token"
-        path.write_text("one\n")
-        credentials = from_file(path, LoopClock())
-        assert (await credentials.renew()).header == "Bearer one"
-        path.write_text("two\n")
-        assert credentials.current().header == "Bearer one"
-        await asyncio.sleep(FILE_PERIOD_S)
-        assert credentials.current() is None
-        assert (await credentials.renew()).header == "Bearer two"
-
-    virtual.run(run())
+async def test_a_token_file_is_read_again(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("one\n")
+    credentials = from_file(path, LoopClock())
+    assert (await credentials.renew()).header == "Bearer one"
+    path.write_text("two\n")
+    assert credentials.current().header == "Bearer one"
+    await asyncio.sleep(FILE_PERIOD_S)
+    assert credentials.current() is None
+    assert (await credentials.renew()).header == "Bearer two"
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "No such file"), (b" \n", "is empty"), (b"\xff", "is not text")])
@@ -140,35 +122,26 @@ def test_no_credentials_no_header(script, answer):
     assert transport.asked == [GET]
 
 
-def test_rejected_credentials_are_renewed_and_the_request_retried_once(script, answer, failure):
-    async def run():
-        transport = script(only("t2", answer, failure))
-        authorized = Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock()))
-        response = await authorized.send(GET)
-        assert response.status == 200
-        assert len(transport.asked) == 2
-
-    virtual.run(run())
+async def test_rejected_credentials_are_renewed_and_the_request_retried_once(script, answer, failure):
+    transport = script(only("t2", answer, failure))
+    authorized = Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock()))
+    response = await authorized.send(GET)
+    assert response.status == 200
+    assert len(transport.asked) == 2
 
 
 @pytest.mark.parametrize("credentials", [Fixed("t1"), None], ids=["fixed", "renewing"])
-def test_the_response_is_final_without_other_credentials(script, answer, failure, credentials):
-    async def run():
-        transport = script(only("never", answer, failure))
-        used = credentials or Renewing(Tokens(lifetime_s=None), LoopClock())
-        assert (await Authorized(transport, used).send(GET)).status == 401
-        assert len(transport.asked) == (1 if credentials else 2)
-
-    virtual.run(run())
+async def test_the_response_is_final_without_other_credentials(script, answer, failure, credentials):
+    transport = script(only("never", answer, failure))
+    used = credentials or Renewing(Tokens(lifetime_s=None), LoopClock())
+    assert (await Authorized(transport, used).send(GET)).status == 401
+    assert len(transport.asked) == (1 if credentials else 2)
 
 
-def test_a_stream_is_reopened_with_renewed_credentials(script, answer, failure):
-    async def run():
-        transport = script(only("t2", answer, failure))
-        async with Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock())).stream(GET) as stream:
-            assert stream.status == 200
-
-    virtual.run(run())
+async def test_a_stream_is_reopened_with_renewed_credentials(script, answer, failure):
+    transport = script(only("t2", answer, failure))
+    async with Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock())).stream(GET) as stream:
+        assert stream.status == 200
 
 
 def test_a_failed_first_renewal_sends_no_request(script, answer):

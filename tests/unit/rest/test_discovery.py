@@ -183,19 +183,16 @@ def test_a_version_named_by_its_group_and_not_served_has_failed(plain, failure):
     assert virtual.run(resources_of(plain(missing={"/apis/apps/v1"}).client(), "apps", "v1")) == ()
 
 
-def test_lookups(aggregated):
-    async def run():
-        mapper = Mapper(aggregated().client(), LoopClock())
-        assert (await mapper.kind("", "Pod")).gvr == GVR("", "v1", "pods")
-        assert (await mapper.kind("batch", "Job", "v1beta1")).gvr == GVR("batch", "v1beta1", "jobs")
-        assert await mapper.kind("batch", "job") == await mapper.kind("batch", "Job")
-        assert (await mapper.resource("batch", "jobs")).gvr.version == "v1"
-        served = await mapper.kind("apps", "Deployment")
-        assert served.gvr.plural == "deployments"
-        assert served.subresources["scale"] == Subresource("scale", "autoscaling", "v1", "Scale")
-        assert served.partial().gvr == served.gvr
-
-    virtual.run(run())
+async def test_lookups(aggregated):
+    mapper = Mapper(aggregated().client(), LoopClock())
+    assert (await mapper.kind("", "Pod")).gvr == GVR("", "v1", "pods")
+    assert (await mapper.kind("batch", "Job", "v1beta1")).gvr == GVR("batch", "v1beta1", "jobs")
+    assert await mapper.kind("batch", "job") == await mapper.kind("batch", "Job")
+    assert (await mapper.resource("batch", "jobs")).gvr.version == "v1"
+    served = await mapper.kind("apps", "Deployment")
+    assert served.gvr.plural == "deployments"
+    assert served.subresources["scale"] == Subresource("scale", "autoscaling", "v1", "Scale")
+    assert served.partial().gvr == served.gvr
 
 
 @pytest.mark.parametrize(
@@ -228,45 +225,35 @@ class Fetches:
         return len(self._transport.asked) // 2
 
 
-def test_discovery_is_fetched_when_it_is_old(aggregated):
-    async def run():
-        fetches = Fetches(aggregated())
-        assert await asyncio.gather(*(fetches.after() for _ in range(5))) == [1] * 5
-        assert await fetches.after() == 1
-        await asyncio.sleep(REFRESH_S)
-        assert await fetches.after() == 2
-
-    virtual.run(run())
+async def test_discovery_is_fetched_when_it_is_old(aggregated):
+    fetches = Fetches(aggregated())
+    assert await asyncio.gather(*(fetches.after() for _ in range(5))) == [1] * 5
+    assert await fetches.after() == 1
+    await asyncio.sleep(REFRESH_S)
+    assert await fetches.after() == 2
 
 
-def test_a_kind_that_is_not_served_costs_no_more_than_others(aggregated):
-    async def run():
-        fetches = Fetches(aggregated())
-        for second in range(180):
-            assert await fetches.after("Gone") <= 1 + second // REFRESH_S
-            await asyncio.sleep(1)
-
-    virtual.run(run())
+async def test_a_kind_that_is_not_served_costs_no_more_than_others(aggregated):
+    fetches = Fetches(aggregated())
+    for second in range(180):
+        assert await fetches.after("Gone") <= 1 + second // REFRESH_S
+        await asyncio.sleep(1)
 
 
-def test_a_kind_is_looked_for_after_definitions_have_changed(aggregated):
+async def test_a_kind_is_looked_for_after_definitions_have_changed(aggregated):
     """At once, and then after pauses that double: an API server serves a definition some time after its change."""
-
-    async def run():
-        clock, changes = LoopClock(), [float("-inf")]
-        fetches = Fetches(aggregated(), lambda: changes[-1])
-        assert await fetches.after("Gone") == 1
-        await asyncio.sleep(5)
-        changes.append(clock.monotonic())
-        assert await fetches.after() == 1
-        seen = []
-        for _ in range(120):
-            seen.append(await fetches.after("Gone"))
-            await asyncio.sleep(0.1)
-        assert seen[0] == 2
-        assert seen[-1] == 1 + 6  # after 0, 0.5, 1, 2, 4 and 8 s
-
-    virtual.run(run())
+    clock, changes = LoopClock(), [float("-inf")]
+    fetches = Fetches(aggregated(), lambda: changes[-1])
+    assert await fetches.after("Gone") == 1
+    await asyncio.sleep(5)
+    changes.append(clock.monotonic())
+    assert await fetches.after() == 1
+    seen = []
+    for _ in range(120):
+        seen.append(await fetches.after("Gone"))
+        await asyncio.sleep(0.1)
+    assert seen[0] == 2
+    assert seen[-1] == 1 + 6  # after 0, 0.5, 1, 2, 4 and 8 s
 
 
 NULLS = {

@@ -274,19 +274,14 @@ def test_an_object_without_a_key_does_not_affect_the_others(item: bytes) -> None
     assert (seen.known, seen.version, len(watched.asked)) == ({"a": "4", "b": "7"}, "7", 1)
 
 
-def test_a_page_of_deep_objects_yields_to_the_event_loop() -> None:
+async def test_a_page_of_deep_objects_yields_to_the_event_loop() -> None:
     body = page("pods", 9, *(obj("pods", f"p{number}", 4, meta=managed(nested(9_000))) for number in range(20))).body
     turns = 0
-
-    async def main() -> None:
-        nonlocal turns
-        reading = asyncio.create_task(read_page_in_turns(body, "Pod"))
-        while not reading.done():
-            turns += 1
-            await asyncio.sleep(0)
-        assert len(reading.result().items) == 20
-
-    virtual.run(main())
+    reading = asyncio.create_task(read_page_in_turns(body, "Pod"))
+    while not reading.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert len(reading.result().items) == 20
     assert turns > 20
 
 

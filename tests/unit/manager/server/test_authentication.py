@@ -3,7 +3,6 @@ import asyncio
 import pytest
 from starlette.datastructures import Headers
 
-from kcm_cli.component import virtual
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
@@ -61,75 +60,65 @@ def test_user_names_in_metrics_are_limited(name: str, label: str) -> None:
     assert compressed(name) == label
 
 
-def test_concurrent_requests_share_one_review() -> None:
-    async def main() -> None:
-        asked: list[str] = []
+async def test_concurrent_requests_share_one_review() -> None:
+    asked: list[str] = []
 
-        async def review(token: str) -> User | None:
-            asked.append(token)
-            await asyncio.sleep(1)
-            return User("jane") if token == "good" else None
+    async def review(token: str) -> User | None:
+        asked.append(token)
+        await asyncio.sleep(1)
+        return User("jane") if token == "good" else None
 
-        cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
-        users = await asyncio.gather(*(cache.user("good") for _ in range(5)))
-        assert users == [User("jane")] * 5
-        assert await cache.user("bad") is None
-        assert await cache.user("bad") is None
-        assert await cache.user("x" * 70_000) is None
-        assert asked == ["good", "bad"]
-        await asyncio.sleep(10.1)
-        await cache.user("good")
-        assert asked == ["good", "bad", "good"]
-
-    virtual.run(main())
+    cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
+    users = await asyncio.gather(*(cache.user("good") for _ in range(5)))
+    assert users == [User("jane")] * 5
+    assert await cache.user("bad") is None
+    assert await cache.user("bad") is None
+    assert await cache.user("x" * 70_000) is None
+    assert asked == ["good", "bad"]
+    await asyncio.sleep(10.1)
+    await cache.user("good")
+    assert asked == ["good", "bad", "good"]
 
 
-def test_a_review_ends_when_nobody_waits_for_it() -> None:
+async def test_a_review_ends_when_nobody_waits_for_it() -> None:
     """So that a client which goes away leaves no token of a megabyte behind."""
+    asked, ended = list[str](), 0
 
-    async def main() -> None:
-        asked, ended = list[str](), 0
+    async def review(token: str) -> User | None:
+        nonlocal ended
+        asked.append(token)
+        try:
+            await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            ended += 1
+            raise
+        return User("jane")
 
-        async def review(token: str) -> User | None:
-            nonlocal ended
-            asked.append(token)
-            try:
-                await asyncio.sleep(1)
-            except asyncio.CancelledError:
-                ended += 1
-                raise
-            return User("jane")
-
-        cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
-        first, second = (asyncio.ensure_future(cache.user("t")) for _ in range(2))
-        await asyncio.sleep(0.5)
-        first.cancel()
-        await asyncio.sleep(0)
-        assert ended == 0
-        second.cancel()
-        await asyncio.sleep(0.1)
-        assert ended == 1
-        assert await cache.user("t") == User("jane")
-        assert asked == ["t", "t"]
-
-    virtual.run(main())
+    cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
+    first, second = (asyncio.ensure_future(cache.user("t")) for _ in range(2))
+    await asyncio.sleep(0.5)
+    first.cancel()
+    await asyncio.sleep(0)
+    assert ended == 0
+    second.cancel()
+    await asyncio.sleep(0.1)
+    assert ended == 1
+    assert await cache.user("t") == User("jane")
+    assert asked == ["t", "t"]
 
 
-def test_a_failed_review_is_not_cached() -> None:
-    async def main() -> None:
-        asked: list[str] = []
+async def test_a_failed_review_is_not_cached() -> None:
+    asked: list[str] = []
 
-        async def review(token: str) -> User | None:
-            asked.append(token)
-            raise OSError("down")
+    async def review(token: str) -> User | None:
+        asked.append(token)
+        raise OSError("down")
 
-        cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
-        for _ in range(2):
-            with pytest.raises(OSError, match="down"):
-                await cache.user("t")
-        assert len(asked) == 2
-
-    virtual.run(main())
+    cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
+    for _ in range(2):
+        with pytest.raises(OSError, match="down"):
+            await cache.user("t")
+    assert len(asked) == 2
 
 
 def test_invalid_settings_of_the_cluster_are_ignored() -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from kcm_cli.component import virtual
 from kcm_cli.component.auth_config import AuthorizationConfig
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
@@ -62,70 +61,55 @@ def test_always_allowed_paths(paths: tuple[str, ...], path: str, is_open: bool) 
     assert (path in OpenPaths(paths)) is is_open
 
 
-def test_always_allowed_paths_and_masters_need_no_review() -> None:
-    async def main() -> None:
-        answers = Answers([])
-        subject = authorizer(answers)
-        assert (await subject.decide(ANONYMOUS, "get", "/healthz")).allowed
-        assert (await subject.decide(User("x", groups=("system:masters",)), "get", "/metrics")).allowed
-        assert answers.specs == []
-
-    virtual.run(main())
+async def test_always_allowed_paths_and_masters_need_no_review() -> None:
+    answers = Answers([])
+    subject = authorizer(answers)
+    assert (await subject.decide(ANONYMOUS, "get", "/healthz")).allowed
+    assert (await subject.decide(User("x", groups=("system:masters",)), "get", "/metrics")).allowed
+    assert answers.specs == []
 
 
-def test_decisions_are_cached_for_their_ttl() -> None:
-    async def main() -> None:
-        config = AuthorizationConfig(authorized_cache_ttl_s=10.0, unauthorized_cache_ttl_s=2.0)
-        answers = Answers([False, True, True])
-        subject, clock = authorizer(answers, config), LoopClock()
-        assert not (await subject.decide(JANE, "get", "/metrics")).allowed
-        await clock.sleep(1.9)
-        assert not (await subject.decide(JANE, "get", "/metrics")).allowed
-        await clock.sleep(0.2)
-        assert (await subject.decide(JANE, "get", "/metrics")).allowed
-        await clock.sleep(9.9)
-        assert (await subject.decide(JANE, "get", "/metrics")).allowed
-        assert len(answers.specs) == 2
-        await subject.decide(JANE, "post", "/metrics")
-        assert answers.specs[-1] == {
-            "nonResourceAttributes": {"path": "/metrics", "verb": "post"},
-            "user": "jane",
-            "groups": ["g"],
-            "extra": {"k": ["v"]},
-        }
-
-    virtual.run(main())
+async def test_decisions_are_cached_for_their_ttl() -> None:
+    config = AuthorizationConfig(authorized_cache_ttl_s=10.0, unauthorized_cache_ttl_s=2.0)
+    answers = Answers([False, True, True])
+    subject, clock = authorizer(answers, config), LoopClock()
+    assert not (await subject.decide(JANE, "get", "/metrics")).allowed
+    await clock.sleep(1.9)
+    assert not (await subject.decide(JANE, "get", "/metrics")).allowed
+    await clock.sleep(0.2)
+    assert (await subject.decide(JANE, "get", "/metrics")).allowed
+    await clock.sleep(9.9)
+    assert (await subject.decide(JANE, "get", "/metrics")).allowed
+    assert len(answers.specs) == 2
+    await subject.decide(JANE, "post", "/metrics")
+    assert answers.specs[-1] == {
+        "nonResourceAttributes": {"path": "/metrics", "verb": "post"},
+        "user": "jane",
+        "groups": ["g"],
+        "extra": {"k": ["v"]},
+    }
 
 
-def test_temporary_failures_are_retried() -> None:
-    async def main() -> None:
-        answers = Answers([ConnectionLost("reset"), 500, True])
-        assert (await authorizer(answers).decide(JANE, "get", "/metrics")).allowed
-        assert 0.5 + 0.75 <= LoopClock().monotonic() <= (0.5 + 0.75) * 1.2 + 0.1
-
-    virtual.run(main())
+async def test_temporary_failures_are_retried() -> None:
+    answers = Answers([ConnectionLost("reset"), 500, True])
+    assert (await authorizer(answers).decide(JANE, "get", "/metrics")).allowed
+    assert 0.5 + 0.75 <= LoopClock().monotonic() <= (0.5 + 0.75) * 1.2 + 0.1
 
 
-def test_permanent_failures_are_errors() -> None:
-    async def main() -> None:
-        with pytest.raises(ReviewError, match="no"):
-            await authorizer(Answers([403])).decide(JANE, "get", "/metrics")
-        with pytest.raises(ReviewError):
-            await authorizer(Answers([ConnectionLost("reset")] * 9)).decide(JANE, "get", "/metrics")
-
-    virtual.run(main())
+async def test_permanent_failures_are_errors() -> None:
+    with pytest.raises(ReviewError, match="no"):
+        await authorizer(Answers([403])).decide(JANE, "get", "/metrics")
+    with pytest.raises(ReviewError):
+        await authorizer(Answers([ConnectionLost("reset")] * 9)).decide(JANE, "get", "/metrics")
 
 
-def test_paths_of_any_length_take_little_memory() -> None:
-    async def main() -> None:
-        answers = Answers([False] * 100)
-        subject = authorizer(answers)
-        for _ in range(2):
-            for number in range(100):
-                assert not (await subject.decide(ANONYMOUS, "get", f"/{number}/" + "x" * 60_000)).allowed
-        assert len(answers.specs) == 100
-        assert sum(sys.getsizeof(key) for key in subject._known) < 10_000
-        assert not (await subject.decide(ANONYMOUS, "get", "/" + "x" * 70_000)).allowed  # without a review
-        assert len(answers.specs) == 100
-
-    virtual.run(main())
+async def test_paths_of_any_length_take_little_memory() -> None:
+    answers = Answers([False] * 100)
+    subject = authorizer(answers)
+    for _ in range(2):
+        for number in range(100):
+            assert not (await subject.decide(ANONYMOUS, "get", f"/{number}/" + "x" * 60_000)).allowed
+    assert len(answers.specs) == 100
+    assert sum(sys.getsizeof(key) for key in subject._known) < 10_000
+    assert not (await subject.decide(ANONYMOUS, "get", "/" + "x" * 70_000)).allowed  # without a review
+    assert len(answers.specs) == 100

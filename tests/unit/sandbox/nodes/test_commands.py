@@ -5,30 +5,26 @@ import pytest
 from kcm_cli.sandbox.nodes import commands, shape
 from tests.kit.world import NODES, World
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 
 @pytest.mark.parametrize("change", [commands.remove, commands.fail, commands.recover], ids=lambda f: f.__name__)
-def test_real_nodes_are_not_changed(play, change):
-    async def run(world: World) -> None:
-        await world.create(NODES, {"metadata": {"name": "real"}})
-        before = await world.get(NODES, "real")
-        with pytest.raises(commands.NotSimulated, match='"real" is not simulated'):
-            await change(world.client, "real")
-        after = await world.get(NODES, "real")
-        assert after["metadata"]["uid"] == before["metadata"]["uid"]
-        assert "annotations" not in after["metadata"]
-
-    play(run, nodes=0)
+async def test_real_nodes_are_not_changed(world: World, change):
+    await world.create(NODES, {"metadata": {"name": "real"}})
+    before = await world.get(NODES, "real")
+    with pytest.raises(commands.NotSimulated, match='"real" is not simulated'):
+        await change(world.client, "real")
+    after = await world.get(NODES, "real")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert "annotations" not in after["metadata"]
 
 
-def test_an_invalid_size_adds_no_node(play):
-    async def run(world: World) -> None:
-        with pytest.raises(ValueError, match="64cores"):
-            await commands.add_some(world.client, 1, capacity="memory=1Gi,cpu=64cores")
-        assert await commands.add_some(world.client, 1, capacity="cpu=64, memory=1Gi") == ["node-1"]
-        await world.wait()
-        assert (await world.get(NODES, "node-1"))["status"]["capacity"]["cpu"] == "64"
-
-    play(run, nodes=0)
+async def test_an_invalid_size_adds_no_node(world: World):
+    with pytest.raises(ValueError, match="64cores"):
+        await commands.add_some(world.client, 1, capacity="memory=1Gi,cpu=64cores")
+    assert await commands.add_some(world.client, 1, capacity="cpu=64, memory=1Gi") == ["node-1"]
+    await world.wait()
+    assert (await world.get(NODES, "node-1"))["status"]["capacity"]["cpu"] == "64"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from kcm_cli.sandbox.views import PODS as POD
 from kcm_cli.sandbox.views import SimulatedPod
 from tests.kit.world import NODES, PODS, World, resource
 
+pytestmark = pytest.mark.cluster(nodes=1)
+
 PRESSURE = "sandbox.kcm.dev/pressure"
 TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}]
 MI = 1 << 20
@@ -85,59 +87,50 @@ async def memory_pressure(world: World) -> list[tuple[str, str]]:
     return [(c["status"], c["reason"]) for c in conditions if c["type"] == "MemoryPressure"]
 
 
-def test_a_node_evicts_pods_while_memory_is_short(play):
-    async def run(world: World) -> None:
-        asks = {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"memory": "1Gi"}}}]}
-        await world.pod("modest", asks)
-        await world.pod("greedy", asks, memory="2Gi")
-        await world.wait(5)
-        await press(world, "memory")
-        await world.wait(5)
-        status = await world.status("greedy")
-        text = "The node was low on resource: memory. Container c was using 2Gi, request is 1Gi, "
-        text += "has larger consumption of memory. "
-        assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", text)
-        target = await world.condition("greedy", "DisruptionTarget")
-        assert (target["status"], target["reason"], target["message"]) == ("True", "TerminationByKubelet", text)
-        assert ("Evicted", text) in await world.events("greedy")
-        assert ("EvictionThresholdMet", "Attempting to reclaim memory") in await world.events("node-1")
-        assert await memory_pressure(world) == [("True", "KubeletHasInsufficientMemory")]
-        assert (await world.status("modest"))["phase"] == "Running"
-        await press(world, None)
-        await world.wait(30)
-        assert await memory_pressure(world) == [("False", "KubeletHasSufficientMemory")]
-        assert (await world.status("modest"))["phase"] == "Running"
-        events = [e for e in await world.items(resource("events")) if e["involvedObject"]["name"] == "node-1"]
-        counts = {each["reason"]: each["count"] for each in events}
-        assert (counts["NodeHasInsufficientMemory"], counts["NodeHasSufficientMemory"]) == (1, 2)
-
-    play(run, nodes=1)
+async def test_a_node_evicts_pods_while_memory_is_short(world: World):
+    asks = {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"memory": "1Gi"}}}]}
+    await world.pod("modest", asks)
+    await world.pod("greedy", asks, memory="2Gi")
+    await world.wait(5)
+    await press(world, "memory")
+    await world.wait(5)
+    status = await world.status("greedy")
+    text = "The node was low on resource: memory. Container c was using 2Gi, request is 1Gi, "
+    text += "has larger consumption of memory. "
+    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", text)
+    target = await world.condition("greedy", "DisruptionTarget")
+    assert (target["status"], target["reason"], target["message"]) == ("True", "TerminationByKubelet", text)
+    assert ("Evicted", text) in await world.events("greedy")
+    assert ("EvictionThresholdMet", "Attempting to reclaim memory") in await world.events("node-1")
+    assert await memory_pressure(world) == [("True", "KubeletHasInsufficientMemory")]
+    assert (await world.status("modest"))["phase"] == "Running"
+    await press(world, None)
+    await world.wait(30)
+    assert await memory_pressure(world) == [("False", "KubeletHasSufficientMemory")]
+    assert (await world.status("modest"))["phase"] == "Running"
+    events = [e for e in await world.items(resource("events")) if e["involvedObject"]["name"] == "node-1"]
+    counts = {each["reason"]: each["count"] for each in events}
+    assert (counts["NodeHasInsufficientMemory"], counts["NodeHasSufficientMemory"]) == (1, 2)
 
 
-def test_a_pod_bound_to_a_node_under_pressure(play):
-    async def run(world: World) -> None:
-        await press(world, "disk")
-        await world.wait(5)
-        await world.pod("p")
-        await world.wait(5)
-        status = await world.status("p")
-        text = "Pod was rejected: The node had condition: [DiskPressure]. "
-        assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", text)
-
-    play(run, nodes=1)
+async def test_a_pod_bound_to_a_node_under_pressure(world: World):
+    await press(world, "disk")
+    await world.wait(5)
+    await world.pod("p")
+    await world.wait(5)
+    status = await world.status("p")
+    text = "Pod was rejected: The node had condition: [DiskPressure]. "
+    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", text)
 
 
-def test_pods_are_evicted_one_after_the_other(play):
-    async def run(world: World) -> None:
-        for name in ("a", "b"):
-            await world.pod(name)
-        await world.wait(5)
-        await press(world, "pid")
-        await world.wait(5)
-        phases = [(await world.status(name))["phase"] for name in ("a", "b")]
-        assert phases == ["Failed", "Running"]
-        await world.wait(10)
-        assert (await world.status("b"))["phase"] == "Failed"
-        assert len(await world.items(PODS)) == 2
-
-    play(run, nodes=1)
+async def test_pods_are_evicted_one_after_the_other(world: World):
+    for name in ("a", "b"):
+        await world.pod(name)
+    await world.wait(5)
+    await press(world, "pid")
+    await world.wait(5)
+    phases = [(await world.status(name))["phase"] for name in ("a", "b")]
+    assert phases == ["Failed", "Running"]
+    await world.wait(10)
+    assert (await world.status("b"))["phase"] == "Failed"
+    assert len(await world.items(PODS)) == 2

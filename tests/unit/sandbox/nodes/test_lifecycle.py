@@ -18,52 +18,46 @@ LONG = [{"name": "LONG", "value": "x" * 5000}]
 LEASES = resource("leases", "coordination.k8s.io")
 
 
-def test_a_pod_runs_and_becomes_ready(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait()
-        status = await world.status("a")
-        assert status["phase"] == "Running"
-        assert status["podIP"].startswith("10.244.")
-        assert status["podIPs"] == [{"ip": status["podIP"]}]
-        assert status["hostIPs"] == [{"ip": status["hostIP"]}]
-        assert {c["type"]: c["status"] for c in status["conditions"]} == {
-            "PodReadyToStartContainers": "True",
-            "Initialized": "True",
-            "Ready": "True",
-            "ContainersReady": "True",
-            "PodScheduled": "True",
-        }
-        (container,) = status["containerStatuses"]
-        assert container["ready"] and container["started"] and container["restartCount"] == 0
-        assert container["image"] == "docker.io/library/nginx:latest"
-
-    play(run)
+async def test_a_pod_runs_and_becomes_ready(world: World):
+    await world.pod("a")
+    await world.wait()
+    status = await world.status("a")
+    assert status["phase"] == "Running"
+    assert status["podIP"].startswith("10.244.")
+    assert status["podIPs"] == [{"ip": status["podIP"]}]
+    assert status["hostIPs"] == [{"ip": status["hostIP"]}]
+    assert {c["type"]: c["status"] for c in status["conditions"]} == {
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+        "PodScheduled": "True",
+    }
+    (container,) = status["containerStatuses"]
+    assert container["ready"] and container["started"] and container["restartCount"] == 0
+    assert container["image"] == "docker.io/library/nginx:latest"
 
 
-def test_start_and_ready_delays(play):
-    async def run(world: World) -> None:
-        await world.pod("a", start_delay="10s", ready_delay="20s")
-        await world.wait(5)
-        status = await world.status("a")
-        assert status["phase"] == "Pending"
-        assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
-        assert (await world.condition("a", "PodReadyToStartContainers"))["status"] == "False"
-        await world.wait(10)
-        assert (await world.status("a"))["phase"] == "Running"
-        assert await world.condition("a", "Ready") | {"lastTransitionTime": ""} == {
-            "type": "Ready",
-            "status": "False",
-            "reason": "ContainersNotReady",
-            "message": "containers with unready status: [c]",
-            "observedGeneration": 1,
-            "lastProbeTime": None,
-            "lastTransitionTime": "",
-        }
-        await world.wait(20)
-        assert (await world.condition("a", "Ready"))["status"] == "True"
-
-    play(run)
+async def test_start_and_ready_delays(world: World):
+    await world.pod("a", start_delay="10s", ready_delay="20s")
+    await world.wait(5)
+    status = await world.status("a")
+    assert status["phase"] == "Pending"
+    assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    assert (await world.condition("a", "PodReadyToStartContainers"))["status"] == "False"
+    await world.wait(10)
+    assert (await world.status("a"))["phase"] == "Running"
+    assert await world.condition("a", "Ready") | {"lastTransitionTime": ""} == {
+        "type": "Ready",
+        "status": "False",
+        "reason": "ContainersNotReady",
+        "message": "containers with unready status: [c]",
+        "observedGeneration": 1,
+        "lastProbeTime": None,
+        "lastTransitionTime": "",
+    }
+    await world.wait(20)
+    assert (await world.condition("a", "Ready"))["status"] == "True"
 
 
 @pytest.mark.parametrize(
@@ -75,334 +69,279 @@ def test_start_and_ready_delays(play):
         ("OnFailure", "3", "Running"),
     ],
 )
-def test_how_a_pod_ends(play, policy, code, phase):
-    async def run(world: World) -> None:
-        await world.pod("a", {"restartPolicy": policy}, run_time="30s", exit_code=code)
-        await world.wait(20)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(20)
-        assert (await world.status("a"))["phase"] == phase
-
-    play(run)
+async def test_how_a_pod_ends(world: World, policy, code, phase):
+    await world.pod("a", {"restartPolicy": policy}, run_time="30s", exit_code=code)
+    await world.wait(20)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(20)
+    assert (await world.status("a"))["phase"] == phase
 
 
-def test_a_crashing_container_backs_off_longer_and_longer(play):
-    async def run(world: World) -> None:
-        await world.pod("a", exit_code="1")
-        await world.wait(5)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["restartCount"] == 1
-        assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-        assert container["state"]["waiting"]["message"].startswith("back-off 10s restarting failed container=c pod=a_")
-        assert container["lastState"]["terminated"]["exitCode"] == 1
-        assert (await world.status("a"))["phase"] == "Running"
-        counts = []
-        for seconds in (10, 20, 40, 80):
-            await world.wait(seconds + 1)
-            counts.append((await world.status("a"))["containerStatuses"][0]["restartCount"])
-        assert counts == [2, 3, 4, 5]
-
-    play(run)
+async def test_a_crashing_container_backs_off_longer_and_longer(world: World):
+    await world.pod("a", exit_code="1")
+    await world.wait(5)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["restartCount"] == 1
+    assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert container["state"]["waiting"]["message"].startswith("back-off 10s restarting failed container=c pod=a_")
+    assert container["lastState"]["terminated"]["exitCode"] == 1
+    assert (await world.status("a"))["phase"] == "Running"
+    counts = []
+    for seconds in (10, 20, 40, 80):
+        await world.wait(seconds + 1)
+        counts.append((await world.status("a"))["containerStatuses"][0]["restartCount"])
+    assert counts == [2, 3, 4, 5]
 
 
-def test_a_number_of_failing_runs_before_a_successful_one(play):
-    async def run(world: World) -> None:
-        await world.pod("a", restarts="2", run_time="1s")
-        await world.wait(60)
-        status = await world.status("a")
-        assert status["containerStatuses"][0]["restartCount"] == 2
-        assert (await world.condition("a", "Ready"))["status"] == "True"
-
-    play(run)
+async def test_a_number_of_failing_runs_before_a_successful_one(world: World):
+    await world.pod("a", restarts="2", run_time="1s")
+    await world.wait(60)
+    status = await world.status("a")
+    assert status["containerStatuses"][0]["restartCount"] == 2
+    assert (await world.condition("a", "Ready"))["status"] == "True"
 
 
-def test_init_containers_run_one_after_the_other(play):
-    async def run(world: World) -> None:
-        spec = {"initContainers": [{"name": "i", "image": "x"}, {"name": "j", "image": "x"}]}
-        await world.create(
-            PODS,
-            {
-                "metadata": {
-                    "name": "a",
-                    "annotations": {"sandbox.kcm.dev/run-time.i": "10s", "sandbox.kcm.dev/run-time.j": "10s"},
-                },
-                "spec": {**spec, "containers": [{"name": "c", "image": "x"}]},
+async def test_init_containers_run_one_after_the_other(world: World):
+    spec = {"initContainers": [{"name": "i", "image": "x"}, {"name": "j", "image": "x"}]}
+    await world.create(
+        PODS,
+        {
+            "metadata": {
+                "name": "a",
+                "annotations": {"sandbox.kcm.dev/run-time.i": "10s", "sandbox.kcm.dev/run-time.j": "10s"},
             },
-        )
-        await world.wait(5)
-        status = await world.status("a")
-        assert status["phase"] == "Pending"
-        assert [next(iter(s["state"])) for s in status["initContainerStatuses"]] == ["running", "waiting"]
-        assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
-        initialized = await world.condition("a", "Initialized")
-        assert initialized["message"] == "containers with incomplete status: [i j]"
-        await world.wait(10)
-        assert (await world.condition("a", "Initialized"))["message"] == "containers with incomplete status: [j]"
-        await world.wait(10)
-        assert (await world.status("a"))["phase"] == "Running"
-
-    play(run)
-
-
-def test_deletion_waits_for_the_containers_and_reports_their_end(play):
-    async def run(world: World) -> None:
-        await world.pod("a", stop_time="10s")
-        await world.wait()
-        await world.delete(PODS, "a")
-        await world.wait(5)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(6)
-        assert await world.is_deleted("a")
-
-    play(run)
+            "spec": {**spec, "containers": [{"name": "c", "image": "x"}]},
+        },
+    )
+    await world.wait(5)
+    status = await world.status("a")
+    assert status["phase"] == "Pending"
+    assert [next(iter(s["state"])) for s in status["initContainerStatuses"]] == ["running", "waiting"]
+    assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+    initialized = await world.condition("a", "Initialized")
+    assert initialized["message"] == "containers with incomplete status: [i j]"
+    await world.wait(10)
+    assert (await world.condition("a", "Initialized"))["message"] == "containers with incomplete status: [j]"
+    await world.wait(10)
+    assert (await world.status("a"))["phase"] == "Running"
 
 
-def test_a_deleted_pod_exists_for_a_moment_after_its_last_status(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.pod(
-            "b", {"containers": [{"name": "c", "image": "x", "command": ["false"]}], "restartPolicy": "Never"}
-        )
-        await world.wait(2)
-        await world.delete(PODS, "a")
-        await world.wait(0.2)
-        status = await world.status("a")
-        assert status["phase"] == "Succeeded"
-        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
-        await world.wait(0.2)
-        assert await world.is_deleted("a")
-        await world.delete(PODS, "b")  # it had ended before
-        assert await world.is_deleted("b")
-
-    play(run)
+async def test_deletion_waits_for_the_containers_and_reports_their_end(world: World):
+    await world.pod("a", stop_time="10s")
+    await world.wait()
+    await world.delete(PODS, "a")
+    await world.wait(5)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(6)
+    assert await world.is_deleted("a")
 
 
-def test_a_terminating_pod_that_a_snapshot_restores_keeps_running(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"restartPolicy": "Never"}, run_time="20s")
-        await world.wait(2)
-        store = world.server.api.core.store
-        before = snapshots.take(store)
-        await world.delete(PODS, "a")
+async def test_a_deleted_pod_exists_for_a_moment_after_its_last_status(world: World):
+    await world.pod("a")
+    await world.pod("b", {"containers": [{"name": "c", "image": "x", "command": ["false"]}], "restartPolicy": "Never"})
+    await world.wait(2)
+    await world.delete(PODS, "a")
+    await world.wait(0.2)
+    status = await world.status("a")
+    assert status["phase"] == "Succeeded"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+    await world.wait(0.2)
+    assert await world.is_deleted("a")
+    await world.delete(PODS, "b")  # it had ended before
+    assert await world.is_deleted("b")
+
+
+async def test_a_terminating_pod_that_a_snapshot_restores_keeps_running(world: World):
+    await world.pod("a", {"restartPolicy": "Never"}, run_time="20s")
+    await world.wait(2)
+    store = world.server.api.core.store
+    before = snapshots.take(store)
+    await world.delete(PODS, "a")
+    await world.wait(0.1)
+    assert (await world.status("a"))["phase"] == "Succeeded"
+    snapshots.restore(store, before)
+    await world.wait(2)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(20)
+    assert (await world.status("a"))["phase"] == "Succeeded"
+    assert not await world.is_deleted("a")
+
+
+async def test_no_restart_of_containers_of_a_deleted_pod_is_reported(world: World):
+    failing = {"image": "x", "command": ["sh", "-c", "sleep 2; exit 3"]}
+    await world.pod("a", {"containers": [{"name": "c", **failing}]})
+    await world.pod("b", {"initContainers": [{"name": "c", **failing}], "containers": [{"name": "d", "image": "x"}]})
+    await world.wait(6)
+    fields = ("containerStatuses", "initContainerStatuses")
+    for name, field in zip("ab", fields, strict=True):
+        status = await world.status(name)
+        assert status[field][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        await world.delete(PODS, name)
         await world.wait(0.1)
-        assert (await world.status("a"))["phase"] == "Succeeded"
-        snapshots.restore(store, before)
-        await world.wait(2)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(20)
-        assert (await world.status("a"))["phase"] == "Succeeded"
-        assert not await world.is_deleted("a")
-
-    play(run)
+        status = await world.status(name)
+        (container,) = status[field]
+        assert (status["phase"], container["restartCount"]) == ("Failed", 1)
+        runs = [container[each]["terminated"]["finishedAt"] for each in ("lastState", "state")]
+        assert parse_time(runs[1]) - parse_time(runs[0]) == timedelta(seconds=2)
 
 
-def test_no_restart_of_containers_of_a_deleted_pod_is_reported(play):
-    async def run(world: World) -> None:
-        failing = {"image": "x", "command": ["sh", "-c", "sleep 2; exit 3"]}
-        await world.pod("a", {"containers": [{"name": "c", **failing}]})
-        await world.pod(
-            "b", {"initContainers": [{"name": "c", **failing}], "containers": [{"name": "d", "image": "x"}]}
-        )
-        await world.wait(6)
-        fields = ("containerStatuses", "initContainerStatuses")
-        for name, field in zip("ab", fields, strict=True):
-            status = await world.status(name)
-            assert status[field][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-            await world.delete(PODS, name)
-            await world.wait(0.1)
-            status = await world.status(name)
-            (container,) = status[field]
-            assert (status["phase"], container["restartCount"]) == ("Failed", 1)
-            runs = [container[each]["terminated"]["finishedAt"] for each in ("lastState", "state")]
-            assert parse_time(runs[1]) - parse_time(runs[0]) == timedelta(seconds=2)
-
-    play(run)
+async def test_a_new_pod_of_the_name_of_one_that_has_ended_runs(world: World):
+    await world.pod("a")
+    await world.wait(2)
+    await world.delete(PODS, "a")
+    await world.wait(0.1)
+    await world.delete(PODS, "a", grace_s=0)
+    await world.pod("a")
+    await world.wait(1)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.delete(PODS, "a")
+    await world.wait(0.2)
+    assert not await world.is_deleted("a")
+    await world.wait(0.2)
+    assert await world.is_deleted("a")
 
 
-def test_a_new_pod_of_the_name_of_one_that_has_ended_runs(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait(2)
-        await world.delete(PODS, "a")
-        await world.wait(0.1)
-        await world.delete(PODS, "a", grace_s=0)
-        await world.pod("a")
-        await world.wait(1)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.delete(PODS, "a")
-        await world.wait(0.2)
-        assert not await world.is_deleted("a")
-        await world.wait(0.2)
-        assert await world.is_deleted("a")
-
-    play(run)
-
-
-def test_containers_that_do_not_stop_are_killed_after_the_grace_period(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"terminationGracePeriodSeconds": 20}, stop_time="never")
-        await world.create(
-            PODS,
-            {
-                "metadata": {"name": "b", "finalizers": ["x/y"]},
-                "spec": {"terminationGracePeriodSeconds": 5, "containers": [{"name": "c", "image": "x"}]},
-            },
-        )
-        await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/stop-time": "never"}}})
-        await world.wait()
-        await world.delete(PODS, "a")
-        await world.delete(PODS, "b")
-        await world.wait(15)
-        assert not await world.is_deleted("a")
-        status = await world.status("b")
-        assert status["phase"] == "Failed"
-        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
-        await world.wait(6)
-        assert await world.is_deleted("a")
-
-    play(run)
+async def test_containers_that_do_not_stop_are_killed_after_the_grace_period(world: World):
+    await world.pod("a", {"terminationGracePeriodSeconds": 20}, stop_time="never")
+    await world.create(
+        PODS,
+        {
+            "metadata": {"name": "b", "finalizers": ["x/y"]},
+            "spec": {"terminationGracePeriodSeconds": 5, "containers": [{"name": "c", "image": "x"}]},
+        },
+    )
+    await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/stop-time": "never"}}})
+    await world.wait()
+    await world.delete(PODS, "a")
+    await world.delete(PODS, "b")
+    await world.wait(15)
+    assert not await world.is_deleted("a")
+    status = await world.status("b")
+    assert status["phase"] == "Failed"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+    await world.wait(6)
+    assert await world.is_deleted("a")
 
 
-def test_a_pod_that_exceeds_its_deadline_fails(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"activeDeadlineSeconds": 30})
-        await world.wait(29)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(3)
-        status = await world.status("a")
-        assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-        assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
-        emitted = await world.events("a")
-        assert ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline") in emitted
-        assert ("Killing", "Stopping container c") in emitted
-
-    play(run)
+async def test_a_pod_that_exceeds_its_deadline_fails(world: World):
+    await world.pod("a", {"activeDeadlineSeconds": 30})
+    await world.wait(29)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(3)
+    status = await world.status("a")
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
+    emitted = await world.events("a")
+    assert ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline") in emitted
+    assert ("Killing", "Stopping container c") in emitted
 
 
-def test_readiness_gates_delay_readiness(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"readinessGates": [{"conditionType": "x/ready"}]})
-        await world.wait()
-        ready = await world.condition("a", "Ready")
-        assert ready["message"] == 'corresponding condition of pod readiness gate "x/ready" does not exist.'
-        body = {"status": {"conditions": [{"type": "x/ready", "status": "True"}]}}
-        await world.client.patch(PODS, "default", "a", body, subresource="status")
-        await world.wait()
-        assert (await world.condition("a", "Ready"))["status"] == "True"
-        assert (await world.condition("a", "x/ready"))["status"] == "True"
-
-    play(run)
+async def test_readiness_gates_delay_readiness(world: World):
+    await world.pod("a", {"readinessGates": [{"conditionType": "x/ready"}]})
+    await world.wait()
+    ready = await world.condition("a", "Ready")
+    assert ready["message"] == 'corresponding condition of pod readiness gate "x/ready" does not exist.'
+    body = {"status": {"conditions": [{"type": "x/ready", "status": "True"}]}}
+    await world.client.patch(PODS, "default", "a", body, subresource="status")
+    await world.wait()
+    assert (await world.condition("a", "Ready"))["status"] == "True"
+    assert (await world.condition("a", "x/ready"))["status"] == "True"
 
 
-def test_an_annotation_makes_a_running_pod_unready(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait()
-        await world.patch(PODS, "a", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
-        await world.wait()
-        assert (await world.condition("a", "Ready"))["status"] == "False"
-
-    play(run)
+async def test_an_annotation_makes_a_running_pod_unready(world: World):
+    await world.pod("a")
+    await world.wait()
+    await world.patch(PODS, "a", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
+    await world.wait()
+    assert (await world.condition("a", "Ready"))["status"] == "False"
 
 
-def test_nothing_happens_on_a_failed_node_until_it_recovers(play):
-    async def run(world: World) -> None:
-        await world.pod("a", run_time="30s", exit_code="1")
-        await world.wait()
-        await commands.fail(world.client, "node-1")
-        await world.wait()
-        lease = await world.client.get_doc(LEASES, "kube-node-lease", "node-1")
-        await world.delete(PODS, "a", grace_s=1)
-        await world.wait(100)
-        assert not await world.is_deleted("a")
-        assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] == lease["spec"]
-        await commands.recover(world.client, "node-1")
-        await world.wait(2)
-        assert await world.is_deleted("a")
-        assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] != lease["spec"]
-
-    play(run, nodes=1)
+@pytest.mark.cluster(nodes=1)
+async def test_nothing_happens_on_a_failed_node_until_it_recovers(world: World):
+    await world.pod("a", run_time="30s", exit_code="1")
+    await world.wait()
+    await commands.fail(world.client, "node-1")
+    await world.wait()
+    lease = await world.client.get_doc(LEASES, "kube-node-lease", "node-1")
+    await world.delete(PODS, "a", grace_s=1)
+    await world.wait(100)
+    assert not await world.is_deleted("a")
+    assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] == lease["spec"]
+    await commands.recover(world.client, "node-1")
+    await world.wait(2)
+    assert await world.is_deleted("a")
+    assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] != lease["spec"]
 
 
-def test_a_kubelet_has_the_last_word_on_its_pods(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait(5)
-        ready = await world.condition("a", "Ready")
-        await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": "true"}}})
-        await world.wait(1)
-        said = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "NodeLost"}]}}
-        await world.client.patch(PODS, "default", "a", said, content_type=STRATEGIC_MERGE, subresource="status")
-        await world.wait(30)
-        assert (await world.condition("a", "Ready"))["status"] == "False"
-        await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": None}}})
-        await world.wait(1)
-        assert await world.condition("a", "Ready") == ready
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_kubelet_has_the_last_word_on_its_pods(world: World):
+    await world.pod("a")
+    await world.wait(5)
+    ready = await world.condition("a", "Ready")
+    await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": "true"}}})
+    await world.wait(1)
+    said = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "NodeLost"}]}}
+    await world.client.patch(PODS, "default", "a", said, content_type=STRATEGIC_MERGE, subresource="status")
+    await world.wait(30)
+    assert (await world.condition("a", "Ready"))["status"] == "False"
+    await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": None}}})
+    await world.wait(1)
+    assert await world.condition("a", "Ready") == ready
 
 
-def test_a_condition_that_holds_again_has_no_reason(play):
-    async def run(world: World) -> None:
-        await world.pod("a", ready_delay="5s")
-        await world.wait(2)
-        assert (await world.condition("a", "Ready"))["reason"] == "ContainersNotReady"
-        await world.wait(5)
-        ready = await world.condition("a", "Ready")
-        assert (ready["status"], ready.get("reason"), ready.get("message")) == ("True", None, None)
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_condition_that_holds_again_has_no_reason(world: World):
+    await world.pod("a", ready_delay="5s")
+    await world.wait(2)
+    assert (await world.condition("a", "Ready"))["reason"] == "ContainersNotReady"
+    await world.wait(5)
+    ready = await world.condition("a", "Ready")
+    assert (ready["status"], ready.get("reason"), ready.get("message")) == ("True", None, None)
 
 
-def test_nodes_are_added_and_removed(play):
-    async def run(world: World) -> None:
-        assert await commands.add_some(world.client, 1) == ["node-4"]
-        await world.create(NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}})
-        await world.wait()
-        for name in ("node-1", "node-4", "mine"):
-            node = await world.get(NODES, name)
-            assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True", name
-            assert node["status"]["capacity"]["pods"] == "110"
-            assert node["metadata"]["labels"]["kubernetes.io/hostname"] == name
-            assert node["spec"]["podCIDR"]
-            assert not node["spec"].get("taints")
-        await commands.remove(world.client, "mine")
-        await world.wait(30)
-
-    play(run)
+async def test_nodes_are_added_and_removed(world: World):
+    assert await commands.add_some(world.client, 1) == ["node-4"]
+    await world.create(NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}})
+    await world.wait()
+    for name in ("node-1", "node-4", "mine"):
+        node = await world.get(NODES, name)
+        assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True", name
+        assert node["status"]["capacity"]["pods"] == "110"
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == name
+        assert node["spec"]["podCIDR"]
+        assert not node["spec"].get("taints")
+    await commands.remove(world.client, "mine")
+    await world.wait(30)
 
 
-def test_pods_without_a_free_address_wait(play):
-    async def run(world: World) -> None:
-        names = [f"p{number}" for number in range(3)]
-        for name in names:
-            await world.pod(name)
-        await world.wait()
-        assert len({(await world.status(name))["podIP"] for name in names}) == 3
-
-    play(run, nodes=1)
+@pytest.mark.cluster(nodes=1)
+async def test_pods_without_a_free_address_wait(world: World):
+    names = [f"p{number}" for number in range(3)]
+    for name in names:
+        await world.pod(name)
+    await world.wait()
+    assert len({(await world.status(name))["podIP"] for name in names}) == 3
 
 
-def test_a_kubelet_rejects_what_its_node_has_no_room_for(play):
-    async def run(world: World) -> None:
-        spec = {
-            "nodeName": "node-1",
-            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "20"}}}],
-        }
-        await world.pod("a", dict(spec))
-        await world.wait()
-        await world.pod("b", dict(spec))
-        await world.wait()
-        status = await world.status("b")
-        assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
-        assert status["message"] == (
-            "Pod was rejected: Node didn't have enough resource: cpu, requested: 20000, used: 20000, capacity: 32000"
-        )
-        assert (await world.status("a"))["phase"] == "Running"
-
-    play(run, nodes=1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_kubelet_rejects_what_its_node_has_no_room_for(world: World):
+    spec = {
+        "nodeName": "node-1",
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "20"}}}],
+    }
+    await world.pod("a", dict(spec))
+    await world.wait()
+    await world.pod("b", dict(spec))
+    await world.wait()
+    status = await world.status("b")
+    assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
+    assert status["message"] == (
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 20000, used: 20000, capacity: 32000"
+    )
+    assert (await world.status("a"))["phase"] == "Running"
 
 
+@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize(
     ("spec", "reason", "message"),
     [
@@ -420,18 +359,15 @@ def test_a_kubelet_rejects_what_its_node_has_no_room_for(play):
         ({"securityContext": {"sysctls": [{"name": "net/ipv4/tcp_syncookies", "value": "1"}]}}, "", ""),
     ],
 )
-def test_a_kubelet_rejects_what_its_node_cannot_do(play, spec, reason, message):
-    async def run(world: World) -> None:
-        await world.pod("a", {**spec, "nodeName": "node-1"})
-        await world.wait()
-        status = await world.status("a")
-        if reason:
-            assert (status["phase"], status["reason"]) == ("Failed", reason)
-            assert status["message"] == f"Pod was rejected: {message}"
-        else:
-            assert status["phase"] == "Running"
-
-    play(run, nodes=1)
+async def test_a_kubelet_rejects_what_its_node_cannot_do(world: World, spec, reason, message):
+    await world.pod("a", {**spec, "nodeName": "node-1"})
+    await world.wait()
+    status = await world.status("a")
+    if reason:
+        assert (status["phase"], status["reason"]) == ("Failed", reason)
+        assert status["message"] == f"Pod was rejected: {message}"
+    else:
+        assert status["phase"] == "Running"
 
 
 @pytest.mark.parametrize(
@@ -451,102 +387,85 @@ def test_a_kubelet_rejects_what_its_node_cannot_do(play, spec, reason, message):
         ('echo "$LONG"; exit 1', {"env": LONG, "terminationMessagePolicy": "FallbackToLogsOnError"}, "x" * 2047 + "\n"),
     ],
 )
-def test_termination_messages(play, script, more, message):
-    async def run(world: World) -> None:
-        await world.pod("a", {"restartPolicy": "Never", **command("sh", "-c", script, **more)})
-        await world.wait(2)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["state"]["terminated"].get("message") == message
-
-    play(run)
+async def test_termination_messages(world: World, script, more, message):
+    await world.pod("a", {"restartPolicy": "Never", **command("sh", "-c", script, **more)})
+    await world.wait(2)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["state"]["terminated"].get("message") == message
 
 
-def test_a_new_image_restarts_the_container_at_once(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait(5)
-        await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "nginx:2"}]}})
-        await world.wait()
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert (container["restartCount"], container["image"]) == (1, "docker.io/library/nginx:2")
-        assert container["ready"]
-
-    play(run)
+async def test_a_new_image_restarts_the_container_at_once(world: World):
+    await world.pod("a")
+    await world.wait(5)
+    await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "nginx:2"}]}})
+    await world.wait()
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert (container["restartCount"], container["image"]) == (1, "docker.io/library/nginx:2")
+    assert container["ready"]
 
 
-def test_events_of_kubelets(play):
-    async def run(world: World) -> None:
-        await world.pod("a", exit_code="1")
-        await world.wait(5)
-        emitted = await world.events("a")
-        assert ("Started", "Container started") in emitted
-        assert [reason for reason, _ in emitted].count("BackOff") == 1
-
-    play(run)
+async def test_events_of_kubelets(world: World):
+    await world.pod("a", exit_code="1")
+    await world.wait(5)
+    emitted = await world.events("a")
+    assert ("Started", "Container started") in emitted
+    assert [reason for reason, _ in emitted].count("BackOff") == 1
 
 
-def test_images_are_pulled_once_and_listed_by_the_node(play):
-    async def run(world: World) -> None:
-        image = "registry.example.com/app:1"
-        for name in ("a", "b"):
-            await world.pod(name, {"containers": [{"name": "c", "image": image}]})
-            await world.wait(1)
-        reasons = {name: [reason for reason, _ in await world.events(name)] for name in ("a", "b")}
-        assert reasons["a"] == ["Scheduled", "Pulling", "Pulled", "Created", "Started"]
-        assert reasons["b"] == ["Scheduled", "Pulled", "Created", "Started"]
-        text = f'Container image "{image}" already present on machine and can be accessed by the pod'
-        assert ("Pulled", text) in await world.events("b")
-        await world.wait(11)
-        status = (await world.get(NODES, "node-1"))["status"]
-        (emitted,) = status["images"]
-        assert {
-            parse_time(each["lastHeartbeatTime"]) > EPOCH + timedelta(seconds=5) for each in status["conditions"]
-        } == {True}
-        assert emitted["names"][1] == image
-        assert emitted["names"][0].startswith("registry.example.com/app@sha256:")
-        assert any(f"Image size: {emitted['sizeBytes']} bytes." in message for _, message in await world.events("a"))
-
-    play(run, 1, heartbeat_s=10)
-
-
-def test_an_init_container_counts_as_started_while_it_runs(play):
-    async def run(world: World) -> None:
-        init = {"name": "i", "image": "i", "command": ["sleep", "5"]}
-        await world.pod("a", {"initContainers": [init]})
-        await world.wait(2)
-        (status,) = (await world.status("a"))["initContainerStatuses"]
-        assert (status["started"], status["ready"]) == (True, False) and "running" in status["state"]
-        await world.wait(6)
-        (status,) = (await world.status("a"))["initContainerStatuses"]
-        assert (status["started"], status["ready"]) == (False, True)
-
-    play(run)
-
-
-def test_an_ephemeral_container_runs_with_the_others(play):
-    async def run(world: World) -> None:
-        await world.pod("a", ready_delay="never")
-        await world.wait(5)
-        debug = {"name": "debug", "image": "busybox", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
-        await world.client.patch(
-            PODS,
-            "default",
-            "a",
-            {"spec": {"ephemeralContainers": [debug]}},
-            content_type=STRATEGIC_MERGE,
-            subresource="ephemeralcontainers",
-        )
-        await world.wait(5)
-        (status,) = (await world.status("a"))["ephemeralContainerStatuses"]
-        assert status["state"]["running"]["startedAt"] == "2026-01-01T00:00:06Z"
-        assert (status["ready"], status["restartCount"], "started" in status) == (False, 0, False)
-        assert (await world.condition("a", "ContainersReady"))["message"] == "containers with unready status: [c]"
-        assert ("Started", "Container started") in await world.events("a")
-        await world.delete(PODS, "a")
+@pytest.mark.cluster(nodes=1, heartbeat_s=10)
+async def test_images_are_pulled_once_and_listed_by_the_node(world: World):
+    image = "registry.example.com/app:1"
+    for name in ("a", "b"):
+        await world.pod(name, {"containers": [{"name": "c", "image": image}]})
         await world.wait(1)
-        assert await world.is_deleted("a")
+    reasons = {name: [reason for reason, _ in await world.events(name)] for name in ("a", "b")}
+    assert reasons["a"] == ["Scheduled", "Pulling", "Pulled", "Created", "Started"]
+    assert reasons["b"] == ["Scheduled", "Pulled", "Created", "Started"]
+    text = f'Container image "{image}" already present on machine and can be accessed by the pod'
+    assert ("Pulled", text) in await world.events("b")
+    await world.wait(11)
+    status = (await world.get(NODES, "node-1"))["status"]
+    (emitted,) = status["images"]
+    assert {parse_time(each["lastHeartbeatTime"]) > EPOCH + timedelta(seconds=5) for each in status["conditions"]} == {
+        True
+    }
+    assert emitted["names"][1] == image
+    assert emitted["names"][0].startswith("registry.example.com/app@sha256:")
+    assert any(f"Image size: {emitted['sizeBytes']} bytes." in message for _, message in await world.events("a"))
 
-    play(run)
+
+async def test_an_init_container_counts_as_started_while_it_runs(world: World):
+    init = {"name": "i", "image": "i", "command": ["sleep", "5"]}
+    await world.pod("a", {"initContainers": [init]})
+    await world.wait(2)
+    (status,) = (await world.status("a"))["initContainerStatuses"]
+    assert (status["started"], status["ready"]) == (True, False) and "running" in status["state"]
+    await world.wait(6)
+    (status,) = (await world.status("a"))["initContainerStatuses"]
+    assert (status["started"], status["ready"]) == (False, True)
+
+
+async def test_an_ephemeral_container_runs_with_the_others(world: World):
+    await world.pod("a", ready_delay="never")
+    await world.wait(5)
+    debug = {"name": "debug", "image": "busybox", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
+    await world.client.patch(
+        PODS,
+        "default",
+        "a",
+        {"spec": {"ephemeralContainers": [debug]}},
+        content_type=STRATEGIC_MERGE,
+        subresource="ephemeralcontainers",
+    )
+    await world.wait(5)
+    (status,) = (await world.status("a"))["ephemeralContainerStatuses"]
+    assert status["state"]["running"]["startedAt"] == "2026-01-01T00:00:06Z"
+    assert (status["ready"], status["restartCount"], "started" in status) == (False, 0, False)
+    assert (await world.condition("a", "ContainersReady"))["message"] == "containers with unready status: [c]"
+    assert ("Started", "Container started") in await world.events("a")
+    await world.delete(PODS, "a")
+    await world.wait(1)
+    assert await world.is_deleted("a")
 
 
 def asks(cpu: str, **more) -> dict:
@@ -558,234 +477,204 @@ async def resize(world: World, name: str, cpu: str) -> None:
     await world.client.patch(PODS, "default", name, body, content_type=STRATEGIC_MERGE, subresource="resize")
 
 
-def test_a_pod_is_resized_in_place(play):
-    async def run(world: World) -> None:
-        await world.pod("a", asks("1"))
+async def test_a_pod_is_resized_in_place(world: World):
+    await world.pod("a", asks("1"))
+    await world.wait(1)
+    await resize(world, "a", "3")
+    await world.wait(1)
+    status = await world.status("a")
+    (container,) = status["containerStatuses"]
+    assert container["allocatedResources"] == container["resources"]["requests"] == {"cpu": "3"}
+    assert (container["restartCount"], status["allocatedResources"]) == (0, {"cpu": "3"})
+    text = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2}'
+    emitted = await world.events("a")
+    assert ("ResizeStarted", f"Pod resize started: {text}") in emitted
+    assert ("ResizeCompleted", f"Pod resize completed: {text}") in emitted
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_reverted_resize_is_no_longer_deferred(world: World):
+    for name in ("a", "b"):
+        await world.pod(name, asks("16"))
+    await world.wait(1)
+    await resize(world, "a", "20")
+    await world.wait(1)
+    assert (await world.condition("a", "PodResizePending"))["reason"] == "Deferred"
+    await resize(world, "a", "16")
+    await world.wait(1)
+    assert await world.condition("a", "PodResizePending") == {}
+    assert (await world.status("a"))["observedGeneration"] == 3
+
+
+async def test_a_container_that_cannot_be_resized_in_place_is_restarted(world: World):
+    await world.pod("a", asks("1", resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]))
+    await world.wait(1)
+    await resize(world, "a", "2")
+    await world.wait(1)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["restartCount"] == 1
+    assert "running" in container["state"]
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_resize_waits_until_there_is_room(world: World):
+    for name in ("a", "b"):
+        await world.pod(name, asks("16"))
+    await world.wait(1)
+    await resize(world, "a", "20")
+    await world.wait(1)
+    condition = await world.condition("a", "PodResizePending")
+    message = "Node didn't have enough resource: cpu, requested: 20000, used: 16000, capacity: 32000"
+    assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Deferred", message)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["allocatedResources"] == {"cpu": "16"}
+    assert "ResizeDeferred" in [reason for reason, _ in await world.events("a")]
+    await world.delete(PODS, "b")
+    await world.wait(1)
+    assert await world.condition("a", "PodResizePending") == {}
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["allocatedResources"] == {"cpu": "20"}
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_the_pod_with_the_highest_priority_is_resized_first(world: World):
+    classes = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
+    await world.create(classes, {"metadata": {"name": "high"}, "value": 9})
+    names = {"a": {}, "b": {"priorityClassName": "high"}, "c": {}, "d": {}}
+    for name, more in names.items():
+        await world.pod(name, {**asks("8"), **more})
+    await world.wait(1)
+    for name in ("c", "b", "a"):
+        await resize(world, name, "12")
         await world.wait(1)
-        await resize(world, "a", "3")
-        await world.wait(1)
-        status = await world.status("a")
-        (container,) = status["containerStatuses"]
-        assert container["allocatedResources"] == container["resources"]["requests"] == {"cpu": "3"}
-        assert (container["restartCount"], status["allocatedResources"]) == (0, {"cpu": "3"})
-        text = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2}'
-        emitted = await world.events("a")
-        assert ("ResizeStarted", f"Pod resize started: {text}") in emitted
-        assert ("ResizeCompleted", f"Pod resize completed: {text}") in emitted
-
-    play(run)
+    await world.delete(PODS, "d")
+    await world.wait(2)
+    got = {name: (await world.status(name))["containerStatuses"][0]["allocatedResources"]["cpu"] for name in "abc"}
+    assert got == {"a": "8", "b": "12", "c": "12"}
+    await resize(world, "c", "4")
+    await world.wait(1)
+    assert (await world.status("a"))["containerStatuses"][0]["allocatedResources"]["cpu"] == "12"
 
 
-def test_a_reverted_resize_is_no_longer_deferred(play):
-    async def run(world: World) -> None:
-        for name in ("a", "b"):
-            await world.pod(name, asks("16"))
-        await world.wait(1)
-        await resize(world, "a", "20")
-        await world.wait(1)
-        assert (await world.condition("a", "PodResizePending"))["reason"] == "Deferred"
-        await resize(world, "a", "16")
-        await world.wait(1)
-        assert await world.condition("a", "PodResizePending") == {}
-        assert (await world.status("a"))["observedGeneration"] == 3
-
-    play(run, 1)
-
-
-def test_a_container_that_cannot_be_resized_in_place_is_restarted(play):
-    async def run(world: World) -> None:
-        await world.pod("a", asks("1", resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]))
-        await world.wait(1)
-        await resize(world, "a", "2")
-        await world.wait(1)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["restartCount"] == 1
-        assert "running" in container["state"]
-
-    play(run)
+async def test_resources_and_users_of_containers_are_reported(world: World):
+    spec = {
+        "containers": [
+            {"name": "a", "image": "i", "resources": {"requests": {"cpu": "100m", "ephemeral-storage": "1Gi"}}},
+            {
+                "name": "b",
+                "image": "i",
+                "resources": {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
+                "securityContext": {"runAsUser": 7},
+            },
+        ],
+        "initContainers": [{"name": "i", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+        "securityContext": {"runAsUser": 5, "runAsGroup": 6, "fsGroup": 9, "supplementalGroups": [8]},
+    }
+    await world.pod("p", spec)
+    await world.wait(1)
+    status = await world.status("p")
+    assert status["allocatedResources"] == {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}
+    assert status["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+    users = {each["name"]: each["user"]["linux"] for each in status["containerStatuses"]}
+    assert users["a"] == {"uid": 5, "gid": 6, "supplementalGroups": [6, 8, 9]}
+    assert users["b"]["uid"] == 7
 
 
-def test_a_resize_waits_until_there_is_room(play):
-    async def run(world: World) -> None:
-        for name in ("a", "b"):
-            await world.pod(name, asks("16"))
-        await world.wait(1)
-        await resize(world, "a", "20")
-        await world.wait(1)
-        condition = await world.condition("a", "PodResizePending")
-        message = "Node didn't have enough resource: cpu, requested: 20000, used: 16000, capacity: 32000"
-        assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Deferred", message)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["allocatedResources"] == {"cpu": "16"}
-        assert "ResizeDeferred" in [reason for reason, _ in await world.events("a")]
-        await world.delete(PODS, "b")
-        await world.wait(1)
-        assert await world.condition("a", "PodResizePending") == {}
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["allocatedResources"] == {"cpu": "20"}
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_events_of_nodes(world: World):
+    await world.patch(NODES, "node-1", {"spec": {"unschedulable": True}})
+    await world.wait(1)
+    await world.patch(NODES, "node-1", {"spec": {"unschedulable": None}})
+    await world.wait(1)
+    found = [event for event in await world.items(resource("events")) if event["involvedObject"]["kind"] == "Node"]
+    assert [event["reason"] for event in found] == [
+        "Starting",
+        "NodeHasSufficientMemory",
+        "NodeHasNoDiskPressure",
+        "NodeHasSufficientPID",
+        "NodeReady",
+        "NodeNotSchedulable",
+        "NodeSchedulable",
+    ]
+    assert found[0]["involvedObject"] == {"kind": "Node", "name": "node-1", "uid": "node-1"}
+    assert found[4]["message"] == "Node node-1 status is now: NodeReady"
 
 
-def test_the_pod_with_the_highest_priority_is_resized_first(play):
-    async def run(world: World) -> None:
-        classes = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
-        await world.create(classes, {"metadata": {"name": "high"}, "value": 9})
-        names = {"a": {}, "b": {"priorityClassName": "high"}, "c": {}, "d": {}}
-        for name, more in names.items():
-            await world.pod(name, {**asks("8"), **more})
-        await world.wait(1)
-        for name in ("c", "b", "a"):
-            await resize(world, name, "12")
-            await world.wait(1)
-        await world.delete(PODS, "d")
-        await world.wait(2)
-        got = {name: (await world.status(name))["containerStatuses"][0]["allocatedResources"]["cpu"] for name in "abc"}
-        assert got == {"a": "8", "b": "12", "c": "12"}
-        await resize(world, "c", "4")
-        await world.wait(1)
-        assert (await world.status("a"))["containerStatuses"][0]["allocatedResources"]["cpu"] == "12"
-
-    play(run, 1)
+async def test_the_usage_of_pods_causes_no_pressure(world: World):
+    await world.pod("a", {"containers": [{"name": "c", "image": "i"}]}, memory="300Gi")
+    await world.wait(120)
+    node = await world.get(NODES, await world.node_of("a"))
+    pressure = {c["type"]: c["status"] for c in node["status"]["conditions"] if c["type"].endswith("Pressure")}
+    assert pressure == {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
+    assert (await world.status("a"))["phase"] == "Running"
 
 
-def test_resources_and_users_of_containers_are_reported(play):
-    async def run(world: World) -> None:
-        spec = {
-            "containers": [
-                {"name": "a", "image": "i", "resources": {"requests": {"cpu": "100m", "ephemeral-storage": "1Gi"}}},
-                {
-                    "name": "b",
-                    "image": "i",
-                    "resources": {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
-                    "securityContext": {"runAsUser": 7},
-                },
-            ],
-            "initContainers": [{"name": "i", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
-            "securityContext": {"runAsUser": 5, "runAsGroup": 6, "fsGroup": 9, "supplementalGroups": [8]},
-        }
-        await world.pod("p", spec)
-        await world.wait(1)
-        status = await world.status("p")
-        assert status["allocatedResources"] == {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}
-        assert status["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
-        users = {each["name"]: each["user"]["linux"] for each in status["containerStatuses"]}
-        assert users["a"] == {"uid": 5, "gid": 6, "supplementalGroups": [6, 8, 9]}
-        assert users["b"]["uid"] == 7
-
-    play(run)
+async def test_the_capacity_annotation_sets_the_capacity(world: World):
+    size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}
+    await world.create(NODES, {"metadata": {"name": "small", "annotations": size}})
+    await world.wait()
+    capacity = (await world.get(NODES, "small"))["status"]["capacity"]
+    assert (capacity["cpu"], capacity["pods"], capacity["example.com/gpu"]) == ("2", "3", "4")
+    assert "x" not in capacity and capacity["memory"] == "256Gi"
 
 
-def test_events_of_nodes(play):
-    async def run(world: World) -> None:
-        await world.patch(NODES, "node-1", {"spec": {"unschedulable": True}})
-        await world.wait(1)
-        await world.patch(NODES, "node-1", {"spec": {"unschedulable": None}})
-        await world.wait(1)
-        found = [event for event in await world.items(resource("events")) if event["involvedObject"]["kind"] == "Node"]
-        assert [event["reason"] for event in found] == [
-            "Starting",
-            "NodeHasSufficientMemory",
-            "NodeHasNoDiskPressure",
-            "NodeHasSufficientPID",
-            "NodeReady",
-            "NodeNotSchedulable",
-            "NodeSchedulable",
+@pytest.mark.cluster(nodes=1, heartbeat_s=10)
+async def test_resources_that_clients_add_are_allocatable(world: World):
+    async def sizes() -> list[dict]:
+        status = (await world.get(NODES, "node-1"))["status"]
+        return [
+            {name: size for name, size in status[field].items() if "/" in name or name == "odd"} for field in FIELDS
         ]
-        assert found[0]["involvedObject"] == {"kind": "Node", "name": "node-1", "uid": "node-1"}
-        assert found[4]["message"] == "Node node-1 status is now: NodeReady"
 
-    play(run, 1)
-
-
-def test_the_usage_of_pods_causes_no_pressure(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"containers": [{"name": "c", "image": "i"}]}, memory="300Gi")
-        await world.wait(120)
-        node = await world.get(NODES, await world.node_of("a"))
-        pressure = {c["type"]: c["status"] for c in node["status"]["conditions"] if c["type"].endswith("Pressure")}
-        assert pressure == {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
-        assert (await world.status("a"))["phase"] == "Running"
-
-    play(run)
-
-
-def test_the_capacity_annotation_sets_the_capacity(play):
-    async def run(world: World) -> None:
-        size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}
-        await world.create(NODES, {"metadata": {"name": "small", "annotations": size}})
+    async def ask(text: str | None) -> None:
+        patch: dict = {"metadata": {"annotations": {"sandbox.kcm.dev/capacity": text}}}
+        await world.client.patch(NODES, "", "node-1", patch, content_type=MERGE)
         await world.wait()
-        capacity = (await world.get(NODES, "small"))["status"]["capacity"]
-        assert (capacity["cpu"], capacity["pods"], capacity["example.com/gpu"]) == ("2", "3", "4")
-        assert "x" not in capacity and capacity["memory"] == "256Gi"
 
-    play(run)
+    more = {"status": {"capacity": {"example.com/dongle": "1000"}}}
+    await world.client.patch(NODES, "", "node-1", more, content_type=MERGE, subresource="status")
+    await world.wait()
+    assert await sizes() == [{"example.com/dongle": "1k"}] * 2
+    await ask("cpu=8000m,example.com/gpu=2")
+    assert await sizes() == [{"example.com/dongle": "1k", "example.com/gpu": "2"}] * 2
+    more = {"status": {"capacity": {"odd": "1"}}}
+    await world.client.patch(NODES, "", "node-1", more, content_type=MERGE, subresource="status")
+    await world.wait()
+    version = (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"]
+    await world.wait(60)
+    assert (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"] == version, "nothing to report"
+    await ask(None)
+    assert await sizes() == [{"example.com/dongle": "1k", "odd": "1"}] * 2
+    less: dict = {"status": {"capacity": {"example.com/dongle": None, "odd": None}}}
+    await world.client.patch(NODES, "", "node-1", less, content_type=MERGE, subresource="status")
+    await world.wait()
+    assert await sizes() == [{}, {}]
 
 
-def test_resources_that_clients_add_are_allocatable(play):
-    async def run(world: World) -> None:
-        async def sizes() -> list[dict]:
-            status = (await world.get(NODES, "node-1"))["status"]
-            return [
-                {name: size for name, size in status[field].items() if "/" in name or name == "odd"} for field in FIELDS
-            ]
+async def test_an_invalid_annotation_is_reported_and_ignored(world: World):
+    await world.pod("a", start_delay="soon")
+    await world.wait()
+    assert (await world.status("a"))["phase"] == "Running"
+    text = 'sandbox.kcm.dev/start-delay: time: invalid duration "soon"'
+    assert ("InvalidAnnotation", text) in await world.events("a")
 
-        async def ask(text: str | None) -> None:
-            patch: dict = {"metadata": {"annotations": {"sandbox.kcm.dev/capacity": text}}}
-            await world.client.patch(NODES, "", "node-1", patch, content_type=MERGE)
-            await world.wait()
 
-        more = {"status": {"capacity": {"example.com/dongle": "1000"}}}
-        await world.client.patch(NODES, "", "node-1", more, content_type=MERGE, subresource="status")
+async def test_an_annotation_that_becomes_invalid_is_reported_once(world: World):
+    await world.pod("a")
+    await world.wait()
+    for name, value in (("run-time", "later"), ("run-time", "later"), ("ready-delay", "1s"), ("run-time", "now")):
+        await world.patch(PODS, "a", {"metadata": {"annotations": {f"sandbox.kcm.dev/{name}": value}}})
         await world.wait()
-        assert await sizes() == [{"example.com/dongle": "1k"}] * 2
-        await ask("cpu=8000m,example.com/gpu=2")
-        assert await sizes() == [{"example.com/dongle": "1k", "example.com/gpu": "2"}] * 2
-        more = {"status": {"capacity": {"odd": "1"}}}
-        await world.client.patch(NODES, "", "node-1", more, content_type=MERGE, subresource="status")
-        await world.wait()
-        version = (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"]
-        await world.wait(60)
-        assert (await world.get(NODES, "node-1"))["metadata"]["resourceVersion"] == version, "nothing to report"
-        await ask(None)
-        assert await sizes() == [{"example.com/dongle": "1k", "odd": "1"}] * 2
-        less: dict = {"status": {"capacity": {"example.com/dongle": None, "odd": None}}}
-        await world.client.patch(NODES, "", "node-1", less, content_type=MERGE, subresource="status")
-        await world.wait()
-        assert await sizes() == [{}, {}]
-
-    play(run, nodes=1, heartbeat_s=10)
-
-
-def test_an_invalid_annotation_is_reported_and_ignored(play):
-    async def run(world: World) -> None:
-        await world.pod("a", start_delay="soon")
-        await world.wait()
-        assert (await world.status("a"))["phase"] == "Running"
-        text = 'sandbox.kcm.dev/start-delay: time: invalid duration "soon"'
-        assert ("InvalidAnnotation", text) in await world.events("a")
-
-    play(run)
-
-
-def test_an_annotation_that_becomes_invalid_is_reported_once(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait()
-        for name, value in (("run-time", "later"), ("run-time", "later"), ("ready-delay", "1s"), ("run-time", "now")):
-            await world.patch(PODS, "a", {"metadata": {"annotations": {f"sandbox.kcm.dev/{name}": value}}})
-            await world.wait()
-        assert (await world.status("a"))["phase"] == "Running"
-        emitted = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
-        assert [text.rpartition(" ")[2] for text in emitted] == ['"later"', '"now"']
-
-    play(run)
+    assert (await world.status("a"))["phase"] == "Running"
+    emitted = [text for reason, text in await world.events("a") if reason == "InvalidAnnotation"]
+    assert [text.rpartition(" ")[2] for text in emitted] == ['"later"', '"now"']
 
 
 def command(*words: str, **more: object) -> dict:
     return {"containers": [{"name": "c", "image": "busybox", "command": list(words), **more}]}
 
 
+@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize(
     ("policy", "script", "phase", "code"),
     [
@@ -794,30 +683,25 @@ def command(*words: str, **more: object) -> dict:
         ("OnFailure", "sleep 5 || exit 1", "Succeeded", 0),
     ],
 )
-def test_a_command_decides_when_and_how_a_container_ends(play, policy, script, phase, code):
-    async def run(world: World) -> None:
-        await world.pod("a", {"restartPolicy": policy, **command("sh", "-c", script)})
-        await world.wait(4)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(3)
-        status = await world.status("a")
-        assert (status["phase"], status["containerStatuses"][0]["state"]["terminated"]["exitCode"]) == (phase, code)
-
-    play(run, 1)
+async def test_a_command_decides_when_and_how_a_container_ends(world: World, policy, script, phase, code):
+    await world.pod("a", {"restartPolicy": policy, **command("sh", "-c", script)})
+    await world.wait(4)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(3)
+    status = await world.status("a")
+    assert (status["phase"], status["containerStatuses"][0]["state"]["terminated"]["exitCode"]) == (phase, code)
 
 
-def test_a_command_that_fails_is_restarted_with_a_backoff(play):
-    async def run(world: World) -> None:
-        env = [{"name": "CODE", "value": "7"}]
-        for name, policy in (("a", "Always"), ("b", "OnFailure")):
-            await world.pod(name, {"restartPolicy": policy, **command("sh", args=["-c", "exit $(CODE)"], env=env)})
-        await world.wait(5)
-        for name in ("a", "b"):
-            (container,) = (await world.status(name))["containerStatuses"]
-            assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-            assert (container["restartCount"], container["lastState"]["terminated"]["exitCode"]) == (1, 7)
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_command_that_fails_is_restarted_with_a_backoff(world: World):
+    env = [{"name": "CODE", "value": "7"}]
+    for name, policy in (("a", "Always"), ("b", "OnFailure")):
+        await world.pod(name, {"restartPolicy": policy, **command("sh", args=["-c", "exit $(CODE)"], env=env)})
+    await world.wait(5)
+    for name in ("a", "b"):
+        (container,) = (await world.status(name))["containerStatuses"]
+        assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert (container["restartCount"], container["lastState"]["terminated"]["exitCode"]) == (1, 7)
 
 
 def waiting(status: dict) -> dict:
@@ -827,103 +711,95 @@ def waiting(status: dict) -> dict:
 SECRETS, CONFIG_MAPS = resource("secrets"), resource("configmaps")
 
 
-def test_a_missing_secret_or_key_prevents_a_container_from_starting(play):
-    async def run(world: World) -> None:
-        ref = {"secretKeyRef": {"name": "s", "key": "k"}}
-        await world.pod("a", command("serve", env=[{"name": "A", "valueFrom": ref}]))
-        await world.pod("b", command("serve", envFrom=[{"configMapRef": {"name": "m"}}]))
-        await world.pod("c", command("serve", envFrom=[{"secretRef": {"name": "s", "optional": True}}]))
-        await world.wait(5)
-        reason = "CreateContainerConfigError"
-        assert waiting(await world.status("a")) == {"reason": reason, "message": 'secret "s" not found'}
-        assert waiting(await world.status("b")) == {"reason": reason, "message": 'configmap "m" not found'}
-        assert [(await world.status(name))["phase"] for name in "abc"] == ["Pending", "Pending", "Running"]
-        assert ("Failed", 'Error: secret "s" not found') in await world.events("a")
-        await world.create(SECRETS, {"metadata": {"name": "s"}})
-        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
-        await world.wait(2)
-        assert waiting(await world.status("a"))["message"] == "couldn't find key k in Secret default/s"
-        assert (await world.status("b"))["phase"] == "Running"
-        await world.patch(SECRETS, "s", {"stringData": {"k": "v"}})
-        await world.wait(2)
-        status = await world.status("a")
-        assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Running", 0)
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_missing_secret_or_key_prevents_a_container_from_starting(world: World):
+    ref = {"secretKeyRef": {"name": "s", "key": "k"}}
+    await world.pod("a", command("serve", env=[{"name": "A", "valueFrom": ref}]))
+    await world.pod("b", command("serve", envFrom=[{"configMapRef": {"name": "m"}}]))
+    await world.pod("c", command("serve", envFrom=[{"secretRef": {"name": "s", "optional": True}}]))
+    await world.wait(5)
+    reason = "CreateContainerConfigError"
+    assert waiting(await world.status("a")) == {"reason": reason, "message": 'secret "s" not found'}
+    assert waiting(await world.status("b")) == {"reason": reason, "message": 'configmap "m" not found'}
+    assert [(await world.status(name))["phase"] for name in "abc"] == ["Pending", "Pending", "Running"]
+    assert ("Failed", 'Error: secret "s" not found') in await world.events("a")
+    await world.create(SECRETS, {"metadata": {"name": "s"}})
+    await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
+    await world.wait(2)
+    assert waiting(await world.status("a"))["message"] == "couldn't find key k in Secret default/s"
+    assert (await world.status("b"))["phase"] == "Running"
+    await world.patch(SECRETS, "s", {"stringData": {"k": "v"}})
+    await world.wait(2)
+    status = await world.status("a")
+    assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Running", 0)
 
 
-def test_a_volume_of_a_missing_object_prevents_a_pod_from_starting(play):
-    async def run(world: World) -> None:
-        secret = {"name": "v", "secret": {"secretName": "s", "items": [{"key": "k", "path": "k"}]}}
-        await world.pod("a", {"volumes": [secret]})
-        await world.pod("b", {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": "m"}}]}}]})
-        await world.wait(5)
-        for name, problem in (("a", 'secret "s" not found'), ("b", 'configmap "m" not found')):
-            status = await world.status(name)
-            assert (status["phase"], waiting(status)) == ("Pending", {"reason": "ContainerCreating"})
-            assert ("FailedMount", f'MountVolume.SetUp failed for volume "v" : {problem}') in await world.events(name)
-        both = [{"configMap": {"name": "m"}}, {"secret": {"name": "s"}}]
-        await world.pod("c", {"volumes": [{"name": "w", "projected": {"sources": both}}, {**secret, "name": "u"}]})
-        await world.wait(2)
-        for volume, problem in (
-            ("w", '[configmap "m" not found, secret "s" not found]'),
-            ("u", 'secret "s" not found'),
-        ):
-            text = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
-            assert ("FailedMount", text) in await world.events("c")
-        await world.delete(PODS, "c")
-        await world.create(SECRETS, {"metadata": {"name": "s"}})
-        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
-        await world.wait(5)
-        assert (await world.status("b"))["phase"] == "Running"
-        text = 'MountVolume.SetUp failed for volume "v" : references non-existent secret key: k'
-        assert ("FailedMount", text) in await world.events("a")
-        await world.patch(SECRETS, "s", {"stringData": {"k": "v"}})
-        await world.wait(2)
-        assert (await world.status("a"))["phase"] == "Running"
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_volume_of_a_missing_object_prevents_a_pod_from_starting(world: World):
+    secret = {"name": "v", "secret": {"secretName": "s", "items": [{"key": "k", "path": "k"}]}}
+    await world.pod("a", {"volumes": [secret]})
+    await world.pod("b", {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": "m"}}]}}]})
+    await world.wait(5)
+    for name, problem in (("a", 'secret "s" not found'), ("b", 'configmap "m" not found')):
+        status = await world.status(name)
+        assert (status["phase"], waiting(status)) == ("Pending", {"reason": "ContainerCreating"})
+        assert ("FailedMount", f'MountVolume.SetUp failed for volume "v" : {problem}') in await world.events(name)
+    both = [{"configMap": {"name": "m"}}, {"secret": {"name": "s"}}]
+    await world.pod("c", {"volumes": [{"name": "w", "projected": {"sources": both}}, {**secret, "name": "u"}]})
+    await world.wait(2)
+    for volume, problem in (
+        ("w", '[configmap "m" not found, secret "s" not found]'),
+        ("u", 'secret "s" not found'),
+    ):
+        text = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
+        assert ("FailedMount", text) in await world.events("c")
+    await world.delete(PODS, "c")
+    await world.create(SECRETS, {"metadata": {"name": "s"}})
+    await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
+    await world.wait(5)
+    assert (await world.status("b"))["phase"] == "Running"
+    text = 'MountVolume.SetUp failed for volume "v" : references non-existent secret key: k'
+    assert ("FailedMount", text) in await world.events("a")
+    await world.patch(SECRETS, "s", {"stringData": {"k": "v"}})
+    await world.wait(2)
+    assert (await world.status("a"))["phase"] == "Running"
 
 
-def test_a_command_finds_what_it_has_waited_for(play):
-    async def test(world):
-        script = '[ "$(cat /v/mode)" = "$MODE" ] && exit 3; exit 4'
-        container = {"name": "c", "image": "i", "command": ["sh", "-c", script]}
-        container["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
-        container["env"] = [{"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "mode"}}}]
-        volumes = [{"name": "v", "configMap": {"name": "m"}}]
-        await world.pod("a", {"containers": [container], "volumes": volumes, "restartPolicy": "Never"})
-        await world.wait(10)
-        assert (await world.status("a"))["phase"] == "Pending"
-        await world.create(resource("configmaps"), {"metadata": {"name": "m"}, "data": {"mode": "fail fast"}})
-        await world.wait(5)
-        (ended,) = (await world.status("a"))["containerStatuses"]
-        assert ended["state"]["terminated"]["exitCode"] == 3
-
-    play(test)
+async def test_a_command_finds_what_it_has_waited_for(world):
+    script = '[ "$(cat /v/mode)" = "$MODE" ] && exit 3; exit 4'
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", script]}
+    container["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    container["env"] = [{"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "mode"}}}]
+    volumes = [{"name": "v", "configMap": {"name": "m"}}]
+    await world.pod("a", {"containers": [container], "volumes": volumes, "restartPolicy": "Never"})
+    await world.wait(10)
+    assert (await world.status("a"))["phase"] == "Pending"
+    await world.create(resource("configmaps"), {"metadata": {"name": "m"}, "data": {"mode": "fail fast"}})
+    await world.wait(5)
+    (ended,) = (await world.status("a"))["containerStatuses"]
+    assert ended["state"]["terminated"]["exitCode"] == 3
 
 
-def test_a_container_that_is_restarted_finds_what_its_volumes_hold_then(play):
-    async def test(world):
-        container = {"name": "c", "image": "i"}
-        container["command"] = ["sh", "-c", '[ "$(cat /v/mode)" = good ] || exit 1; sleep 1000']
-        container["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
-        beside = {**container, "name": "d", "command": ["sh", "-c", '[ "$(cat /v/mode)" = bad ] || exit 1; sleep 1000']}
-        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}, "data": {"mode": "bad"}})
-        volumes = [{"name": "v", "configMap": {"name": "m"}}]
-        await world.pod("a", {"containers": [container, beside], "volumes": volumes})
-        await world.wait(20)
-        crashing, running = (await world.status("a"))["containerStatuses"]
-        assert (crashing["restartCount"], running["restartCount"]) == (2, 0)
-        await world.patch(CONFIG_MAPS, "m", {"data": {"mode": "good"}})
-        await world.wait(100)
-        good, running = (await world.status("a"))["containerStatuses"]
-        assert (good["restartCount"], good["ready"]) == (3, True)
-        assert (running["restartCount"], running["ready"]) == (0, True)  # it has looked before
-
-    play(test, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_container_that_is_restarted_finds_what_its_volumes_hold_then(world):
+    container = {"name": "c", "image": "i"}
+    container["command"] = ["sh", "-c", '[ "$(cat /v/mode)" = good ] || exit 1; sleep 1000']
+    container["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    beside = {**container, "name": "d", "command": ["sh", "-c", '[ "$(cat /v/mode)" = bad ] || exit 1; sleep 1000']}
+    await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}, "data": {"mode": "bad"}})
+    volumes = [{"name": "v", "configMap": {"name": "m"}}]
+    await world.pod("a", {"containers": [container, beside], "volumes": volumes})
+    await world.wait(20)
+    crashing, running = (await world.status("a"))["containerStatuses"]
+    assert (crashing["restartCount"], running["restartCount"]) == (2, 0)
+    await world.patch(CONFIG_MAPS, "m", {"data": {"mode": "good"}})
+    await world.wait(100)
+    good, running = (await world.status("a"))["containerStatuses"]
+    assert (good["restartCount"], good["ready"]) == (3, True)
+    assert (running["restartCount"], running["ready"]) == (0, True)  # it has looked before
 
 
+@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -932,383 +808,334 @@ def test_a_container_that_is_restarted_finds_what_its_volumes_hold_then(play):
         ("..", "unable to provision SubPath `a/..`: must not contain '..'"),
     ],
 )
-def test_a_part_of_a_volume_that_cannot_be_mounted(play, value, message):
-    async def test(world):
-        container = {"name": "c", "image": "i", "env": [{"name": "PART", "value": value}]}
-        expression = "$(PART)" if value == "/tmp" else "a/$(PART)"
-        container["volumeMounts"] = [{"name": "v", "mountPath": "/v", "subPathExpr": expression}]
-        await world.pod("a", {"containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]})
-        await world.wait(5)
-        reason = {"reason": "CreateContainerConfigError", "message": message.replace("a//tmp", "/tmp")}
-        assert waiting(await world.status("a")) == reason
-
-    play(test, 1)
+async def test_a_part_of_a_volume_that_cannot_be_mounted(world, value, message):
+    container = {"name": "c", "image": "i", "env": [{"name": "PART", "value": value}]}
+    expression = "$(PART)" if value == "/tmp" else "a/$(PART)"
+    container["volumeMounts"] = [{"name": "v", "mountPath": "/v", "subPathExpr": expression}]
+    await world.pod("a", {"containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]})
+    await world.wait(5)
+    reason = {"reason": "CreateContainerConfigError", "message": message.replace("a//tmp", "/tmp")}
+    assert waiting(await world.status("a")) == reason
 
 
-def test_a_command_finds_what_init_containers_have_left(play):
-    async def test(world):
-        init = {"name": "i", "image": "i", "command": ["sh", "-c", "mkdir -p /w/d; echo x > /w/d/x"]}
-        init["volumeMounts"] = [{"name": "v", "mountPath": "/w"}]
-        container = {"name": "c", "image": "i", "command": ["sh", "-c", "[ -s /d/x ] && exit 3; exit 4"]}
-        container["volumeMounts"] = [{"name": "v", "mountPath": "/d", "subPath": "d"}]
-        spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
-        await world.pod("a", {**spec, "restartPolicy": "Never"})
-        await world.wait(5)
-        (ended,) = (await world.status("a"))["containerStatuses"]
-        assert ended["state"]["terminated"]["exitCode"] == 3
-
-    play(test)
+async def test_a_command_finds_what_init_containers_have_left(world):
+    init = {"name": "i", "image": "i", "command": ["sh", "-c", "mkdir -p /w/d; echo x > /w/d/x"]}
+    init["volumeMounts"] = [{"name": "v", "mountPath": "/w"}]
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", "[ -s /d/x ] && exit 3; exit 4"]}
+    container["volumeMounts"] = [{"name": "v", "mountPath": "/d", "subPath": "d"}]
+    spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
+    await world.pod("a", {**spec, "restartPolicy": "Never"})
+    await world.wait(5)
+    (ended,) = (await world.status("a"))["containerStatuses"]
+    assert ended["state"]["terminated"]["exitCode"] == 3
 
 
 @pytest.mark.parametrize("first", [["fetch-page"], None])
-def test_files_of_unknown_init_containers_are_unknown(play, first):
+async def test_files_of_unknown_init_containers_are_unknown(world, first):
     """They may have written any files, or none."""
-
-    async def test(world):
-        mounts = [{"name": "v", "mountPath": "/w"}]
-        init = {"name": "i", "image": "i", "volumeMounts": mounts, **({"command": first} if first else {})}
-        script = "[ -f /w/page ] || exit 4; sleep 5"
-        container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
-        spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
-        await world.pod("a", {**spec, "restartPolicy": "Never"})
-        await world.wait(3)
-        assert (await world.status("a"))["phase"] == "Running"
-
-    play(test)
+    mounts = [{"name": "v", "mountPath": "/w"}]
+    init = {"name": "i", "image": "i", "volumeMounts": mounts, **({"command": first} if first else {})}
+    script = "[ -f /w/page ] || exit 4; sleep 5"
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", script], "volumeMounts": mounts}
+    spec = {"initContainers": [init], "containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}
+    await world.pod("a", {**spec, "restartPolicy": "Never"})
+    await world.wait(3)
+    assert (await world.status("a"))["phase"] == "Running"
 
 
-def test_an_image_that_cannot_be_pulled_backs_off(play):
-    async def run(world: World) -> None:
-        world.cluster.nodes.fail_image("*/broken:*")
-        await world.pod("a", {"containers": [{"name": "c", "image": "example.com/broken:1"}]})
-        await world.pod("b", pull_error="no such host")
-        await world.pod("c")
+@pytest.mark.cluster(nodes=1)
+async def test_an_image_that_cannot_be_pulled_backs_off(world: World):
+    world.cluster.nodes.fail_image("*/broken:*")
+    await world.pod("a", {"containers": [{"name": "c", "image": "example.com/broken:1"}]})
+    await world.pod("b", pull_error="no such host")
+    await world.pod("c")
+    await world.wait(1)
+    assert waiting(await world.status("b")) == {"reason": "ErrImagePull", "message": "no such host"}
+    assert waiting(await world.status("a"))["message"].startswith("rpc error: code = NotFound desc = failed to pull")
+    await world.wait(4)
+    back = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nginx": ErrImagePull: no such host'}
+    assert waiting(await world.status("b")) == back
+    assert (await world.status("c"))["phase"] == "Running"
+    emitted = await world.events("b")
+    for event in (
+        ("Pulling", 'Pulling image "nginx"'),
+        ("Failed", 'Failed to pull image "nginx": no such host'),
+        ("Failed", "Error: ErrImagePull"),
+        ("BackOff", 'Back-off pulling image "nginx"'),
+        ("Failed", "Error: ImagePullBackOff"),
+    ):
+        assert event in emitted
+    await world.wait(6)
+    assert waiting(await world.status("b"))["reason"] == "ErrImagePull"
+    await world.wait(2)
+    assert waiting(await world.status("b"))["reason"] == "ImagePullBackOff"
+    await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "good:1"}]}})
+    await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/pull-error": None}}})
+    await world.wait(2)
+    assert [(await world.status(name))["phase"] for name in "ab"] == ["Running", "Running"]
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_an_image_that_is_never_pulled(world: World):
+    world.cluster.nodes.fail_image("broken:*")
+    for name, image in (("a", "fine:1"), ("b", "broken:1")):
+        await world.pod(name, {"containers": [{"name": "c", "image": image, "imagePullPolicy": "Never"}]})
+    await world.wait(1)
+    reasons = [reason for reason, _ in await world.events("a")]
+    assert (await world.status("a"))["phase"] == "Running"
+    assert "Pulled" in reasons and "Pulling" not in reasons
+    message = 'Container image "broken:1" is not present with pull policy of Never'
+    assert waiting(await world.status("b")) == {"reason": "ErrImageNeverPull", "message": message}
+    emitted = await world.events("b")
+    assert ("ErrImageNeverPull", message) in emitted and ("Failed", "Error: ErrImageNeverPull") in emitted
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_missing_pull_secrets_are_reported(world: World):
+    await world.create(resource("secrets"), {"metadata": {"name": "there"}})
+    await world.pod(
+        "a",
+        {
+            "containers": [{"name": "c", "image": "x"}],
+            "imagePullSecrets": [{"name": "x"}, {"name": "there"}, {"name": "y"}],
+        },
+    )
+    await world.wait(1)
+    assert (await world.status("a"))["phase"] == "Running"
+    text = "Unable to retrieve some image pull secrets (x, y); attempting to pull the image may not succeed."
+    assert ("FailedToRetrieveImagePullSecret", text) in await world.events("a")
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(world: World):
+    spec = {"containers": [{"name": "c", "image": "app:1"}]}
+    world.cluster.nodes.fail_image("app:*", "denied")
+    await world.pod("a", dict(spec))
+    await world.wait(5)
+    assert waiting(await world.status("a"))["reason"] == "ImagePullBackOff"
+    world.cluster.nodes.restore_image("app:*")
+    await world.wait(1)
+    assert (await world.status("a"))["phase"] == "Running"
+    world.cluster.nodes.fail_image("app:*", "denied")
+    await world.pod("b", dict(spec))
+    await world.wait(2)
+    assert (await world.status("b"))["phase"] == "Running"
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_invalid_image_names(world: World):
+    await world.pod("a", {"containers": [{"name": "c", "image": "Not//Valid"}]})
+    await world.wait(2)
+    text = 'Failed to apply default image tag "Not//Valid": couldn\'t parse image name "Not//Valid": '
+    message = f"{text}invalid reference format"
+    assert waiting(await world.status("a")) == {"reason": "InvalidImageName", "message": message}
+    assert ("InspectFailed", message) in await world.events("a")
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_annotations_win_over_commands(world: World):
+    await world.pod("a", {"restartPolicy": "Never", **command("false")}, exit_code="0", run_time="10s")
+    await world.pod("b", {"restartPolicy": "Never", **command("false")}, run_time="10s")
+    await world.wait(8)
+    assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Running", "Running"]
+    await world.wait(4)
+    assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Succeeded", "Failed"]
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_what_a_run_leaves_in_an_emptydir_the_next_one_finds(world: World):
+    script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi"
+    spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    volumes = [{"name": "data", "emptyDir": {}}]
+    await world.pod("a", {"restartPolicy": "OnFailure", "volumes": volumes, **spec})
+    await world.wait(5)
+    status = await world.status("a")
+    assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Succeeded", 1)
+
+
+@pytest.mark.cluster(nodes=2)
+async def test_what_a_pod_leaves_in_a_folder_of_its_node_the_next_pod_there_finds(world: World):
+    script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 42; fi"
+    spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data/"}])
+    folder = {"name": "data", "hostPath": {"path": "/tmp/kept", "type": "DirectoryOrCreate"}}
+    other = {"name": "data", "hostPath": {"path": "/tmp/kep", "type": "DirectoryOrCreate"}}
+    codes = []
+    for name, node, volume in (("a", "1", folder), ("b", "1", folder), ("c", "2", folder), ("d", "1", other)):
+        placed = {"restartPolicy": "Never", "volumes": [volume], "nodeName": f"node-{node}", **spec}
+        await world.pod(name, placed)
         await world.wait(1)
-        assert waiting(await world.status("b")) == {"reason": "ErrImagePull", "message": "no such host"}
-        assert waiting(await world.status("a"))["message"].startswith(
-            "rpc error: code = NotFound desc = failed to pull"
-        )
-        await world.wait(4)
-        back = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nginx": ErrImagePull: no such host'}
-        assert waiting(await world.status("b")) == back
-        assert (await world.status("c"))["phase"] == "Running"
-        emitted = await world.events("b")
-        for event in (
-            ("Pulling", 'Pulling image "nginx"'),
-            ("Failed", 'Failed to pull image "nginx": no such host'),
-            ("Failed", "Error: ErrImagePull"),
-            ("BackOff", 'Back-off pulling image "nginx"'),
-            ("Failed", "Error: ImagePullBackOff"),
-        ):
-            assert event in emitted
-        await world.wait(6)
-        assert waiting(await world.status("b"))["reason"] == "ErrImagePull"
+        await world.patch(PODS, name, {"metadata": {"annotations": {"sandbox.kcm.dev/stop-time": "1s"}}})
         await world.wait(2)
-        assert waiting(await world.status("b"))["reason"] == "ImagePullBackOff"
-        await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "good:1"}]}})
-        await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/pull-error": None}}})
-        await world.wait(2)
-        assert [(await world.status(name))["phase"] for name in "ab"] == ["Running", "Running"]
-
-    play(run, 1)
+        codes.append((await world.status(name))["containerStatuses"][0]["state"]["terminated"]["exitCode"])
+    assert codes == [42, 0, 42, 42]
 
 
-def test_an_image_that_is_never_pulled(play):
-    async def run(world: World) -> None:
-        world.cluster.nodes.fail_image("broken:*")
-        for name, image in (("a", "fine:1"), ("b", "broken:1")):
-            await world.pod(name, {"containers": [{"name": "c", "image": image, "imagePullPolicy": "Never"}]})
-        await world.wait(1)
-        reasons = [reason for reason, _ in await world.events("a")]
-        assert (await world.status("a"))["phase"] == "Running"
-        assert "Pulled" in reasons and "Pulling" not in reasons
-        message = 'Container image "broken:1" is not present with pull policy of Never'
-        assert waiting(await world.status("b")) == {"reason": "ErrImageNeverPull", "message": message}
-        emitted = await world.events("b")
-        assert ("ErrImageNeverPull", message) in emitted and ("Failed", "Error: ErrImageNeverPull") in emitted
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_unknown_commands_end_in_pods_of_jobs_only(world: World):
+    await world.pod("a", {"restartPolicy": "Never", **command("/agnhost", "pause")})
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    spec = {"restartPolicy": "Never", **command("/migrate")}
+    await world.create(PODS, {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": spec})
+    spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "registry.k8s.io/pause:3.10"}]}
+    await world.create(PODS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": spec})
+    await world.wait(5)
+    assert [(await world.status(name))["phase"] for name in "abc"] == ["Running", "Succeeded", "Running"]
 
 
-def test_missing_pull_secrets_are_reported(play):
-    async def run(world: World) -> None:
-        await world.create(resource("secrets"), {"metadata": {"name": "there"}})
-        await world.pod(
-            "a",
-            {
-                "containers": [{"name": "c", "image": "x"}],
-                "imagePullSecrets": [{"name": "x"}, {"name": "there"}, {"name": "y"}],
-            },
-        )
-        await world.wait(1)
-        assert (await world.status("a"))["phase"] == "Running"
-        text = "Unable to retrieve some image pull secrets (x, y); attempting to pull the image may not succeed."
-        assert ("FailedToRetrieveImagePullSecret", text) in await world.events("a")
-
-    play(run, 1)
-
-
-def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(play):
-    async def run(world: World) -> None:
-        spec = {"containers": [{"name": "c", "image": "app:1"}]}
-        world.cluster.nodes.fail_image("app:*", "denied")
-        await world.pod("a", dict(spec))
-        await world.wait(5)
-        assert waiting(await world.status("a"))["reason"] == "ImagePullBackOff"
-        world.cluster.nodes.restore_image("app:*")
-        await world.wait(1)
-        assert (await world.status("a"))["phase"] == "Running"
-        world.cluster.nodes.fail_image("app:*", "denied")
-        await world.pod("b", dict(spec))
-        await world.wait(2)
-        assert (await world.status("b"))["phase"] == "Running"
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_an_annotation_does_not_rewrite_the_past_of_a_running_pod(world: World):
+    await world.pod("a")
+    await world.wait(100)
+    wish = {"sandbox.kcm.dev/exit-code": "1", "sandbox.kcm.dev/run-time": "3s"}
+    await world.patch(PODS, "a", {"metadata": {"annotations": wish}})
+    await world.wait(2)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert (container["restartCount"], container["ready"]) == (0, True)
+    await world.wait(2)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["restartCount"] == 1
+    assert container["lastState"]["terminated"]["exitCode"] == 1
+    ended = datetime.fromisoformat(container["lastState"]["terminated"]["finishedAt"])
+    assert 103 <= (ended - EPOCH).total_seconds() <= 106
 
 
-def test_invalid_image_names(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"containers": [{"name": "c", "image": "Not//Valid"}]})
-        await world.wait(2)
-        text = 'Failed to apply default image tag "Not//Valid": couldn\'t parse image name "Not//Valid": '
-        message = f"{text}invalid reference format"
-        assert waiting(await world.status("a")) == {"reason": "InvalidImageName", "message": message}
-        assert ("InspectFailed", message) in await world.events("a")
-
-    play(run, 1)
-
-
-def test_annotations_win_over_commands(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"restartPolicy": "Never", **command("false")}, exit_code="0", run_time="10s")
-        await world.pod("b", {"restartPolicy": "Never", **command("false")}, run_time="10s")
-        await world.wait(8)
-        assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Running", "Running"]
-        await world.wait(4)
-        assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Succeeded", "Failed"]
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_a_delay_that_ends_early_ends_now(world: World):
+    await world.pod("a", start_delay="never")
+    await world.wait(100)
+    await world.patch(PODS, "a", {"metadata": {"annotations": {"sandbox.kcm.dev/start-delay": None}}})
+    await world.wait(1)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    started = datetime.fromisoformat(container["state"]["running"]["startedAt"])
+    assert (started - EPOCH).total_seconds() >= 100
 
 
-def test_what_a_run_leaves_in_an_emptydir_the_next_one_finds(play):
-    async def run(world: World) -> None:
-        script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi"
-        spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
-        volumes = [{"name": "data", "emptyDir": {}}]
-        await world.pod("a", {"restartPolicy": "OnFailure", "volumes": volumes, **spec})
-        await world.wait(5)
-        status = await world.status("a")
-        assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Succeeded", 1)
-
-    play(run, 1)
-
-
-def test_what_a_pod_leaves_in_a_folder_of_its_node_the_next_pod_there_finds(play):
-    async def run(world: World) -> None:
-        script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 42; fi"
-        spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data/"}])
-        folder = {"name": "data", "hostPath": {"path": "/tmp/kept", "type": "DirectoryOrCreate"}}
-        other = {"name": "data", "hostPath": {"path": "/tmp/kep", "type": "DirectoryOrCreate"}}
-        codes = []
-        for name, node, volume in (("a", "1", folder), ("b", "1", folder), ("c", "2", folder), ("d", "1", other)):
-            placed = {"restartPolicy": "Never", "volumes": [volume], "nodeName": f"node-{node}", **spec}
-            await world.pod(name, placed)
-            await world.wait(1)
-            await world.patch(PODS, name, {"metadata": {"annotations": {"sandbox.kcm.dev/stop-time": "1s"}}})
-            await world.wait(2)
-            codes.append((await world.status(name))["containerStatuses"][0]["state"]["terminated"]["exitCode"])
-        assert codes == [42, 0, 42, 42]
-
-    play(run, 2)
+@pytest.mark.cluster(nodes=1)
+async def test_a_container_is_killed_by_a_test(world: World):
+    await world.pod("a")
+    await world.wait(50)
+    with pytest.raises(LookupError, match="no container x"):
+        world.cluster.nodes.kill_container("default/a", "x")
+    with pytest.raises(LookupError, match="default/b does not run"):
+        world.cluster.nodes.kill_container("default/b")
+    world.cluster.nodes.kill_container("default/a", reason="OOMKilled")
+    await world.wait(1)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["restartCount"] == 1
+    last = container["lastState"]["terminated"]
+    assert (last["exitCode"], last["reason"]) == (137, "OOMKilled")
+    assert (datetime.fromisoformat(last["finishedAt"]) - EPOCH).total_seconds() >= 50
 
 
-def test_unknown_commands_end_in_pods_of_jobs_only(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"restartPolicy": "Never", **command("/agnhost", "pause")})
-        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
-        spec = {"restartPolicy": "Never", **command("/migrate")}
-        await world.create(PODS, {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": spec})
-        spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "registry.k8s.io/pause:3.10"}]}
-        await world.create(PODS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": spec})
-        await world.wait(5)
-        assert [(await world.status(name))["phase"] for name in "abc"] == ["Running", "Succeeded", "Running"]
-
-    play(run, 1)
-
-
-def test_an_annotation_does_not_rewrite_the_past_of_a_running_pod(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait(100)
-        wish = {"sandbox.kcm.dev/exit-code": "1", "sandbox.kcm.dev/run-time": "3s"}
-        await world.patch(PODS, "a", {"metadata": {"annotations": wish}})
-        await world.wait(2)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert (container["restartCount"], container["ready"]) == (0, True)
-        await world.wait(2)
-        (container,) = (await world.status("a"))["containerStatuses"]
+@pytest.mark.cluster(nodes=1)
+async def test_probes_that_an_annotation_makes_fail(world: World):
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
+    for kind in ("liveness", "startup", "readiness"):
+        spec = {"containers": [{"name": "c", "image": "x", f"{kind}Probe": probe}]}
+        await world.pod(kind, spec, failing_probes=kind)
+    await world.wait(8)
+    (container,) = (await world.status("readiness"))["containerStatuses"]
+    assert (container["started"], container["ready"], container["restartCount"]) == (True, False, 0)
+    (container,) = (await world.status("startup"))["containerStatuses"]
+    assert (container["started"], container["ready"], container["restartCount"]) == (False, False, 0)
+    (container,) = (await world.status("liveness"))["containerStatuses"]
+    assert (container["ready"], container["restartCount"]) == (True, 0)
+    await world.wait(4)
+    for kind in ("liveness", "startup"):
+        (container,) = (await world.status(kind))["containerStatuses"]
         assert container["restartCount"] == 1
-        assert container["lastState"]["terminated"]["exitCode"] == 1
-        ended = datetime.fromisoformat(container["lastState"]["terminated"]["finishedAt"])
-        assert 103 <= (ended - EPOCH).total_seconds() <= 106
-
-    play(run, 1)
-
-
-def test_a_delay_that_ends_early_ends_now(play):
-    async def run(world: World) -> None:
-        await world.pod("a", start_delay="never")
-        await world.wait(100)
-        await world.patch(PODS, "a", {"metadata": {"annotations": {"sandbox.kcm.dev/start-delay": None}}})
-        await world.wait(1)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        started = datetime.fromisoformat(container["state"]["running"]["startedAt"])
-        assert (started - EPOCH).total_seconds() >= 100
-
-    play(run, 1)
-
-
-def test_a_container_is_killed_by_a_test(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait(50)
-        with pytest.raises(LookupError, match="no container x"):
-            world.cluster.nodes.kill_container("default/a", "x")
-        with pytest.raises(LookupError, match="default/b does not run"):
-            world.cluster.nodes.kill_container("default/b")
-        world.cluster.nodes.kill_container("default/a", reason="OOMKilled")
-        await world.wait(1)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["restartCount"] == 1
-        last = container["lastState"]["terminated"]
-        assert (last["exitCode"], last["reason"]) == (137, "OOMKilled")
-        assert (datetime.fromisoformat(last["finishedAt"]) - EPOCH).total_seconds() >= 50
-
-    play(run, 1)
-
-
-def test_probes_that_an_annotation_makes_fail(play):
-    async def run(world: World) -> None:
-        probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
-        for kind in ("liveness", "startup", "readiness"):
-            spec = {"containers": [{"name": "c", "image": "x", f"{kind}Probe": probe}]}
-            await world.pod(kind, spec, failing_probes=kind)
-        await world.wait(8)
-        (container,) = (await world.status("readiness"))["containerStatuses"]
-        assert (container["started"], container["ready"], container["restartCount"]) == (True, False, 0)
-        (container,) = (await world.status("startup"))["containerStatuses"]
-        assert (container["started"], container["ready"], container["restartCount"]) == (False, False, 0)
-        (container,) = (await world.status("liveness"))["containerStatuses"]
-        assert (container["ready"], container["restartCount"]) == (True, 0)
-        await world.wait(4)
-        for kind in ("liveness", "startup"):
-            (container,) = (await world.status(kind))["containerStatuses"]
-            assert container["restartCount"] == 1
-            assert ("Killing", f"Container c failed {kind} probe, will be restarted") in await world.events(kind)
-        wish = {"metadata": {"annotations": {"sandbox.kcm.dev/failing-probes": None}}}
-        await world.patch(PODS, "readiness", wish)
-        await world.wait(1)
-        assert (await world.condition("readiness", "Ready"))["status"] == "True"
-
-    play(run, 1)
+        assert ("Killing", f"Container c failed {kind} probe, will be restarted") in await world.events(kind)
+    wish = {"metadata": {"annotations": {"sandbox.kcm.dev/failing-probes": None}}}
+    await world.patch(PODS, "readiness", wish)
+    await world.wait(1)
+    assert (await world.condition("readiness", "Ready"))["status"] == "True"
 
 
 RULE = {"labels": {"sandbox.kcm.dev/rule": "pods"}}
 
 
-def test_a_rule_holds_for_the_pods_that_it_selects(play):
-    async def run(world: World) -> None:
-        rule = {
-            "metadata": {"name": "crash", **RULE},
-            "data": {"selector": "app=bad", "run-time": "5s", "exit-code": "3"},
-        }
-        await world.create(resource("configmaps"), rule)
-        await world.wait()
-        await world.pod("bad", {"labels": {"app": "bad"}, "restartPolicy": "Never"})
-        await world.pod("good", {"labels": {"app": "good"}, "restartPolicy": "Never"})
-        await world.wait(10)
-        assert (await world.status("bad"))["phase"] == "Failed"
-        assert (await world.status("bad"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
-        assert (await world.status("good"))["phase"] == "Running"
-
-    play(run)
+async def test_a_rule_holds_for_the_pods_that_it_selects(world: World):
+    rule = {
+        "metadata": {"name": "crash", **RULE},
+        "data": {"selector": "app=bad", "run-time": "5s", "exit-code": "3"},
+    }
+    await world.create(resource("configmaps"), rule)
+    await world.wait()
+    await world.pod("bad", {"labels": {"app": "bad"}, "restartPolicy": "Never"})
+    await world.pod("good", {"labels": {"app": "good"}, "restartPolicy": "Never"})
+    await world.wait(10)
+    assert (await world.status("bad"))["phase"] == "Failed"
+    assert (await world.status("bad"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    assert (await world.status("good"))["phase"] == "Running"
 
 
-def test_failed_probes_are_reported(play):
-    async def run(world: World) -> None:
-        def probe(*command: str, **more: int) -> dict:
-            return {"exec": {"command": [*command]}, **more}
+@pytest.mark.cluster(nodes=1)
+async def test_failed_probes_are_reported(world: World):
+    def probe(*command: str, **more: int) -> dict:
+        return {"exec": {"command": [*command]}, **more}
 
-        ready = probe("sh", "-c", "echo not yet; exit 1", initialDelaySeconds=3)
-        slow = probe("sleep", "5", timeoutSeconds=2, failureThreshold=30)
-        script = {"command": ["sh", "-c", "touch /tmp/h; sleep 15; rm /tmp/h; sleep 600"]}
-        alive = probe("cat", "/tmp/h", periodSeconds=5, failureThreshold=2)
-        await world.pod("a", {"containers": [{"name": "c", "image": "x", "readinessProbe": ready}]})
-        await world.pod("b", {"containers": [{"name": "c", "image": "x", "startupProbe": slow}]})
-        await world.pod("c", {"containers": [{"name": "c", "image": "x", "livenessProbe": alive, **script}]})
-        simulated = {"containers": [{"name": "c", "image": "x", "readinessProbe": {"tcpSocket": {"port": 1}}}]}
-        await world.pod("d", simulated, failing_probes="readiness")
+    ready = probe("sh", "-c", "echo not yet; exit 1", initialDelaySeconds=3)
+    slow = probe("sleep", "5", timeoutSeconds=2, failureThreshold=30)
+    script = {"command": ["sh", "-c", "touch /tmp/h; sleep 15; rm /tmp/h; sleep 600"]}
+    alive = probe("cat", "/tmp/h", periodSeconds=5, failureThreshold=2)
+    await world.pod("a", {"containers": [{"name": "c", "image": "x", "readinessProbe": ready}]})
+    await world.pod("b", {"containers": [{"name": "c", "image": "x", "startupProbe": slow}]})
+    await world.pod("c", {"containers": [{"name": "c", "image": "x", "livenessProbe": alive, **script}]})
+    simulated = {"containers": [{"name": "c", "image": "x", "readinessProbe": {"tcpSocket": {"port": 1}}}]}
+    await world.pod("d", simulated, failing_probes="readiness")
 
-        async def emitted(name: str) -> list[str]:
-            return [message for reason, message in await world.events(name) if reason == "Unhealthy"]
+    async def emitted(name: str) -> list[str]:
+        return [message for reason, message in await world.events(name) if reason == "Unhealthy"]
 
-        await world.wait(2)
-        assert await emitted("a") == []
-        assert await emitted("b") == ['Startup probe failed: command timed out: "sleep 5" timed out after 2s']
-        assert await emitted("d") == ["Readiness probe failed: simulated failure"]
-        await world.wait(2)
-        assert await emitted("a") == ["Readiness probe failed: not yet\n"]
-        await world.wait(20)
-        assert await emitted("c") == ["Liveness probe failed: cat: /tmp/h: No such file or directory\n"]
-
-    play(run, 1)
+    await world.wait(2)
+    assert await emitted("a") == []
+    assert await emitted("b") == ['Startup probe failed: command timed out: "sleep 5" timed out after 2s']
+    assert await emitted("d") == ["Readiness probe failed: simulated failure"]
+    await world.wait(2)
+    assert await emitted("a") == ["Readiness probe failed: not yet\n"]
+    await world.wait(20)
+    assert await emitted("c") == ["Liveness probe failed: cat: /tmp/h: No such file or directory\n"]
 
 
-def test_a_later_rule_does_not_change_the_past_of_a_pod(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"labels": {"app": "a"}, "restartPolicy": "Never"})
-        await world.wait(100)
-        rule = {"metadata": {"name": "oom", **RULE}, "data": {"run-time": "5s", "exit-code": "137"}}
-        rule["data"]["exit-reason"] = "OOMKilled"
-        await world.create(resource("configmaps"), rule, "kube-system")
-        await world.wait(4)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(4)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        assert container["restartCount"] == 0
-        assert container["state"]["terminated"]["reason"] == "OOMKilled"
-
-    play(run)
+async def test_a_later_rule_does_not_change_the_past_of_a_pod(world: World):
+    await world.pod("a", {"labels": {"app": "a"}, "restartPolicy": "Never"})
+    await world.wait(100)
+    rule = {"metadata": {"name": "oom", **RULE}, "data": {"run-time": "5s", "exit-code": "137"}}
+    rule["data"]["exit-reason"] = "OOMKilled"
+    await world.create(resource("configmaps"), rule, "kube-system")
+    await world.wait(4)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(4)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["restartCount"] == 0
+    assert container["state"]["terminated"]["reason"] == "OOMKilled"
 
 
+@pytest.mark.cluster(heartbeat_s=10)
 @pytest.mark.parametrize(("nodes", "interval_s"), [(3, 10.0), (1000, 10.0), (2500, 25.0), (6000, 35.0)])
-def test_many_nodes_share_their_heartbeats(play, nodes, interval_s):
-    async def run(world: World) -> None:
-        agents = world.cluster.nodes._agents
-        agents._agents = {f"n{number}": None for number in range(nodes)}  # type: ignore[misc]
-        assert agents._interval_s() == interval_s
-        pause_s = agents._pause_s()
-        assert 0.92 * interval_s <= pause_s <= interval_s
-        if interval_s > 10:  # those of a second come together
-            assert (agents._clock.monotonic() + pause_s) % 1 == pytest.approx(0, abs=1e-6)
-        agents._agents = {}
-
-    play(run, heartbeat_s=10)
+async def test_many_nodes_share_their_heartbeats(world: World, nodes, interval_s):
+    agents = world.cluster.nodes._agents
+    agents._agents = {f"n{number}": None for number in range(nodes)}  # type: ignore[misc]
+    assert agents._interval_s() == interval_s
+    pause_s = agents._pause_s()
+    assert 0.92 * interval_s <= pause_s <= interval_s
+    if interval_s > 10:  # those of a second come together
+        assert (agents._clock.monotonic() + pause_s) % 1 == pytest.approx(0, abs=1e-6)
+    agents._agents = {}
 
 
-def test_frequent_heartbeats_of_some_nodes_leave_pauses(play):
-    async def run(world: World) -> None:
-        agents = world.cluster.nodes._agents
-        agents._agents = {f"n{number}": None for number in range(60)}  # type: ignore[misc]
-        for _ in range(10):
-            assert 0.55 < agents._pause_s() <= 0.6
-            await world.wait(0.1)
-
-    play(run, alone=True, heartbeat_s=0.5)
+@pytest.mark.cluster(alone=True, heartbeat_s=0.5)
+async def test_frequent_heartbeats_of_some_nodes_leave_pauses(world: World):
+    agents = world.cluster.nodes._agents
+    agents._agents = {f"n{number}": None for number in range(60)}  # type: ignore[misc]
+    for _ in range(10):
+        assert 0.55 < agents._pause_s() <= 0.6
+        await world.wait(0.1)
 
 
+@pytest.mark.cluster(heartbeat_s=10)
 @pytest.mark.parametrize(("few", "requests"), [(3, True), (2, False)])
-def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, requests):
+async def test_more_than_a_few_nodes_renew_without_requests(world: World, monkeypatch, few, requests):
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._FEW", few)
     renewed: list[str] = []
 
@@ -1317,46 +1144,37 @@ def test_more_than_a_few_nodes_renew_without_requests(play, monkeypatch, few, re
             renewed.append(node)
             return True
 
-    async def run(world: World) -> None:
-        world.cluster.nodes._agents._renewals = Renewing()
-        await world.wait(25)
-        assert set(renewed) == (set() if requests else {"node-1", "node-2", "node-3"})
-
-    play(run, heartbeat_s=10)
+    world.cluster.nodes._agents._renewals = Renewing()
+    await world.wait(25)
+    assert set(renewed) == (set() if requests else {"node-1", "node-2", "node-3"})
 
 
-def test_nodes_that_lose_their_kubelet_are_not_waited_for(play, monkeypatch):
+@pytest.mark.cluster(nodes=0)
+async def test_nodes_that_lose_their_kubelet_are_not_waited_for(world: World, monkeypatch):
     """For example, if a webhook removes the annotation."""
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 1)
-
-    async def run(world: World) -> None:
-        agents = world.cluster.nodes._agents
-        agents.expect("plain")
-        await world.create(NODES, {"metadata": {"name": "plain"}})
-        await asyncio.wait_for(agents.few_unreported(), 5)
-
-    play(run, nodes=0)
+    agents = world.cluster.nodes._agents
+    agents.expect("plain")
+    await world.create(NODES, {"metadata": {"name": "plain"}})
+    await asyncio.wait_for(agents.few_unreported(), 5)
 
 
-def test_nodes_are_created_no_faster_than_their_kubelets_report(play, monkeypatch):
+@pytest.mark.cluster(nodes=0)
+async def test_nodes_are_created_no_faster_than_their_kubelets_report(world: World, monkeypatch):
     monkeypatch.setattr("kcm_cli.sandbox.nodes.agents._MOST_NEW", 5)
+    ready: dict[str, bool] = {}
+    silent: list[int] = []
 
-    async def run(world: World) -> None:
-        ready: dict[str, bool] = {}
-        silent: list[int] = []
+    def seen(gvr: GVR, event: Event) -> None:
+        if gvr == NODES.gvr:
+            ready[event.stored.name] = b'"reason":"KubeletReady"' in event.stored.data
+            silent.append(list(ready.values()).count(False))
 
-        def seen(gvr: GVR, event: Event) -> None:
-            if gvr == NODES.gvr:
-                ready[event.stored.name] = b'"reason":"KubeletReady"' in event.stored.data
-                silent.append(list(ready.values()).count(False))
-
-        world.server.store.observers.append(seen)
-        await world.cluster.nodes.ensure(40)
-        await world.wait()
-        assert len(ready) == 40 and all(ready.values())
-        assert max(silent) <= 6
-
-    play(run, nodes=0)
+    world.server.store.observers.append(seen)
+    await world.cluster.nodes.ensure(40)
+    await world.wait()
+    assert len(ready) == 40 and all(ready.values())
+    assert max(silent) <= 6
 
 
 @pytest.mark.parametrize(
@@ -1375,178 +1193,156 @@ def test_nodes_are_created_no_faster_than_their_kubelets_report(play, monkeypatc
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_probes_whose_command_always_fails(play, probe, fails):
-    async def run(world: World) -> None:
-        action = {"exec": {"command": probe}, "periodSeconds": 1, "failureThreshold": 2}
-        env = [{"name": "MODE", "value": "on"}]
-        for name, field in (("ready", "readinessProbe"), ("alive", "livenessProbe"), ("started", "startupProbe")):
-            container = {"name": "c", "image": "nginx", "env": env, field: action}
-            await world.pod(name, {"containers": [container]})
-        await world.wait(20)
-        counts = {}
-        for name in ("ready", "alive", "started"):
+async def test_probes_whose_command_always_fails(world: World, probe, fails):
+    action = {"exec": {"command": probe}, "periodSeconds": 1, "failureThreshold": 2}
+    env = [{"name": "MODE", "value": "on"}]
+    for name, field in (("ready", "readinessProbe"), ("alive", "livenessProbe"), ("started", "startupProbe")):
+        container = {"name": "c", "image": "nginx", "env": env, field: action}
+        await world.pod(name, {"containers": [container]})
+    await world.wait(20)
+    counts = {}
+    for name in ("ready", "alive", "started"):
+        (container,) = (await world.status(name))["containerStatuses"]
+        counts[name] = container["ready"], container["restartCount"] > 0
+    expected = {"ready": (False, False), "alive": (counts["alive"][0], True), "started": (False, True)}
+    assert counts == (expected if fails else dict.fromkeys(counts, (True, False)))
+
+
+async def test_probes_read_the_files_of_the_container(world: World):
+    def pod(script: str, **probes: dict) -> dict:
+        made = {}
+        for name, probe in probes.items():
+            command = {"exec": {"command": probe.pop("command")}}
+            made[f"{name}Probe"] = {"failureThreshold": 1, "periodSeconds": 10, **command, **probe}
+        return {"containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script], **made}]}
+
+    healthy = {"command": ["cat", "/tmp/health"], "initialDelaySeconds": 15}
+    script = "echo ok >/tmp/health; sleep 10; rm -rf /tmp/health; sleep 600"
+    await world.pod("dies", pod(script, liveness=dict(healthy)))
+    await world.pod("lives", pod("echo ok >/tmp/health; sleep 600", liveness=dict(healthy)))
+    started = {"command": ["cat", "/tmp/up"], "initialDelaySeconds": 5}
+    script = "sleep 12; echo ok > /tmp/up; sleep 600"
+    await world.pod(
+        "late",
+        pod(
+            script,
+            startup={**started, "failureThreshold": 9},
+            liveness={"command": ["false"], "initialDelaySeconds": 20},
+        ),
+    )
+    script = "sleep 7; touch /tmp/ready; sleep 10; rm /tmp/ready; sleep 10; touch /tmp/ready; sleep 600"
+    await world.pod("turns", pod(script, readiness={"command": ["test", "-f", "/tmp/ready"], "periodSeconds": 1}))
+    seen = {name: [] for name in ("dies", "lives", "late", "turns")}
+    for _ in range(32):
+        await world.wait(1)
+        for name, found in seen.items():
             (container,) = (await world.status(name))["containerStatuses"]
-            counts[name] = container["ready"], container["restartCount"] > 0
-        expected = {"ready": (False, False), "alive": (counts["alive"][0], True), "started": (False, True)}
-        assert counts == (expected if fails else dict.fromkeys(counts, (True, False)))
-
-    play(run)
-
-
-def test_probes_read_the_files_of_the_container(play):
-    async def run(world: World) -> None:
-        def pod(script: str, **probes: dict) -> dict:
-            made = {}
-            for name, probe in probes.items():
-                command = {"exec": {"command": probe.pop("command")}}
-                made[f"{name}Probe"] = {"failureThreshold": 1, "periodSeconds": 10, **command, **probe}
-            return {"containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script], **made}]}
-
-        healthy = {"command": ["cat", "/tmp/health"], "initialDelaySeconds": 15}
-        script = "echo ok >/tmp/health; sleep 10; rm -rf /tmp/health; sleep 600"
-        await world.pod("dies", pod(script, liveness=dict(healthy)))
-        await world.pod("lives", pod("echo ok >/tmp/health; sleep 600", liveness=dict(healthy)))
-        started = {"command": ["cat", "/tmp/up"], "initialDelaySeconds": 5}
-        script = "sleep 12; echo ok > /tmp/up; sleep 600"
-        await world.pod(
-            "late",
-            pod(
-                script,
-                startup={**started, "failureThreshold": 9},
-                liveness={"command": ["false"], "initialDelaySeconds": 20},
-            ),
-        )
-        script = "sleep 7; touch /tmp/ready; sleep 10; rm /tmp/ready; sleep 10; touch /tmp/ready; sleep 600"
-        await world.pod("turns", pod(script, readiness={"command": ["test", "-f", "/tmp/ready"], "periodSeconds": 1}))
-        seen = {name: [] for name in ("dies", "lives", "late", "turns")}
-        for _ in range(32):
-            await world.wait(1)
-            for name, found in seen.items():
-                (container,) = (await world.status(name))["containerStatuses"]
-                found.append((container["restartCount"], container["ready"], container["started"]))
-        assert [count for count, _, _ in seen["dies"]] == [0] * 14 + [1] * 18
-        assert {count for count, _, _ in seen["lives"]} == {0}
-        assert [started for _, _, started in seen["late"]].index(True) in (14, 15)
-        assert [count for count, _, _ in seen["late"]] == [0] * 19 + [1] * 13
-        assert [ready for _, ready, _ in seen["turns"]] == [False] * 6 + [True] * 10 + [False] * 10 + [True] * 6
-
-    play(run)
+            found.append((container["restartCount"], container["ready"], container["started"]))
+    assert [count for count, _, _ in seen["dies"]] == [0] * 14 + [1] * 18
+    assert {count for count, _, _ in seen["lives"]} == {0}
+    assert [started for _, _, started in seen["late"]].index(True) in (14, 15)
+    assert [count for count, _, _ in seen["late"]] == [0] * 19 + [1] * 13
+    assert [ready for _, ready, _ in seen["turns"]] == [False] * 6 + [True] * 10 + [False] * 10 + [True] * 6
 
 
-def test_a_program_that_has_ended_is_not_stopped(play):
+async def test_a_program_that_has_ended_is_not_stopped(world: World):
     """A container runs for at least a second, and keeps its exit code."""
-
-    async def run(world: World) -> None:
-        for name, command in (("false", ["false"]), ("sleeps", ["sleep", "60"])):
-            container = {"name": "c", "image": "x", "command": command}
-            spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
-            await world.create(PODS, {"metadata": {"name": name, "finalizers": ["x/y"]}, "spec": spec})
-        await world.wait(0.5)
-        codes = {}
-        for name in ("false", "sleeps"):
-            await world.delete(PODS, name)
-        await world.wait(3)
-        for name in ("false", "sleeps"):
-            (container,) = (await world.status(name))["containerStatuses"]
-            codes[name] = container["state"]["terminated"]["exitCode"]
-        assert codes == {"false": 1, "sleeps": 0}
-
-    play(run)
+    for name, command in (("false", ["false"]), ("sleeps", ["sleep", "60"])):
+        container = {"name": "c", "image": "x", "command": command}
+        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+        await world.create(PODS, {"metadata": {"name": name, "finalizers": ["x/y"]}, "spec": spec})
+    await world.wait(0.5)
+    codes = {}
+    for name in ("false", "sleeps"):
+        await world.delete(PODS, name)
+    await world.wait(3)
+    for name in ("false", "sleeps"):
+        (container,) = (await world.status(name))["containerStatuses"]
+        codes[name] = container["state"]["terminated"]["exitCode"]
+    assert codes == {"false": 1, "sleeps": 0}
 
 
-def test_a_rule_restarts_all_containers_of_a_pod(play):
-    async def run(world: World) -> None:
-        exits = {"operator": "In", "values": [42]}
-        rule = {"action": "RestartAllContainers", "exitCodes": exits}
-        script = "if [ -f /mnt/done ]; then sleep 10000; else touch /mnt/done; sleep 10; exit 42; fi"
-        source = {"name": "source", "image": "x", "command": ["sh", "-c", script], "restartPolicyRules": [rule]}
-        source |= {"restartPolicy": "Never", "volumeMounts": [{"name": "w", "mountPath": "/mnt"}]}
-        spec = {
-            "restartPolicy": "Never",
-            "volumes": [{"name": "w", "emptyDir": {}}],
-            "initContainers": [
-                {"name": "init", "image": "x", "command": ["sleep", "5"]},
-                {"name": "sidecar", "image": "x", "restartPolicy": "Always"},
-            ],
-            "containers": [source, {"name": "other", "image": "x", "command": ["sleep", "9999"]}],
-        }
-        await world.pod("a", spec)
-        await world.wait(10)
-        assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
-        await world.wait(5.5)
-        status = await world.status("a")
-        condition = await world.condition("a", "AllContainersRestarting")
-        assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
-        assert "observedGeneration" not in condition
-        every = [*status["initContainerStatuses"], *status["containerStatuses"]]
-        removed = {"exitCode": 137, "reason": "RestartingAllContainers", "startedAt": None, "finishedAt": None}
-        for each in every:
-            assert each["state"]["waiting"]["reason"] == "RestartingAllContainers"
-            last = each["lastState"]["terminated"]
-            assert {key: last[key] for key in removed} == removed and "containerID" not in last
-            assert each["restartCount"] == 1 and "containerID" not in each
-        assert status["phase"] == "Running"
-        await world.wait(2)
-        status = await world.status("a")
-        assert status["phase"] == "Pending"
-        assert "running" in status["initContainerStatuses"][0]["state"]
-        assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
-        await world.wait(60)
-        status = await world.status("a")
-        every = [*status["initContainerStatuses"], *status["containerStatuses"]]
-        assert status["phase"] == "Running"
-        assert [each["restartCount"] for each in every] == [1] * 4
-        assert {each["lastState"]["terminated"]["reason"] for each in every} == {"RestartingAllContainers"}
-        assert all(each["ready"] for each in every)
-
-    play(run)
+async def test_a_rule_restarts_all_containers_of_a_pod(world: World):
+    exits = {"operator": "In", "values": [42]}
+    rule = {"action": "RestartAllContainers", "exitCodes": exits}
+    script = "if [ -f /mnt/done ]; then sleep 10000; else touch /mnt/done; sleep 10; exit 42; fi"
+    source = {"name": "source", "image": "x", "command": ["sh", "-c", script], "restartPolicyRules": [rule]}
+    source |= {"restartPolicy": "Never", "volumeMounts": [{"name": "w", "mountPath": "/mnt"}]}
+    spec = {
+        "restartPolicy": "Never",
+        "volumes": [{"name": "w", "emptyDir": {}}],
+        "initContainers": [
+            {"name": "init", "image": "x", "command": ["sleep", "5"]},
+            {"name": "sidecar", "image": "x", "restartPolicy": "Always"},
+        ],
+        "containers": [source, {"name": "other", "image": "x", "command": ["sleep", "9999"]}],
+    }
+    await world.pod("a", spec)
+    await world.wait(10)
+    assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
+    await world.wait(5.5)
+    status = await world.status("a")
+    condition = await world.condition("a", "AllContainersRestarting")
+    assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
+    assert "observedGeneration" not in condition
+    every = [*status["initContainerStatuses"], *status["containerStatuses"]]
+    removed = {"exitCode": 137, "reason": "RestartingAllContainers", "startedAt": None, "finishedAt": None}
+    for each in every:
+        assert each["state"]["waiting"]["reason"] == "RestartingAllContainers"
+        last = each["lastState"]["terminated"]
+        assert {key: last[key] for key in removed} == removed and "containerID" not in last
+        assert each["restartCount"] == 1 and "containerID" not in each
+    assert status["phase"] == "Running"
+    await world.wait(2)
+    status = await world.status("a")
+    assert status["phase"] == "Pending"
+    assert "running" in status["initContainerStatuses"][0]["state"]
+    assert (await world.condition("a", "AllContainersRestarting"))["status"] == "False"
+    await world.wait(60)
+    status = await world.status("a")
+    every = [*status["initContainerStatuses"], *status["containerStatuses"]]
+    assert status["phase"] == "Running"
+    assert [each["restartCount"] for each in every] == [1] * 4
+    assert {each["lastState"]["terminated"]["reason"] for each in every} == {"RestartingAllContainers"}
+    assert all(each["ready"] for each in every)
 
 
-def test_hooks_that_are_commands_delay_the_end(play):
-    async def run(world: World) -> None:
-        hook = {"preStop": {"exec": {"command": ["sh", "-c", "sleep 10"]}}}
-        await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": hook}]})
-        await world.wait()
-        await world.delete(PODS, "a")
-        await world.wait(9)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(2)
-        assert await world.is_deleted("a")
-
-    play(run)
+async def test_hooks_that_are_commands_delay_the_end(world: World):
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "sleep 10"]}}}
+    await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": hook}]})
+    await world.wait()
+    await world.delete(PODS, "a")
+    await world.wait(9)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(2)
+    assert await world.is_deleted("a")
 
 
-def test_a_hook_that_exceeds_the_grace_period_is_abandoned(play):
-    async def run(world: World) -> None:
-        hook = {"preStop": {"exec": {"command": ["sleep", "60"]}}}
-        spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}], "terminationGracePeriodSeconds": 20}
-        await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
-        await world.wait()
-        await world.delete(PODS, "a")
-        await world.wait(19)
-        assert (await world.status("a"))["phase"] == "Running"
-        await world.wait(2)
-        assert (await world.status("a"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
-
-    play(run)
+async def test_a_hook_that_exceeds_the_grace_period_is_abandoned(world: World):
+    hook = {"preStop": {"exec": {"command": ["sleep", "60"]}}}
+    spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}], "terminationGracePeriodSeconds": 20}
+    await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
+    await world.wait()
+    await world.delete(PODS, "a")
+    await world.wait(19)
+    assert (await world.status("a"))["phase"] == "Running"
+    await world.wait(2)
+    assert (await world.status("a"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
-def test_a_container_is_reported_as_running_after_its_hook(play):
-    async def run(world: World) -> None:
-        hook = {"postStart": {"exec": {"command": ["sh", "-c", "sleep 5"]}}}
-        spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}, {"name": "d", "image": "x"}]}
-        await world.pod("a", spec)
-        await world.wait(4)
-        status = await world.status("a")
-        states = [each["state"] for each in status["containerStatuses"]]
-        assert (status["phase"], states) == ("Pending", [{"waiting": {"reason": "ContainerCreating"}}] * 2)
-        await world.wait(3)
-        status = await world.status("a")
-        first, second = (each["state"]["running"]["startedAt"] for each in status["containerStatuses"])
-        assert (status["phase"], parse_time(second) - parse_time(first)) == ("Running", timedelta(seconds=5))
-        assert (await world.condition("a", "Ready"))["status"] == "True"
-
-    play(run)
+async def test_a_container_is_reported_as_running_after_its_hook(world: World):
+    hook = {"postStart": {"exec": {"command": ["sh", "-c", "sleep 5"]}}}
+    spec = {"containers": [{"name": "c", "image": "x", "lifecycle": hook}, {"name": "d", "image": "x"}]}
+    await world.pod("a", spec)
+    await world.wait(4)
+    status = await world.status("a")
+    states = [each["state"] for each in status["containerStatuses"]]
+    assert (status["phase"], states) == ("Pending", [{"waiting": {"reason": "ContainerCreating"}}] * 2)
+    await world.wait(3)
+    status = await world.status("a")
+    first, second = (each["state"]["running"]["startedAt"] for each in status["containerStatuses"])
+    assert (status["phase"], parse_time(second) - parse_time(first)) == ("Running", timedelta(seconds=5))
+    assert (await world.condition("a", "Ready"))["status"] == "True"
 
 
 @pytest.mark.parametrize(
@@ -1564,38 +1360,32 @@ def test_a_container_is_reported_as_running_after_its_hook(play):
         ),
     ],
 )
-def test_hooks_that_fail(play, hook, error):
-    async def run(world: World) -> None:
-        await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": {"postStart": hook}}]})
-        await world.pod("b", {"containers": [{"name": "c", "image": "x", "lifecycle": {"preStop": hook}}]})
-        await world.wait(3)
-        (container,) = (await world.status("a"))["containerStatuses"]
-        uid = (await world.get(PODS, "a"))["metadata"]["uid"]
-        waits = {"reason": "PostStartHookError", "message": error.replace("UID", uid)}
-        assert container["state"]["waiting"] == waits
-        assert container["lastState"]["terminated"]["exitCode"] == 0
-        await world.wait(10 + 20 + 40 + 50)
-        assert waiting(await world.status("a"))["reason"] == "PostStartHookError"
-        await world.wait(15)
-        assert waiting(await world.status("a"))["reason"] == "CrashLoopBackOff"
-        assert ("FailedPostStartHook", "PostStartHook failed") in await world.events("a")
-        await world.delete(PODS, "b")
-        await world.wait(1)
-        assert ("FailedPreStopHook", "PreStopHook failed") in await world.events("b")
-
-    play(run)
+async def test_hooks_that_fail(world: World, hook, error):
+    await world.pod("a", {"containers": [{"name": "c", "image": "x", "lifecycle": {"postStart": hook}}]})
+    await world.pod("b", {"containers": [{"name": "c", "image": "x", "lifecycle": {"preStop": hook}}]})
+    await world.wait(3)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    uid = (await world.get(PODS, "a"))["metadata"]["uid"]
+    waits = {"reason": "PostStartHookError", "message": error.replace("UID", uid)}
+    assert container["state"]["waiting"] == waits
+    assert container["lastState"]["terminated"]["exitCode"] == 0
+    await world.wait(10 + 20 + 40 + 50)
+    assert waiting(await world.status("a"))["reason"] == "PostStartHookError"
+    await world.wait(15)
+    assert waiting(await world.status("a"))["reason"] == "CrashLoopBackOff"
+    assert ("FailedPostStartHook", "PostStartHook failed") in await world.events("a")
+    await world.delete(PODS, "b")
+    await world.wait(1)
+    assert ("FailedPreStopHook", "PreStopHook failed") in await world.events("b")
 
 
-def test_a_command_reads_files_of_its_hook(play):
-    async def run(world: World) -> None:
-        hook = {"postStart": {"exec": {"command": ["touch", "/tmp/go"]}}}
-        script = "until [ -f /tmp/go ]; do sleep 1; done; exit 3"
-        container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "lifecycle": hook}
-        await world.pod("a", {"containers": [container], "restartPolicy": "Never"})
-        await world.wait(4)
-        assert (await world.status("a"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
-
-    play(run)
+async def test_a_command_reads_files_of_its_hook(world: World):
+    hook = {"postStart": {"exec": {"command": ["touch", "/tmp/go"]}}}
+    script = "until [ -f /tmp/go ]; do sleep 1; done; exit 3"
+    container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "lifecycle": hook}
+    await world.pod("a", {"containers": [container], "restartPolicy": "Never"})
+    await world.wait(4)
+    assert (await world.status("a"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
 
 @pytest.mark.parametrize(
@@ -1606,110 +1396,89 @@ def test_a_command_reads_files_of_its_hook(play):
         ("trap 'exit 3' TERM; sleep infinity & wait", (0, 1), 3),
     ],
 )
-def test_a_trap_decides_how_a_container_ends(play, script, ends_s, code):
-    async def run(world: World) -> None:
-        spec = {
-            "containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script]}],
-            "terminationGracePeriodSeconds": 10,
-        }
-        await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
-        await world.wait(2.5)
-        await world.delete(PODS, "a")
-        await world.wait(ends_s[0])
-        assert (await world.status("a"))["phase"] == "Running" or ends_s[0] == 0
-        await world.wait(ends_s[1] - ends_s[0] + 0.1)
-        status = await world.status("a")
-        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
-
-    play(run)
+async def test_a_trap_decides_how_a_container_ends(world: World, script, ends_s, code):
+    spec = {
+        "containers": [{"name": "c", "image": "x", "command": ["sh", "-c", script]}],
+        "terminationGracePeriodSeconds": 10,
+    }
+    await world.create(PODS, {"metadata": {"name": "a", "finalizers": ["x/y"]}, "spec": spec})
+    await world.wait(2.5)
+    await world.delete(PODS, "a")
+    await world.wait(ends_s[0])
+    assert (await world.status("a"))["phase"] == "Running" or ends_s[0] == 0
+    await world.wait(ends_s[1] - ends_s[0] + 0.1)
+    status = await world.status("a")
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
 
 
-def test_a_pod_past_its_deadline_is_not_ready_while_it_stops(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"activeDeadlineSeconds": 5}, stop_time="10s")
-        await world.wait(7)
-        assert (await world.status("a"))["phase"] == "Running"
-        assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
-        await world.wait(10)
-        assert (await world.status("a"))["reason"] == "DeadlineExceeded"
-
-    play(run)
+async def test_a_pod_past_its_deadline_is_not_ready_while_it_stops(world: World):
+    await world.pod("a", {"activeDeadlineSeconds": 5}, stop_time="10s")
+    await world.wait(7)
+    assert (await world.status("a"))["phase"] == "Running"
+    assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
+    await world.wait(10)
+    assert (await world.status("a"))["reason"] == "DeadlineExceeded"
 
 
-def test_a_container_with_run_as_non_root_and_user_0_waits(play):
-    async def run(world: World) -> None:
-        root = {"name": "c", "image": "x", "securityContext": {"runAsUser": 0}}
-        other = {"name": "d", "image": "x", "securityContext": {"runAsUser": 0, "runAsNonRoot": False}}
-        await world.pod(
-            "a", {"securityContext": {"runAsNonRoot": True, "runAsUser": 1000}, "containers": [root, other]}
-        )
-        await world.wait()
-        pod = await world.get(PODS, "a")
-        waits, runs = pod["status"]["containerStatuses"]
-        where = f'pod: "a_default({pod["metadata"]["uid"]})", container: c'
-        message = f"container's runAsUser breaks non-root policy ({where})"
-        assert waits["state"] == {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
-        assert "running" in runs["state"]
-
-    play(run)
+async def test_a_container_with_run_as_non_root_and_user_0_waits(world: World):
+    root = {"name": "c", "image": "x", "securityContext": {"runAsUser": 0}}
+    other = {"name": "d", "image": "x", "securityContext": {"runAsUser": 0, "runAsNonRoot": False}}
+    await world.pod("a", {"securityContext": {"runAsNonRoot": True, "runAsUser": 1000}, "containers": [root, other]})
+    await world.wait()
+    pod = await world.get(PODS, "a")
+    waits, runs = pod["status"]["containerStatuses"]
+    where = f'pod: "a_default({pod["metadata"]["uid"]})", container: c'
+    message = f"container's runAsUser breaks non-root policy ({where})"
+    assert waits["state"] == {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
+    assert "running" in runs["state"]
 
 
-def test_programs_read_their_addresses_and_users(play):
-    async def run(world: World) -> None:
-        fields = {"HOST": "status.hostIP", "POD": "status.podIP"}
-        env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
-        same = '[[ "${HOST:?}" == "${POD:?none}" ]] || exit 3'
-        for name, script, code in (("near", same, 3), ("host", same, 0), ("user", "test $(id -u) -eq 65534", 0)):
-            container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "env": env}
-            container["securityContext"] = {"runAsUser": 65534}
-            spec = {"restartPolicy": "Never", "hostNetwork": name == "host", "containers": [container]}
-            await world.pod(name, spec)
-            await world.wait(3)
-            (found,) = (await world.status(name))["containerStatuses"]
-            assert found["state"]["terminated"]["exitCode"] == code, name
-
-    play(run)
-
-
-def test_a_volume_whose_image_cannot_be_pulled(play):
-    async def run(world: World) -> None:
-        world.cluster.nodes.fail_image("*/data:*")
-        volumes = [
-            {"name": "v", "image": {"reference": "example.com/data:1"}},
-            {"name": "w", "image": {"reference": "example.com/more:1"}},
-            {"name": "x", "image": {"reference": "example.com/Wrong"}},
-        ]
-        containers = [
-            {"name": name, "image": "i", "volumeMounts": [{"name": volume, "mountPath": "/v"}]}
-            for name, volume in (("a", "v"), ("b", "w"), ("c", "x"))
-        ]
-        await world.pod("a", {"containers": containers, "volumes": volumes})
-        await world.wait(5)
-        first, second, third = (await world.status("a"))["containerStatuses"]
-        assert first["state"]["waiting"]["reason"] == "ImagePullBackOff"
-        assert first["state"]["waiting"]["message"].startswith(
-            'Back-off pulling image "example.com/data:1": ErrImagePull'
-        )
-        assert "running" in second["state"] and third["state"]["waiting"]["reason"] == "InvalidImageName"
-        events = await world.events("a")
-        assert ("Pulling", 'Pulling image "example.com/more:1"') in events
-        assert not any(reason == "Pulled" and "data:1" in text for reason, text in events)
-        world.cluster.nodes.restore_images()
-        await world.wait(60)
-        assert "running" in (await world.status("a"))["containerStatuses"][0]["state"]
-
-    play(run)
-
-
-def test_limits_that_not_all_containers_have_are_reported_until_the_pod_runs(play):
-    async def run(world: World) -> None:
-        limited = {"name": "a", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
-        await world.pod("p", {"containers": [limited, {"name": "b", "image": "nginx"}]}, start_delay="5s")
+async def test_programs_read_their_addresses_and_users(world: World):
+    fields = {"HOST": "status.hostIP", "POD": "status.podIP"}
+    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    same = '[[ "${HOST:?}" == "${POD:?none}" ]] || exit 3'
+    for name, script, code in (("near", same, 3), ("host", same, 0), ("user", "test $(id -u) -eq 65534", 0)):
+        container = {"name": "c", "image": "x", "command": ["sh", "-c", script], "env": env}
+        container["securityContext"] = {"runAsUser": 65534}
+        spec = {"restartPolicy": "Never", "hostNetwork": name == "host", "containers": [container]}
+        await world.pod(name, spec)
         await world.wait(3)
-        assert (await world.status("p"))["resources"]["limits"] == {"cpu": "1"}
-        await world.wait(10)
-        status = await world.status("p")
-        assert status["phase"] == "Running"
-        assert "limits" not in status["resources"]
+        (found,) = (await world.status(name))["containerStatuses"]
+        assert found["state"]["terminated"]["exitCode"] == code, name
 
-    play(run, nodes=1)
+
+async def test_a_volume_whose_image_cannot_be_pulled(world: World):
+    world.cluster.nodes.fail_image("*/data:*")
+    volumes = [
+        {"name": "v", "image": {"reference": "example.com/data:1"}},
+        {"name": "w", "image": {"reference": "example.com/more:1"}},
+        {"name": "x", "image": {"reference": "example.com/Wrong"}},
+    ]
+    containers = [
+        {"name": name, "image": "i", "volumeMounts": [{"name": volume, "mountPath": "/v"}]}
+        for name, volume in (("a", "v"), ("b", "w"), ("c", "x"))
+    ]
+    await world.pod("a", {"containers": containers, "volumes": volumes})
+    await world.wait(5)
+    first, second, third = (await world.status("a"))["containerStatuses"]
+    assert first["state"]["waiting"]["reason"] == "ImagePullBackOff"
+    assert first["state"]["waiting"]["message"].startswith('Back-off pulling image "example.com/data:1": ErrImagePull')
+    assert "running" in second["state"] and third["state"]["waiting"]["reason"] == "InvalidImageName"
+    events = await world.events("a")
+    assert ("Pulling", 'Pulling image "example.com/more:1"') in events
+    assert not any(reason == "Pulled" and "data:1" in text for reason, text in events)
+    world.cluster.nodes.restore_images()
+    await world.wait(60)
+    assert "running" in (await world.status("a"))["containerStatuses"][0]["state"]
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_limits_that_not_all_containers_have_are_reported_until_the_pod_runs(world: World):
+    limited = {"name": "a", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
+    await world.pod("p", {"containers": [limited, {"name": "b", "image": "nginx"}]}, start_delay="5s")
+    await world.wait(3)
+    assert (await world.status("p"))["resources"]["limits"] == {"cpu": "1"}
+    await world.wait(10)
+    status = await world.status("p")
+    assert status["phase"] == "Running"
+    assert "limits" not in status["resources"]

@@ -1,5 +1,7 @@
 """The scheduler in a whole sandbox, on virtual time."""
 
+import pytest
+
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.world import NODES, PODS, World, resource
@@ -11,117 +13,96 @@ def cpu(amount: str) -> dict:
     return {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": amount}}}]}
 
 
-def test_pods_are_bound_with_an_event(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait()
-        node = await world.node_of("a")
-        assert node in ("node-1", "node-2", "node-3")
-        assert ("Scheduled", f"Successfully assigned default/a to {node}") in await world.events("a")
-
-    play(run)
+async def test_pods_are_bound_with_an_event(world: World):
+    await world.pod("a")
+    await world.wait()
+    node = await world.node_of("a")
+    assert node in ("node-1", "node-2", "node-3")
+    assert ("Scheduled", f"Successfully assigned default/a to {node}") in await world.events("a")
 
 
-def test_a_pod_without_its_claim_preempts_no_pod(play):
-    async def run(world: World) -> None:
-        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "none"}}
-        await world.pod("a", {"volumes": [volume]})
-        await world.wait()
-        scheduled = await world.condition("a", "PodScheduled")
-        assert scheduled["message"] == ('0/3 nodes are available: persistentvolumeclaim "none" not found. not found')
-
-    play(run)
+async def test_a_pod_without_its_claim_preempts_no_pod(world: World):
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "none"}}
+    await world.pod("a", {"volumes": [volume]})
+    await world.wait()
+    scheduled = await world.condition("a", "PodScheduled")
+    assert scheduled["message"] == ('0/3 nodes are available: persistentvolumeclaim "none" not found. not found')
 
 
-def test_an_unschedulable_pod_has_a_condition_and_is_bound_later(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
-        await world.wait()
-        scheduled = await world.condition("a", "PodScheduled")
-        text = (
-            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. "
-            "no new claims to deallocate, "
-            "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
-        )
-        assert (scheduled["status"], scheduled["reason"], scheduled["message"]) == ("False", "Unschedulable", text)
-        assert await world.events("a") == [("FailedScheduling", text)]
-        await world.patch(NODES, "node-2", {"metadata": {"labels": {"disk": "ssd"}}})
-        await world.wait(3)
-        assert await world.node_of("a") == "node-2"
-
-    play(run)
+async def test_an_unschedulable_pod_has_a_condition_and_is_bound_later(world: World):
+    await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
+    await world.wait()
+    scheduled = await world.condition("a", "PodScheduled")
+    text = (
+        "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. "
+        "no new claims to deallocate, "
+        "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+    )
+    assert (scheduled["status"], scheduled["reason"], scheduled["message"]) == ("False", "Unschedulable", text)
+    assert await world.events("a") == [("FailedScheduling", text)]
+    await world.patch(NODES, "node-2", {"metadata": {"labels": {"disk": "ssd"}}})
+    await world.wait(3)
+    assert await world.node_of("a") == "node-2"
 
 
-def test_without_nodes_pods_wait_for_one(play):
-    async def run(world: World) -> None:
-        await world.pod("a")
-        await world.wait()
-        assert (await world.condition("a", "PodScheduled"))["message"] == "no nodes available to schedule pods"
-        await commands.add_some(world.client, 1)
+@pytest.mark.cluster(nodes=0)
+async def test_without_nodes_pods_wait_for_one(world: World):
+    await world.pod("a")
+    await world.wait()
+    assert (await world.condition("a", "PodScheduled"))["message"] == "no nodes available to schedule pods"
+    await commands.add_some(world.client, 1)
+    await world.wait(5)
+    assert (await world.status("a"))["phase"] == "Running"
+
+
+async def test_gated_pods_wait_for_their_gates(world: World):
+    await world.pod("a", {"schedulingGates": [{"name": "x/y"}]})
+    await world.wait()
+    assert await world.node_of("a") == ""
+    await world.patch(PODS, "a", {"spec": {"schedulingGates": []}})
+    await world.wait()
+    assert await world.node_of("a")
+
+
+async def test_other_schedulers_pods_are_left_alone(world: World):
+    await world.pod("a", {"schedulerName": "other"})
+    await world.wait(60)
+    assert await world.node_of("a") == ""
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_pod_preempts_one_of_lower_priority(world: World):
+    await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
+    await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 20}, stop_time="10s")
+    await world.wait()
+    await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+    await world.wait()
+    low = await world.condition("low", "DisruptionTarget")
+    assert [entry["type"] for entry in (await world.get(PODS, "low"))["status"]["conditions"]][-1] == low["type"]
+    assert (low["status"], low["reason"]) == ("True", "PreemptionByScheduler")
+    assert (await world.status("high"))["nominatedNodeName"] == "node-1"
+    await world.pod("late", cpu("5"))
+    await world.wait(5)
+    assert await world.node_of("late") == "", "the place is promised"
+    await world.wait(20)
+    assert await world.node_of("high") == "node-1"
+    assert await world.is_deleted("low")
+    reasons = [reason for reason, _ in await world.events("low")]
+    assert "Preempted" in reasons
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_pod_keeps_its_nomination_while_victims_terminate(world: World):
+    for name, value in (("mid", 500), ("high", 1000)):
+        await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
+    await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
+    await world.wait()
+    for name in ("mid", "high"):
+        await world.pod(name, {**cpu("30"), "priorityClassName": name})
         await world.wait(5)
-        assert (await world.status("a"))["phase"] == "Running"
-
-    play(run, nodes=0)
-
-
-def test_gated_pods_wait_for_their_gates(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"schedulingGates": [{"name": "x/y"}]})
-        await world.wait()
-        assert await world.node_of("a") == ""
-        await world.patch(PODS, "a", {"spec": {"schedulingGates": []}})
-        await world.wait()
-        assert await world.node_of("a")
-
-    play(run)
-
-
-def test_other_schedulers_pods_are_left_alone(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"schedulerName": "other"})
-        await world.wait(60)
-        assert await world.node_of("a") == ""
-
-    play(run)
-
-
-def test_a_pod_preempts_one_of_lower_priority(play):
-    async def run(world: World) -> None:
-        await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
-        await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 20}, stop_time="10s")
-        await world.wait()
-        await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
-        await world.wait()
-        low = await world.condition("low", "DisruptionTarget")
-        assert [entry["type"] for entry in (await world.get(PODS, "low"))["status"]["conditions"]][-1] == low["type"]
-        assert (low["status"], low["reason"]) == ("True", "PreemptionByScheduler")
-        assert (await world.status("high"))["nominatedNodeName"] == "node-1"
-        await world.pod("late", cpu("5"))
-        await world.wait(5)
-        assert await world.node_of("late") == "", "the place is promised"
-        await world.wait(20)
-        assert await world.node_of("high") == "node-1"
-        assert await world.is_deleted("low")
-        reasons = [reason for reason, _ in await world.events("low")]
-        assert "Preempted" in reasons
-
-    play(run, nodes=1)
-
-
-def test_a_pod_keeps_its_nomination_while_victims_terminate(play):
-    async def run(world: World) -> None:
-        for name, value in (("mid", 500), ("high", 1000)):
-            await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
-        await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
-        await world.wait()
-        for name in ("mid", "high"):
-            await world.pod(name, {**cpu("30"), "priorityClassName": name})
-            await world.wait(5)
-        assert [(await world.status(name))["nominatedNodeName"] for name in ("mid", "high")] == ["node-1", "node-1"]
-        await world.wait(90)
-        assert await world.node_of("high") == "node-1"
-
-    play(run, nodes=1)
+    assert [(await world.status(name))["nominatedNodeName"] for name in ("mid", "high")] == ["node-1", "node-1"]
+    await world.wait(90)
+    assert await world.node_of("high") == "node-1"
 
 
 def test_a_pod_counts_with_its_new_labels_where_it_is_nominated(play):
@@ -146,21 +127,19 @@ def test_a_pod_counts_with_its_new_labels_where_it_is_nominated(play):
     play(run, nodes=1)
 
 
-def test_the_room_of_a_former_nomination_is_free(play):
-    async def run(world: World) -> None:
-        await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
-        await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
-        await world.wait()
-        await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
-        await world.pod("late", cpu("5"))
-        await world.wait(15)
-        assert await world.node_of("late") == ""
-        body = {"status": {"nominatedNodeName": None}}
-        await world.client.patch(PODS, "default", "high", body, content_type=MERGE, subresource="status")
-        await world.wait(5)
-        assert await world.node_of("late") == "node-1"
-
-    play(run, nodes=1)
+@pytest.mark.cluster(nodes=1)
+async def test_the_room_of_a_former_nomination_is_free(world: World):
+    await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
+    await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 90}, stop_time="90s")
+    await world.wait()
+    await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+    await world.pod("late", cpu("5"))
+    await world.wait(15)
+    assert await world.node_of("late") == ""
+    body = {"status": {"nominatedNodeName": None}}
+    await world.client.patch(PODS, "default", "high", body, content_type=MERGE, subresource="status")
+    await world.wait(5)
+    assert await world.node_of("late") == "node-1"
 
 
 def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(play):
@@ -188,76 +167,66 @@ def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(play):
     play(run, nodes=1)
 
 
-def test_other_labels_of_a_namespace_are_seen_with_the_next_attempt(play):
-    async def run(world: World) -> None:
-        team = resource("namespaces", namespaced=False)
-        await world.create(team, {"metadata": {"name": "team"}})
-        await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "team")
-        await world.create(PODS, {"metadata": {"name": "a", "labels": {"app": "a"}}, "spec": cpu("1")}, "team")
-        selectors = {"labelSelector": {"matchLabels": {"app": "a"}}, "namespaceSelector": {"matchLabels": {"x": "y"}}}
-        term = {"topologyKey": "kubernetes.io/hostname", **selectors}
-        near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-        await world.pod("b", {"affinity": near})
-        await world.wait(5)
-        await world.patch(team, "team", {"metadata": {"labels": {"x": "y"}}})
-        await world.wait(30)
-        assert await world.node_of("b") == ""
-        await world.wait(300)
-        assert await world.node_of("b")
-
-    play(run, nodes=1)
+@pytest.mark.cluster(nodes=1)
+async def test_other_labels_of_a_namespace_are_seen_with_the_next_attempt(world: World):
+    team = resource("namespaces", namespaced=False)
+    await world.create(team, {"metadata": {"name": "team"}})
+    await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "team")
+    await world.create(PODS, {"metadata": {"name": "a", "labels": {"app": "a"}}, "spec": cpu("1")}, "team")
+    selectors = {"labelSelector": {"matchLabels": {"app": "a"}}, "namespaceSelector": {"matchLabels": {"x": "y"}}}
+    term = {"topologyKey": "kubernetes.io/hostname", **selectors}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    await world.pod("b", {"affinity": near})
+    await world.wait(5)
+    await world.patch(team, "team", {"metadata": {"labels": {"x": "y"}}})
+    await world.wait(30)
+    assert await world.node_of("b") == ""
+    await world.wait(300)
+    assert await world.node_of("b")
 
 
-def test_a_pod_waits_for_storage(play):
-    async def run(world: World) -> None:
-        storage = [resource(kind, "storage.k8s.io", namespaced=False) for kind in ("csidrivers", "storageclasses")]
-        await world.create(storage[0], {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}})
-        delayed = {"provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
-        await world.create(storage[1], {"metadata": {"name": "s"}, **delayed})
-        asked = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
-        claims = resource("persistentvolumeclaims")
-        await world.create(claims, {"metadata": {"name": "c"}, "spec": {"storageClassName": "s", **asked}})
-        await world.pod("a", {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]})
-        await world.wait(15)
-        message = (await world.condition("a", "PodScheduled"))["message"]
-        assert message.startswith("0/3 nodes are available: 3 node(s) did not have enough free storage.")
-        capacities = resource("csistoragecapacities", "storage.k8s.io")
-        topology = {"matchLabels": {"kubernetes.io/hostname": "node-2"}}
-        room = {"storageClassName": "s", "capacity": "2Gi", "nodeTopology": topology}
-        await world.create(capacities, {"metadata": {"name": "room"}, **room})
-        await world.wait(5)
-        annotations = (await world.get(claims, "c"))["metadata"]["annotations"]
-        assert annotations["volume.kubernetes.io/selected-node"] == "node-2"
-
-    play(run)
+async def test_a_pod_waits_for_storage(world: World):
+    storage = [resource(kind, "storage.k8s.io", namespaced=False) for kind in ("csidrivers", "storageclasses")]
+    await world.create(storage[0], {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}})
+    delayed = {"provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+    await world.create(storage[1], {"metadata": {"name": "s"}, **delayed})
+    asked = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
+    claims = resource("persistentvolumeclaims")
+    await world.create(claims, {"metadata": {"name": "c"}, "spec": {"storageClassName": "s", **asked}})
+    await world.pod("a", {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]})
+    await world.wait(15)
+    message = (await world.condition("a", "PodScheduled"))["message"]
+    assert message.startswith("0/3 nodes are available: 3 node(s) did not have enough free storage.")
+    capacities = resource("csistoragecapacities", "storage.k8s.io")
+    topology = {"matchLabels": {"kubernetes.io/hostname": "node-2"}}
+    room = {"storageClassName": "s", "capacity": "2Gi", "nodeTopology": topology}
+    await world.create(capacities, {"metadata": {"name": "room"}, **room})
+    await world.wait(5)
+    annotations = (await world.get(claims, "c"))["metadata"]["annotations"]
+    assert annotations["volume.kubernetes.io/selected-node"] == "node-2"
 
 
-def test_no_node_gets_more_than_it_has(play):
-    async def run(world: World) -> None:
-        for number in range(12):
-            await world.pod(f"p{number}", cpu("10"))
-        await world.wait(5)
-        nodes = [await world.node_of(f"p{number}") for number in range(12)]
-        assert sorted(nodes) == [""] * 3 + ["node-1"] * 3 + ["node-2"] * 3 + ["node-3"] * 3
-        for number in (i for i, node in enumerate(nodes) if node == "node-1"):
-            await world.delete(PODS, f"p{number}")
-        await world.wait(15)
-        assert all([await world.node_of(f"p{number}") for number, node in enumerate(nodes) if not node])
-
-    play(run)
+async def test_no_node_gets_more_than_it_has(world: World):
+    for number in range(12):
+        await world.pod(f"p{number}", cpu("10"))
+    await world.wait(5)
+    nodes = [await world.node_of(f"p{number}") for number in range(12)]
+    assert sorted(nodes) == [""] * 3 + ["node-1"] * 3 + ["node-2"] * 3 + ["node-3"] * 3
+    for number in (i for i, node in enumerate(nodes) if node == "node-1"):
+        await world.delete(PODS, f"p{number}")
+    await world.wait(15)
+    assert all([await world.node_of(f"p{number}") for number, node in enumerate(nodes) if not node])
 
 
-def test_ended_pods_release_their_resources(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {**cpu("30"), "restartPolicy": "Never"}, run_time="20s")
-        await world.wait()
-        await world.pod("b", cpu("30"))
-        await world.wait(10)
-        assert await world.node_of("b") == ""
-        await world.wait(20)
-        assert await world.node_of("b") == "node-1"
-
-    play(run, nodes=1)
+@pytest.mark.cluster(nodes=1)
+async def test_ended_pods_release_their_resources(world: World):
+    await world.pod("a", {**cpu("30"), "restartPolicy": "Never"}, run_time="20s")
+    await world.wait()
+    await world.pod("b", cpu("30"))
+    await world.wait(10)
+    assert await world.node_of("b") == ""
+    await world.wait(20)
+    assert await world.node_of("b") == "node-1"
 
 
 def near(app: str) -> dict:
@@ -265,28 +234,23 @@ def near(app: str) -> dict:
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def test_a_pod_that_waits_for_another_follows_it(play):
-    async def run(world: World) -> None:
-        await world.pod("b", {"affinity": near("a")})
-        await world.wait(30)
-        assert await world.node_of("b") == ""
-        await world.pod("a", {"labels": {"app": "a"}})
-        await world.wait(2)
-        assert await world.node_of("b") == await world.node_of("a") != ""
-
-    play(run)
+async def test_a_pod_that_waits_for_another_follows_it(world: World):
+    await world.pod("b", {"affinity": near("a")})
+    await world.wait(30)
+    assert await world.node_of("b") == ""
+    await world.pod("a", {"labels": {"app": "a"}})
+    await world.wait(2)
+    assert await world.node_of("b") == await world.node_of("a") != ""
 
 
-def test_pods_are_not_retried_after_changes_that_cannot_help(play):
-    async def run(world: World) -> None:
-        await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
-        await world.wait(5)
-        emitted = await world.events("a")
-        await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "hdd"}}})
-        await world.wait(30)
-        assert await world.events("a") == emitted
-        await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "ssd"}}})
-        await world.wait(1)
-        assert await world.node_of("a") == "node-1"
-
-    play(run, 1)
+@pytest.mark.cluster(nodes=1)
+async def test_pods_are_not_retried_after_changes_that_cannot_help(world: World):
+    await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
+    await world.wait(5)
+    emitted = await world.events("a")
+    await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "hdd"}}})
+    await world.wait(30)
+    assert await world.events("a") == emitted
+    await world.patch(NODES, "node-1", {"metadata": {"labels": {"disk": "ssd"}}})
+    await world.wait(1)
+    assert await world.node_of("a") == "node-1"

@@ -56,204 +56,167 @@ async def remove_claim(world: World) -> None:
     await world.delete(CLAIMS, "data")
 
 
-def test_there_is_a_default_class_and_every_node_has_the_driver(play):
-    async def run(world: World) -> None:
-        standard = await world.get(CLASSES, "standard")
-        assert standard["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}
-        assert standard["volumeBindingMode"] == "WaitForFirstConsumer"
-        assert await names(world, CSI_NODES) == ["node-1", "node-2", "node-3"]
-
-    play(run)
+async def test_there_is_a_default_class_and_every_node_has_the_driver(world: World):
+    standard = await world.get(CLASSES, "standard")
+    assert standard["metadata"]["annotations"] == {"storageclass.kubernetes.io/is-default-class": "true"}
+    assert standard["volumeBindingMode"] == "WaitForFirstConsumer"
+    assert await names(world, CSI_NODES) == ["node-1", "node-2", "node-3"]
 
 
-def test_the_first_consumer_gets_a_volume_and_then_runs(play):
-    async def run(world: World) -> None:
-        async with binder(world):
-            await world.create(CLAIMS, claim())
-            await world.wait(20)
-            assert await names(world, VOLUMES) == []
-            await world.pod("a", MOUNT)
-            await world.wait(20)
-            data = await world.get(CLAIMS, "data")
-            volume = await world.get(VOLUMES, data["spec"]["volumeName"])
-            assert volume["spec"]["capacity"] == {"storage": "1Gi"}
-            assert volume["spec"]["claimRef"]["uid"] == data["metadata"]["uid"]
-            assert (volume["status"]["phase"], data["status"]["phase"]) == ("Bound", "Bound")
-            selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
-            assert await world.node_of("a") == selected
-            status = await world.status("a")
-            assert (status["phase"], status.get("nominatedNodeName")) == ("Running", None)
-        reasons = [reason for reason, _ in await world.events("data")]
-        assert {"WaitForFirstConsumer", "ExternalProvisioning", "ProvisioningSucceeded"} <= {*reasons}
-        assert reasons.count("ProvisioningSucceeded") == 1
-
-    play(run)
+async def test_the_first_consumer_gets_a_volume_and_then_runs(world: World):
+    async with binder(world):
+        await world.create(CLAIMS, claim())
+        await world.wait(20)
+        assert await names(world, VOLUMES) == []
+        await world.pod("a", MOUNT)
+        await world.wait(20)
+        data = await world.get(CLAIMS, "data")
+        volume = await world.get(VOLUMES, data["spec"]["volumeName"])
+        assert volume["spec"]["capacity"] == {"storage": "1Gi"}
+        assert volume["spec"]["claimRef"]["uid"] == data["metadata"]["uid"]
+        assert (volume["status"]["phase"], data["status"]["phase"]) == ("Bound", "Bound")
+        selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+        assert await world.node_of("a") == selected
+        status = await world.status("a")
+        assert (status["phase"], status.get("nominatedNodeName")) == ("Running", None)
+    reasons = [reason for reason, _ in await world.events("data")]
+    assert {"WaitForFirstConsumer", "ExternalProvisioning", "ProvisioningSucceeded"} <= {*reasons}
+    assert reasons.count("ProvisioningSucceeded") == 1
 
 
-def test_without_a_binder_no_volume_is_provisioned(play):
-    async def run(world: World) -> None:
+async def test_without_a_binder_no_volume_is_provisioned(world: World):
+    await world.create(CLAIMS, claim())
+    await world.pod("a", MOUNT)
+    await world.wait(60)
+    assert await names(world, VOLUMES) == []
+    data = await world.get(CLAIMS, "data")
+    assert data["status"] == {"phase": "Pending"}
+    assert await world.node_of("a") == ""
+    selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+    assert (await world.status("a"))["nominatedNodeName"] == selected
+
+
+async def test_an_existing_volume_determines_the_node(world: World):
+    await world.create(VOLUMES, place("there", "node-2", "5Gi"))
+    await world.create(VOLUMES, place("kept", "node-3", claimRef={"namespace": "default", "name": "other"}))
+    async with binder(world):
+        await world.wait(5)
+        await world.create(CLAIMS, claim())
+        await world.wait(20)
+        assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Pending"
+        await world.pod("a", {**MOUNT, "nodeSelector": {"kubernetes.io/hostname": "node-2"}})
+        await world.wait(20)
+        assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "there"
+        assert await world.node_of("a") == "node-2"
+        there = await world.get(VOLUMES, "there")
+        assert there["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+        assert there["status"]["phase"] == "Bound"
+
+
+async def test_a_volume_reserved_for_the_claim_is_bound(world: World):
+    await world.create(VOLUMES, place("small", "node-1"))
+    await world.create(VOLUMES, place("kept", "node-3", "9Gi", claimRef={"namespace": "default", "name": "data"}))
+    async with binder(world):
         await world.create(CLAIMS, claim())
         await world.pod("a", MOUNT)
-        await world.wait(60)
-        assert await names(world, VOLUMES) == []
-        data = await world.get(CLAIMS, "data")
-        assert data["status"] == {"phase": "Pending"}
-        assert await world.node_of("a") == ""
-        selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
-        assert (await world.status("a"))["nominatedNodeName"] == selected
-
-    play(run)
+        await world.wait(30)
+        assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "kept"
+        assert await world.node_of("a") == "node-3"
 
 
-def test_an_existing_volume_determines_the_node(play):
-    async def run(world: World) -> None:
-        await world.create(VOLUMES, place("there", "node-2", "5Gi"))
-        await world.create(VOLUMES, place("kept", "node-3", claimRef={"namespace": "default", "name": "other"}))
-        async with binder(world):
-            await world.wait(5)
-            await world.create(CLAIMS, claim())
-            await world.wait(20)
-            assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Pending"
-            await world.pod("a", {**MOUNT, "nodeSelector": {"kubernetes.io/hostname": "node-2"}})
-            await world.wait(20)
-            assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "there"
-            assert await world.node_of("a") == "node-2"
-            there = await world.get(VOLUMES, "there")
-            assert there["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
-            assert there["status"]["phase"] == "Bound"
-
-    play(run)
+async def test_immediate_binding_provisions_at_once(world: World):
+    await world.create(CLASSES, {"metadata": {"name": "now"}, "provisioner": "csi.sandbox.kcm.dev"})
+    doc = claim()
+    doc["spec"]["storageClassName"] = "now"
+    async with binder(world):
+        await world.create(CLAIMS, doc)
+        await world.wait(20)
+        assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
 
 
-def test_a_volume_reserved_for_the_claim_is_bound(play):
-    async def run(world: World) -> None:
-        await world.create(VOLUMES, place("small", "node-1"))
-        await world.create(VOLUMES, place("kept", "node-3", "9Gi", claimRef={"namespace": "default", "name": "data"}))
-        async with binder(world):
-            await world.create(CLAIMS, claim())
-            await world.pod("a", MOUNT)
-            await world.wait(30)
-            assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "kept"
-            assert await world.node_of("a") == "node-3"
-
-    play(run)
-
-
-def test_immediate_binding_provisions_at_once(play):
-    async def run(world: World) -> None:
-        await world.create(CLASSES, {"metadata": {"name": "now"}, "provisioner": "csi.sandbox.kcm.dev"})
-        doc = claim()
-        doc["spec"]["storageClassName"] = "now"
-        async with binder(world):
-            await world.create(CLAIMS, doc)
-            await world.wait(20)
-            assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
-
-    play(run)
-
-
-def test_a_pod_whose_volume_is_unbound_is_scheduled_again(play):
+async def test_a_pod_whose_volume_is_unbound_is_scheduled_again(world: World):
     """For example, if the binder of another manager reverts what the scheduler has reserved."""
+    await world.create(VOLUMES, place("v", "node-2"))
+    await world.client.patch(VOLUMES, "", "v", {"status": {"phase": "Available"}}, subresource="status")
+    await world.create(CLAIMS, claim())
+    await world.pod("a", {**MOUNT, "nodeSelector": {"kubernetes.io/hostname": "node-2"}})
+    await world.wait(5)
+    assert (await world.get(VOLUMES, "v"))["spec"]["claimRef"]["name"] == "data"
+    await world.patch(VOLUMES, "v", {"spec": {"claimRef": None}})
+    await world.wait(2)
+    async with binder(world):
+        await world.wait(60)
+        assert await world.node_of("a") == "node-2"
 
-    async def run(world: World) -> None:
-        await world.create(VOLUMES, place("v", "node-2"))
-        await world.client.patch(VOLUMES, "", "v", {"status": {"phase": "Available"}}, subresource="status")
-        await world.create(CLAIMS, claim())
-        await world.pod("a", {**MOUNT, "nodeSelector": {"kubernetes.io/hostname": "node-2"}})
+
+async def test_provisioning_can_take_its_time(world: World):
+    annotations = {
+        PROVISIONER: "csi.sandbox.kcm.dev",
+        "volume.kubernetes.io/selected-node": "node-1",
+        "sandbox.kcm.dev/provision-delay": "30s",
+    }
+    await world.create(CLAIMS, claim(**annotations))
+    await world.wait(29)
+    assert await names(world, VOLUMES) == []
+    await world.wait(2)
+    assert len(await names(world, VOLUMES)) == 1
+
+
+async def test_volumes_are_expanded_and_deleted_with_their_claims(world: World):
+    async with binder(world):
+        await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
+        await world.wait(20)
+        name = (await world.get(CLAIMS, "data"))["spec"]["volumeName"]
+        await world.patch(CLAIMS, "data", {"spec": {"resources": {"requests": {"storage": "3Gi"}}}})
+        await world.wait()
+        status = (await world.get(CLAIMS, "data"))["status"]
+        assert status["capacity"] == {"storage": "3Gi"}
+        assert not status.get("conditions")
+        assert (await world.get(VOLUMES, name))["spec"]["capacity"] == {"storage": "3Gi"}
+        await remove_claim(world)
+        await world.wait()
+        left = (await world.get(VOLUMES, name))["metadata"]
+        assert (left["finalizers"], "deletionTimestamp" in left) == (["kubernetes.io/pv-protection"], True)
+
+
+async def test_a_released_volume_is_deleted_by_its_provisioner_only(world: World):
+    gone = {"namespace": "default", "name": "gone", "uid": "u"}
+    for at, provisioner in enumerate(("csi.sandbox.kcm.dev", "other.example.com", "")):
+        volume = place(f"v{at}", "node-1", claimRef=gone, persistentVolumeReclaimPolicy="Delete")
+        volume["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": provisioner}
+        volume["spec"]["csi"] = {"driver": "d.example.com", "volumeHandle": f"h{at}"}
+        del volume["spec"]["local"]
+        await world.create(VOLUMES, volume)
+    async with binder(world):
+        await world.wait(60)
+        assert (await world.get(VOLUMES, "v1"))["status"]["phase"] in ("Released", "Failed")
+        volumes = [await world.get(VOLUMES, name) for name in ("v0", "v1", "v2")]
+        assert ["deletionTimestamp" in volume["metadata"] for volume in volumes] == [True, False, False]
+
+
+async def test_a_volume_deleted_before_its_claim_is_removed_with_it(world: World):
+    async with binder(world):
+        await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
+        await world.wait(20)
+        name = (await world.get(CLAIMS, "data"))["spec"]["volumeName"]
+        await world.delete(VOLUMES, name)
+        await world.patch(
+            VOLUMES, name, {"metadata": {"finalizers": ["external-provisioner.volume.kubernetes.io/finalizer"]}}
+        )
+        await world.wait(20)
+        assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
+        await remove_claim(world)
         await world.wait(5)
-        assert (await world.get(VOLUMES, "v"))["spec"]["claimRef"]["name"] == "data"
-        await world.patch(VOLUMES, "v", {"spec": {"claimRef": None}})
-        await world.wait(2)
-        async with binder(world):
-            await world.wait(60)
-            assert await world.node_of("a") == "node-2"
-
-    play(run)
+        assert await world.is_deleted(name, VOLUMES)
 
 
-def test_provisioning_can_take_its_time(play):
-    async def run(world: World) -> None:
-        annotations = {
-            PROVISIONER: "csi.sandbox.kcm.dev",
-            "volume.kubernetes.io/selected-node": "node-1",
-            "sandbox.kcm.dev/provision-delay": "30s",
-        }
-        await world.create(CLAIMS, claim(**annotations))
-        await world.wait(29)
-        assert await names(world, VOLUMES) == []
-        await world.wait(2)
-        assert len(await names(world, VOLUMES)) == 1
-
-    play(run)
-
-
-def test_volumes_are_expanded_and_deleted_with_their_claims(play):
-    async def run(world: World) -> None:
-        async with binder(world):
-            await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
-            await world.wait(20)
-            name = (await world.get(CLAIMS, "data"))["spec"]["volumeName"]
-            await world.patch(CLAIMS, "data", {"spec": {"resources": {"requests": {"storage": "3Gi"}}}})
-            await world.wait()
-            status = (await world.get(CLAIMS, "data"))["status"]
-            assert status["capacity"] == {"storage": "3Gi"}
-            assert not status.get("conditions")
-            assert (await world.get(VOLUMES, name))["spec"]["capacity"] == {"storage": "3Gi"}
-            await remove_claim(world)
-            await world.wait()
-            left = (await world.get(VOLUMES, name))["metadata"]
-            assert (left["finalizers"], "deletionTimestamp" in left) == (["kubernetes.io/pv-protection"], True)
-
-    play(run)
-
-
-def test_a_released_volume_is_deleted_by_its_provisioner_only(play):
-    async def run(world: World) -> None:
-        gone = {"namespace": "default", "name": "gone", "uid": "u"}
-        for at, provisioner in enumerate(("csi.sandbox.kcm.dev", "other.example.com", "")):
-            volume = place(f"v{at}", "node-1", claimRef=gone, persistentVolumeReclaimPolicy="Delete")
-            volume["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": provisioner}
-            volume["spec"]["csi"] = {"driver": "d.example.com", "volumeHandle": f"h{at}"}
-            del volume["spec"]["local"]
-            await world.create(VOLUMES, volume)
-        async with binder(world):
-            await world.wait(60)
-            assert (await world.get(VOLUMES, "v1"))["status"]["phase"] in ("Released", "Failed")
-            volumes = [await world.get(VOLUMES, name) for name in ("v0", "v1", "v2")]
-            assert ["deletionTimestamp" in volume["metadata"] for volume in volumes] == [True, False, False]
-
-    play(run)
-
-
-def test_a_volume_deleted_before_its_claim_is_removed_with_it(play):
-    async def run(world: World) -> None:
-        async with binder(world):
-            await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
-            await world.wait(20)
-            name = (await world.get(CLAIMS, "data"))["spec"]["volumeName"]
-            await world.delete(VOLUMES, name)
-            await world.patch(
-                VOLUMES, name, {"metadata": {"finalizers": ["external-provisioner.volume.kubernetes.io/finalizer"]}}
-            )
-            await world.wait(20)
-            assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
-            await remove_claim(world)
-            await world.wait(5)
-            assert await world.is_deleted(name, VOLUMES)
-
-    play(run)
-
-
-def test_volumes_are_attached_and_detached(play):
-    async def run(world: World) -> None:
-        spec = {"attacher": "csi.sandbox.kcm.dev", "nodeName": "node-1", "source": {"persistentVolumeName": "pv"}}
-        await world.create(ATTACHMENTS, {"metadata": {"name": "x"}, "spec": spec})
-        await world.create(ATTACHMENTS, {"metadata": {"name": "y"}, "spec": {**spec, "attacher": "other"}})
-        await world.wait()
-        assert (await world.get(ATTACHMENTS, "x"))["status"]["attached"] is True
-        assert not (await world.get(ATTACHMENTS, "y")).get("status", {}).get("attached")
-        await world.delete(ATTACHMENTS, "x")
-        await world.wait()
-        assert await names(world, ATTACHMENTS) == ["y"]
-
-    play(run)
+async def test_volumes_are_attached_and_detached(world: World):
+    spec = {"attacher": "csi.sandbox.kcm.dev", "nodeName": "node-1", "source": {"persistentVolumeName": "pv"}}
+    await world.create(ATTACHMENTS, {"metadata": {"name": "x"}, "spec": spec})
+    await world.create(ATTACHMENTS, {"metadata": {"name": "y"}, "spec": {**spec, "attacher": "other"}})
+    await world.wait()
+    assert (await world.get(ATTACHMENTS, "x"))["status"]["attached"] is True
+    assert not (await world.get(ATTACHMENTS, "y")).get("status", {}).get("attached")
+    await world.delete(ATTACHMENTS, "x")
+    await world.wait()
+    assert await names(world, ATTACHMENTS) == ["y"]

@@ -17,65 +17,53 @@ async def items(world: World, kind, **query: str) -> list[dict]:
     return await world.items(kind, namespace, **query)
 
 
-def test_pods_and_nodes(play):
-    async def run(world: World) -> None:
-        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
-        await world.pod("a", {"nodeName": "node-1", "labels": {"app": "a"}}, cpu="250m", memory="64Mi")
-        await world.pod("b", {"nodeName": "node-1"})
-        await world.wait()
-        (one,) = await items(world, POD_METRICS, label_selector="app=a")
-        assert one["metadata"]["name"] == "a" and one["metadata"]["namespace"] == "default"
-        assert one["window"] == "10s"
-        assert one["containers"] == [{"name": "c", "usage": {"cpu": "250000000n", "memory": "65536Ki"}}]
-        assert len(await items(world, POD_METRICS)) == 2
-        node = await world.get(NODE_METRICS, "node-1")
-        assert node["kind"] == "NodeMetrics"
-        assert node["usage"] == {"cpu": "301000000n", "memory": f"{(256 + 64 + 16) * 1024}Ki"}
-        assert len(await items(world, NODE_METRICS)) == 3
-
-    play(run)
+async def test_pods_and_nodes(world: World):
+    world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
+    await world.pod("a", {"nodeName": "node-1", "labels": {"app": "a"}}, cpu="250m", memory="64Mi")
+    await world.pod("b", {"nodeName": "node-1"})
+    await world.wait()
+    (one,) = await items(world, POD_METRICS, label_selector="app=a")
+    assert one["metadata"]["name"] == "a" and one["metadata"]["namespace"] == "default"
+    assert one["window"] == "10s"
+    assert one["containers"] == [{"name": "c", "usage": {"cpu": "250000000n", "memory": "65536Ki"}}]
+    assert len(await items(world, POD_METRICS)) == 2
+    node = await world.get(NODE_METRICS, "node-1")
+    assert node["kind"] == "NodeMetrics"
+    assert node["usage"] == {"cpu": "301000000n", "memory": f"{(256 + 64 + 16) * 1024}Ki"}
+    assert len(await items(world, NODE_METRICS)) == 3
 
 
-def test_tables_and_fields(play):
-    async def run(world: World) -> None:
-        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
-        two = {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]}
-        await world.pod("a", two, cpu="250m", memory="64Mi")
-        await world.pod("b")
-        await world.wait()
-        (one,) = await items(world, POD_METRICS, field_selector="metadata.name=b")
-        assert one["metadata"]["name"] == "b"
-        headers = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
-        path = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"
-        answer = codec.decode(await world.client.call(Request("GET", path, headers=headers)), dict)
-        assert [column["name"] for column in answer["columnDefinitions"]] == ["Name", "cpu", "memory", "Window"]
-        assert answer["rows"][0]["cells"] == ["a", "500m", "128Mi", "10s"]
-        assert answer["rows"][0]["object"]["kind"] == "PodMetrics"
-
-    play(run)
+async def test_tables_and_fields(world: World):
+    world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
+    two = {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]}
+    await world.pod("a", two, cpu="250m", memory="64Mi")
+    await world.pod("b")
+    await world.wait()
+    (one,) = await items(world, POD_METRICS, field_selector="metadata.name=b")
+    assert one["metadata"]["name"] == "b"
+    headers = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+    path = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"
+    answer = codec.decode(await world.client.call(Request("GET", path, headers=headers)), dict)
+    assert [column["name"] for column in answer["columnDefinitions"]] == ["Name", "cpu", "memory", "Window"]
+    assert answer["rows"][0]["cells"] == ["a", "500m", "128Mi", "10s"]
+    assert answer["rows"][0]["object"]["kind"] == "PodMetrics"
 
 
-def test_requests_that_are_refused(play):
-    async def run(world: World) -> None:
-        with pytest.raises(NotFound):
-            await world.get(POD_METRICS, "a")
-        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
-        with pytest.raises(NotFound, match='^pods "a" not found'):
-            await world.get(POD_METRICS, "a")
-        await world.pod("waits", {"nodeSelector": {"no": "such"}})
-        with pytest.raises(NotFound, match='podmetrics.metrics.k8s.io "default/waits" not found'):
-            await world.get(POD_METRICS, "waits")
-        with pytest.raises(MethodNotSupported):
-            await world.create(POD_METRICS, {"metadata": {"name": "a"}})
-
-    play(run)
+async def test_requests_that_are_refused(world: World):
+    with pytest.raises(NotFound):
+        await world.get(POD_METRICS, "a")
+    world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
+    with pytest.raises(NotFound, match='^pods "a" not found'):
+        await world.get(POD_METRICS, "a")
+    await world.pod("waits", {"nodeSelector": {"no": "such"}})
+    with pytest.raises(NotFound, match='podmetrics.metrics.k8s.io "default/waits" not found'):
+        await world.get(POD_METRICS, "waits")
+    with pytest.raises(MethodNotSupported):
+        await world.create(POD_METRICS, {"metadata": {"name": "a"}})
 
 
-def test_it_is_discovered(play):
-    async def run(world: World) -> None:
-        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
-        assert b"metrics.k8s.io/v1beta1" in await world.client.call(Request("GET", "/apis"))
-        listed = await world.client.call(Request("GET", "/apis/metrics.k8s.io/v1beta1"))
-        assert b"PodMetrics" in listed and b"NodeMetrics" in listed
-
-    play(run)
+async def test_it_is_discovered(world: World):
+    world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
+    assert b"metrics.k8s.io/v1beta1" in await world.client.call(Request("GET", "/apis"))
+    listed = await world.client.call(Request("GET", "/apis/metrics.k8s.io/v1beta1"))
+    assert b"PodMetrics" in listed and b"NodeMetrics" in listed

@@ -1,7 +1,5 @@
 """managedFields in requests: what is kept of them, as recorded from a kube-apiserver."""
 
-from typing import Any
-
 import pytest
 
 from tests.kit.api import CONFIG_MAPS, Api
@@ -40,13 +38,10 @@ MERGE = {"headers": {"content-type": "application/merge-patch+json"}}
     ],
     ids=lambda value: repr(value)[:60],
 )
-def test_invalid_fields_change_no_owner(served: Any, stated: object, owners: list[tuple[str, object]]) -> None:
-    async def test(api: Api) -> None:
-        await api.config_map("a", data={"a": "b"})
-        entry = {"manager": "zz", "operation": "Update", "apiVersion": "v1", "time": "2029-01-01T00:00:00Z"}
-        body = {"metadata": {"managedFields": [{**entry, "fieldsType": "FieldsV1", "fieldsV1": stated}]}}
-        made = await api.json("PATCH", f"{CONFIG_MAPS}/a", body, **MERGE)
-        found = [(one["manager"], one["fieldsV1"]) for one in made["metadata"].get("managedFields", ())]
-        assert found == owners
-
-    served(test)
+async def test_invalid_fields_change_no_owner(api: Api, stated: object, owners: list[tuple[str, object]]) -> None:
+    await api.config_map("a", data={"a": "b"})
+    entry = {"manager": "zz", "operation": "Update", "apiVersion": "v1", "time": "2029-01-01T00:00:00Z"}
+    body = {"metadata": {"managedFields": [{**entry, "fieldsType": "FieldsV1", "fieldsV1": stated}]}}
+    made = await api.json("PATCH", f"{CONFIG_MAPS}/a", body, **MERGE)
+    found = [(one["manager"], one["fieldsV1"]) for one in made["metadata"].get("managedFields", ())]
+    assert found == owners

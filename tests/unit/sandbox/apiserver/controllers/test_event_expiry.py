@@ -5,7 +5,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.controllers.event_expiry import EVENTS, EventExpiry
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -26,57 +25,48 @@ def write(store: Store, *created: str) -> None:
         store.create(EVENTS, "default", name, event(name))
 
 
-def test_an_event_is_deleted_an_hour_after_its_last_write(certificates: Certificates) -> None:
-    async def story() -> None:
-        store = Store()
-        assemble(store, LoopClock(), random.Random(1), certificates, address="127.0.0.1:6443")
-        write(store, "a", "b", "c")
-        await asyncio.sleep(1800)
-        write(store, "later")
-        store.update(EVENTS, "default", "b", event("b", count=2))
-        store.delete(EVENTS, "default", "c")
-        write(store, "c")
-        watcher = store.watch(EVENTS, "", store.revision)
-        await asyncio.sleep(1799)
-        assert names(store) == ["a", "b", "c", "later"]
-        await asyncio.sleep(2)
-        assert names(store) == ["b", "c", "later"]
-        assert [(one.type, one.stored.name) for one in watcher.take()] == [("DELETED", "a")]
-        await asyncio.sleep(1800)
-        assert names(store) == []
-
-    virtual.run(story())
+async def test_an_event_is_deleted_an_hour_after_its_last_write(certificates: Certificates) -> None:
+    store = Store()
+    assemble(store, LoopClock(), random.Random(1), certificates, address="127.0.0.1:6443")
+    write(store, "a", "b", "c")
+    await asyncio.sleep(1800)
+    write(store, "later")
+    store.update(EVENTS, "default", "b", event("b", count=2))
+    store.delete(EVENTS, "default", "c")
+    write(store, "c")
+    watcher = store.watch(EVENTS, "", store.revision)
+    await asyncio.sleep(1799)
+    assert names(store) == ["a", "b", "c", "later"]
+    await asyncio.sleep(2)
+    assert names(store) == ["b", "c", "later"]
+    assert [(one.type, one.stored.name) for one in watcher.take()] == [("DELETED", "a")]
+    await asyncio.sleep(1800)
+    assert names(store) == []
 
 
-def test_events_on_disk_get_an_hour_from_the_start(tmp_path: Path) -> None:
-    async def story() -> None:
-        before = Store(SqliteJournal(tmp_path))
-        write(before, "a")
-        before.close()
-        store = Store(SqliteJournal(tmp_path))
-        EventExpiry(store, LoopClock())
-        await asyncio.sleep(3599)
-        assert names(store) == ["a"]
-        await asyncio.sleep(2)
-        assert names(store) == []
-        store.close()
-
-    virtual.run(story())
+async def test_events_on_disk_get_an_hour_from_the_start(tmp_path: Path) -> None:
+    before = Store(SqliteJournal(tmp_path))
+    write(before, "a")
+    before.close()
+    store = Store(SqliteJournal(tmp_path))
+    EventExpiry(store, LoopClock())
+    await asyncio.sleep(3599)
+    assert names(store) == ["a"]
+    await asyncio.sleep(2)
+    assert names(store) == []
+    store.close()
 
 
-def test_a_deletion_that_the_disk_refuses_is_tried_again(monkeypatch: Any) -> None:
-    async def story() -> None:
-        store = Store()
-        EventExpiry(store, LoopClock())
-        write(store, "a")
-        with monkeypatch.context() as patch:
-            patch.setattr(store, "delete", refuse)
-            await asyncio.sleep(3700)
-        assert names(store) == ["a"]
-        await asyncio.sleep(60)
-        assert names(store) == []
-
+async def test_a_deletion_that_the_disk_refuses_is_tried_again(monkeypatch: Any) -> None:
     def refuse(*args: object) -> None:
         raise NotKept("the disk is full")
 
-    virtual.run(story())
+    store = Store()
+    EventExpiry(store, LoopClock())
+    write(store, "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "delete", refuse)
+        await asyncio.sleep(3700)
+    assert names(store) == ["a"]
+    await asyncio.sleep(60)
+    assert names(store) == []

@@ -44,80 +44,63 @@ async def custom_services(api: Any) -> dict[str, Any]:
     return {one["metadata"]["name"]: one for one in listed["items"] if one["metadata"]["name"].endswith(".x.test")}
 
 
-def test_each_built_in_version_has_an_api_service(served: Any) -> None:
-    async def test(api: Any) -> None:
-        listed = await api.json("GET", SERVICES)
-        groups = (await api.json("GET", "/apis"))["groups"]
-        versions = {f"{v['version']}.{group['name']}" for group in groups for v in group["versions"]}
-        own = {"v1.apiregistration.k8s.io"}  # of the aggregator, which has none for itself
-        assert {one["metadata"]["name"] for one in listed["items"]} == (versions - own) | {"v1."}
-        core = await api.json("GET", f"{SERVICES}/v1.")
-        assert core["spec"] == {"version": "v1", "groupPriorityMinimum": 18000, "versionPriority": 1}
-        assert core["status"]["conditions"][0]["reason"] == "Local"
-        await api.json("DELETE", f"{SERVICES}/v1.apps")
-        await asyncio.sleep(0.1)
-        assert (await api.call("GET", f"{SERVICES}/v1.apps")).status == 404
-
-    served(test)
+async def test_each_built_in_version_has_an_api_service(api: Any) -> None:
+    listed = await api.json("GET", SERVICES)
+    groups = (await api.json("GET", "/apis"))["groups"]
+    versions = {f"{v['version']}.{group['name']}" for group in groups for v in group["versions"]}
+    own = {"v1.apiregistration.k8s.io"}  # of the aggregator, which has none for itself
+    assert {one["metadata"]["name"] for one in listed["items"]} == (versions - own) | {"v1."}
+    core = await api.json("GET", f"{SERVICES}/v1.")
+    assert core["spec"] == {"version": "v1", "groupPriorityMinimum": 18000, "versionPriority": 1}
+    assert core["status"]["conditions"][0]["reason"] == "Local"
+    await api.json("DELETE", f"{SERVICES}/v1.apps")
+    await asyncio.sleep(0.1)
+    assert (await api.call("GET", f"{SERVICES}/v1.apps")).status == 404
 
 
-def test_served_versions_of_definitions_have_api_services(served: Any) -> None:
-    async def test(api: Any) -> None:
-        await api.json("POST", DEFINITIONS, definition("cats", "v0", "v1"), status=201)
-        await api.json("POST", DEFINITIONS, definition("dogs", "v1", "v2"), status=201)
-        found = await custom_services(api)
-        assert sorted(found) == ["v1.x.test", "v2.x.test"]
-        wanted = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 100}
-        assert found["v1.x.test"]["spec"] == wanted
-        assert found["v1.x.test"]["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
-        assert found["v1.x.test"]["metadata"]["managedFields"][0]["manager"] == "kube-apiserver"
-        assert found["v1.x.test"]["status"]["conditions"][0]["type"] == "Available"
-        await api.json("DELETE", f"{DEFINITIONS}/dogs.x.test")
-        assert sorted(await custom_services(api)) == ["v1.x.test"]
-        await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
-        assert not await custom_services(api)
-
-    served(test)
+async def test_served_versions_of_definitions_have_api_services(api: Any) -> None:
+    await api.json("POST", DEFINITIONS, definition("cats", "v0", "v1"), status=201)
+    await api.json("POST", DEFINITIONS, definition("dogs", "v1", "v2"), status=201)
+    found = await custom_services(api)
+    assert sorted(found) == ["v1.x.test", "v2.x.test"]
+    wanted = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 100}
+    assert found["v1.x.test"]["spec"] == wanted
+    assert found["v1.x.test"]["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    assert found["v1.x.test"]["metadata"]["managedFields"][0]["manager"] == "kube-apiserver"
+    assert found["v1.x.test"]["status"]["conditions"][0]["type"] == "Available"
+    await api.json("DELETE", f"{DEFINITIONS}/dogs.x.test")
+    assert sorted(await custom_services(api)) == ["v1.x.test"]
+    await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
+    assert not await custom_services(api)
 
 
-def test_changes_of_those_api_services_are_reverted(served: Any) -> None:
-    async def test(api: Any) -> None:
-        await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
-        first = (await custom_services(api))["v1.x.test"]
-        await api.json("PATCH", f"{SERVICES}/v1.x.test", {"spec": {"versionPriority": 7}}, **MERGE)
-        changed = (await custom_services(api))["v1.x.test"]
-        assert changed["spec"] == first["spec"]
-        assert changed["metadata"]["uid"] == first["metadata"]["uid"]
-        await api.json("DELETE", f"{SERVICES}/v1.x.test")
-        again = (await custom_services(api))["v1.x.test"]
-        assert again["metadata"]["uid"] != first["metadata"]["uid"]
-
-    served(test)
+async def test_changes_of_those_api_services_are_reverted(api: Any) -> None:
+    await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
+    first = (await custom_services(api))["v1.x.test"]
+    await api.json("PATCH", f"{SERVICES}/v1.x.test", {"spec": {"versionPriority": 7}}, **MERGE)
+    changed = (await custom_services(api))["v1.x.test"]
+    assert changed["spec"] == first["spec"]
+    assert changed["metadata"]["uid"] == first["metadata"]["uid"]
+    await api.json("DELETE", f"{SERVICES}/v1.x.test")
+    again = (await custom_services(api))["v1.x.test"]
+    assert again["metadata"]["uid"] != first["metadata"]["uid"]
 
 
-def test_api_services_of_clients_are_not_changed(served: Any) -> None:
-    async def test(api: Any) -> None:
-        own = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 5, "versionPriority": 6}
-        await api.json("POST", SERVICES, {"metadata": {"name": "v1.x.test"}, "spec": own}, status=201)
-        await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
-        assert (await custom_services(api))["v1.x.test"]["spec"] == own
-        await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
-        assert sorted(await custom_services(api)) == ["v1.x.test"]
-
-    served(test)
+async def test_api_services_of_clients_are_not_changed(api: Any) -> None:
+    own = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 5, "versionPriority": 6}
+    await api.json("POST", SERVICES, {"metadata": {"name": "v1.x.test"}, "spec": own}, status=201)
+    await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
+    assert (await custom_services(api))["v1.x.test"]["spec"] == own
+    await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
+    assert sorted(await custom_services(api)) == ["v1.x.test"]
 
 
-def test_the_default_range_of_addresses_is_ready(served: Any) -> None:
-    async def test(api: Any) -> None:
-        found = await api.json("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
-        (condition,) = found["status"]["conditions"]
-        assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "True", "")
-        owners = [
-            (one["manager"], one["operation"], one.get("subresource")) for one in found["metadata"]["managedFields"]
-        ]
-        assert owners == [("kubernetes-service-cidr-controller", "Apply", "status"), ("kube-apiserver", "Update", None)]
-
-    served(test)
+async def test_the_default_range_of_addresses_is_ready(api: Any) -> None:
+    found = await api.json("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+    (condition,) = found["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "True", "")
+    owners = [(one["manager"], one["operation"], one.get("subresource")) for one in found["metadata"]["managedFields"]]
+    assert owners == [("kubernetes-service-cidr-controller", "Apply", "status"), ("kube-apiserver", "Update", None)]
 
 
 @pytest.mark.parametrize(
@@ -128,20 +111,14 @@ def test_the_default_range_of_addresses_is_ready(served: Any) -> None:
         ("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "kube-apiserver"),
     ],
 )
-def test_own_objects_have_managed_fields(served: Any, path: str, manager: str) -> None:
-    async def test(api: Any) -> None:
-        found = await api.json("GET", path)
-        assert manager in [one["manager"] for one in found["metadata"]["managedFields"]]
-
-    served(test)
+async def test_own_objects_have_managed_fields(api: Any, path: str, manager: str) -> None:
+    found = await api.json("GET", path)
+    assert manager in [one["manager"] for one in found["metadata"]["managedFields"]]
 
 
-def test_the_use_of_legacy_tokens_is_tracked_since_the_first_start(served: Any) -> None:
-    async def test(api: Any) -> None:
-        path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
-        assert (await api.json("GET", path))["data"] == {"since": "2030-01-01"}
-
-    served(test)
+async def test_the_use_of_legacy_tokens_is_tracked_since_the_first_start(api: Any) -> None:
+    path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
+    assert (await api.json("GET", path))["data"] == {"since": "2030-01-01"}
 
 
 def own_part(doc: Any) -> Any:
@@ -150,32 +127,26 @@ def own_part(doc: Any) -> Any:
     return found["manager"], found["operation"], found["fieldsV1"]["f:status"]
 
 
-def test_the_server_owns_what_it_writes_into_definitions(served: Any) -> None:
-    async def test(api: Any) -> None:
-        await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
-        await asyncio.sleep(0.1)
-        manager, operation, fields = own_part(await api.json("GET", f"{DEFINITIONS}/cats.x.test"))
-        assert (manager, operation) == ("kube-apiserver", "Update")
-        assert fields["f:acceptedNames"].keys() == {"f:kind", "f:listKind", "f:plural", "f:singular"}
-        assert {'k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}'} <= fields["f:conditions"].keys()
-
-    served(test)
+async def test_the_server_owns_what_it_writes_into_definitions(api: Any) -> None:
+    await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
+    await asyncio.sleep(0.1)
+    manager, operation, fields = own_part(await api.json("GET", f"{DEFINITIONS}/cats.x.test"))
+    assert (manager, operation) == ("kube-apiserver", "Update")
+    assert fields["f:acceptedNames"].keys() == {"f:kind", "f:listKind", "f:plural", "f:singular"}
+    assert {'k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}'} <= fields["f:conditions"].keys()
 
 
-def test_the_server_owns_the_usage_of_a_quota(served: Any) -> None:
-    async def test(api: Any) -> None:
-        base = "/api/v1/namespaces/default/resourcequotas"
-        await api.json("POST", base, {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "5"}}}, status=201)
-        counted = {"status": {"hard": {"secrets": "5"}, "used": {"secrets": "0"}}}
-        query = {"query": {"fieldManager": "counter"}}
-        await api.json("PATCH", f"{base}/q/status", counted, **MERGE, **query)
-        await api.json("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}}, status=201)
-        found = await api.json("GET", f"{base}/q")
-        owners = {one["manager"]: one["fieldsV1"] for one in found["metadata"]["managedFields"] if "subresource" in one}
-        assert owners["kube-apiserver"] == {"f:status": {"f:used": {"f:secrets": {}}}}
-        assert "f:secrets" not in owners["counter"]["f:status"]["f:used"]
-
-    served(test)
+async def test_the_server_owns_the_usage_of_a_quota(api: Any) -> None:
+    base = "/api/v1/namespaces/default/resourcequotas"
+    await api.json("POST", base, {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "5"}}}, status=201)
+    counted = {"status": {"hard": {"secrets": "5"}, "used": {"secrets": "0"}}}
+    query = {"query": {"fieldManager": "counter"}}
+    await api.json("PATCH", f"{base}/q/status", counted, **MERGE, **query)
+    await api.json("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}}, status=201)
+    found = await api.json("GET", f"{base}/q")
+    owners = {one["manager"]: one["fieldsV1"] for one in found["metadata"]["managedFields"] if "subresource" in one}
+    assert owners["kube-apiserver"] == {"f:status": {"f:used": {"f:secrets": {}}}}
+    assert "f:secrets" not in owners["counter"]["f:status"]["f:used"]
 
 
 def test_a_start_creates_missing_objects(tmp_path: Path, certificates: Certificates) -> None:

@@ -227,40 +227,30 @@ def test_a_dry_run_ignores_the_version(served: Any) -> None:
     assert refusal(served, f"{NS}/configmaps", body)["code"] == 500
 
 
-def test_finalizers_of_updates_must_be_standard_in_core(served: Any) -> None:
-    async def test(api: Any) -> Any:
-        await api.config_map("x")
-        body = {"metadata": {"name": "x", "finalizers": ["y"]}}
-        answer = await api.call("PUT", f"{NS}/configmaps/x", body)
-        return msgspec.json.decode(answer.body)["details"]["causes"]
-
-    assert [cause["field"] for cause in served(test)] == ["metadata.finalizers[0]"] * 2
+async def test_finalizers_of_updates_must_be_standard_in_core(api: Any) -> None:
+    await api.config_map("x")
+    body = {"metadata": {"name": "x", "finalizers": ["y"]}}
+    answer = await api.call("PUT", f"{NS}/configmaps/x", body)
+    found = msgspec.json.decode(answer.body)["details"]["causes"]
+    assert [cause["field"] for cause in found] == ["metadata.finalizers[0]"] * 2
 
 
-def test_a_node_port_that_is_twice_in_an_update(served: Any) -> None:
-    async def test(api: Any) -> Any:
-        await api.json(
-            "POST", f"{NS}/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}, status=201
-        )
-        ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30001}]
-        body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": ports}}
-        return msgspec.json.decode((await api.call("PUT", f"{NS}/services/s", body)).body)
-
-    assert served(test)["message"] == "duplicate nodePort: {TCP 30001}"
+async def test_a_node_port_that_is_twice_in_an_update(api: Any) -> None:
+    await api.json("POST", f"{NS}/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}, status=201)
+    ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30001}]
+    body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": ports}}
+    found = msgspec.json.decode((await api.call("PUT", f"{NS}/services/s", body)).body)
+    assert found["message"] == "duplicate nodePort: {TCP 30001}"
 
 
-def test_endpoints_keep_the_node_of_their_old_topology(served: Any) -> None:
+async def test_endpoints_keep_the_node_of_their_old_topology(api: Any) -> None:
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     topology = {"kubernetes.io/hostname": "n", "x": "y"}
-
-    async def test(api: Any) -> Any:
-        endpoint = {"addresses": ["10.0.0.1"]}
-        body = {"metadata": {"name": "e"}, "addressType": "IPv4", "endpoints": [endpoint], "ports": []}
-        await api.json("POST", path, body, status=201)
-        body["endpoints"] = [{**endpoint, "deprecatedTopology": topology}]
-        return (await api.json("PUT", f"{path}/e", body))["endpoints"]
-
-    assert served(test) == [{"addresses": ["10.0.0.1"], "conditions": {}}]
+    endpoint = {"addresses": ["10.0.0.1"]}
+    body = {"metadata": {"name": "e"}, "addressType": "IPv4", "endpoints": [endpoint], "ports": []}
+    await api.json("POST", path, body, status=201)
+    body["endpoints"] = [{**endpoint, "deprecatedTopology": topology}]
+    assert (await api.json("PUT", f"{path}/e", body))["endpoints"] == [{"addresses": ["10.0.0.1"], "conditions": {}}]
 
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
@@ -491,28 +481,24 @@ def test_expressions_that_choose_devices(served: Any, expression: str) -> None:
     assert accepted(served, CLAIMS, claim(expression))["kind"] == "ResourceClaim"
 
 
-def test_a_claim_is_shown_as_its_internal_type(served: Any) -> None:
-    async def test(api: Any) -> Any:
-        await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
-        wanted = {"name": "r", "exactly": {"deviceClassName": "c"}}
-        body = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [wanted]}}}
-        return msgspec.json.decode((await api.call("PUT", f"{CLAIMS}/c", body)).body)
-
+async def test_a_claim_is_shown_as_its_internal_type(api: Any) -> None:
     exactly = '{"DeviceClassName":"c","Selectors":null,"AllocationMode":"ExactCount","Count":1,"AdminAccess":null,'
     shown = f'{{"Name":"r","Exactly":{exactly}"Tolerations":null,"Capacity":null}},"FirstAvailable":null}}'
     devices = f'{{"Devices":{{"Requests":[{shown}],"Constraints":null,"Config":null}}}}'
-    assert served(test)["details"]["causes"][0]["message"] == f"Invalid value: {devices}: field is immutable"
+    await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
+    wanted = {"name": "r", "exactly": {"deviceClassName": "c"}}
+    body = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [wanted]}}}
+    found = msgspec.json.decode((await api.call("PUT", f"{CLAIMS}/c", body)).body)
+    assert found["details"]["causes"][0]["message"] == f"Invalid value: {devices}: field is immutable"
 
 
-def test_only_allocated_devices_are_reported(served: Any) -> None:
-    async def test(api: Any) -> Any:
-        await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
-        used = {"driver": "d.x", "pool": "p", "device": "v", "networkData": {"ips": ["10.0.0.1"]}}
-        body = {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {"devices": [used]}}
-        return msgspec.json.decode((await api.call("PUT", f"{CLAIMS}/c/status", body)).body)
-
+async def test_only_allocated_devices_are_reported(api: Any) -> None:
     shown = '{"Driver":"d.x","Pool":"p","Device":"v","ShareID":""}'
-    assert [cause["message"] for cause in served(test)["details"]["causes"]] == [
+    await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
+    used = {"driver": "d.x", "pool": "p", "device": "v", "networkData": {"ips": ["10.0.0.1"]}}
+    body = {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {"devices": [used]}}
+    found = msgspec.json.decode((await api.call("PUT", f"{CLAIMS}/c/status", body)).body)
+    assert [cause["message"] for cause in found["details"]["causes"]] == [
         f"Invalid value: {shown}: must be an allocated device in the claim",
         'Invalid value: "10.0.0.1": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)',
     ]
@@ -530,13 +516,10 @@ def test_kinds_that_take_any_finalizer(served: Any, path: str, body: Any) -> Non
     assert made["metadata"]["finalizers"] == ["y"]
 
 
-def test_a_self_link_is_not_kept(served: Any) -> None:
-    async def test(api: Any) -> Any:
-        await api.config_map("x")
-        body = {"metadata": {"name": "x", "selfLink": "/x"}, "data": {"a": "b"}}
-        return await api.json("PUT", f"{NS}/configmaps/x", body)
-
-    assert "selfLink" not in served(test)["metadata"]
+async def test_a_self_link_is_not_kept(api: Any) -> None:
+    await api.config_map("x")
+    body = {"metadata": {"name": "x", "selfLink": "/x"}, "data": {"a": "b"}}
+    assert "selfLink" not in (await api.json("PUT", f"{NS}/configmaps/x", body))["metadata"]
 
 
 def test_an_empty_scope_is_none(served: Any) -> None:
@@ -567,15 +550,11 @@ def test_a_windows_pod_has_no_user_number_not_even_the_first(served: Any) -> Non
     assert cause["field"] == "spec.securityContext.runAsUser"
 
 
-def test_a_gated_field_of_a_driver_is_dropped(served: Any) -> None:
+async def test_a_gated_field_of_a_driver_is_dropped(api: Any) -> None:
     path = "/apis/storage.k8s.io/v1/csidrivers"
-
-    async def test(api: Any) -> Any:
-        spec = {"preventPodSchedulingIfMissing": True}
-        await api.json("POST", path, {"metadata": {"name": "d"}, "spec": spec}, status=201)
-        return await api.json("PUT", f"{path}/d", {**(await api.json("GET", f"{path}/d")), "spec": spec})
-
-    made = served(test)
+    spec = {"preventPodSchedulingIfMissing": True}
+    await api.json("POST", path, {"metadata": {"name": "d"}, "spec": spec}, status=201)
+    made = await api.json("PUT", f"{path}/d", {**(await api.json("GET", f"{path}/d")), "spec": spec})
     assert "preventPodSchedulingIfMissing" not in made["spec"]
 
 

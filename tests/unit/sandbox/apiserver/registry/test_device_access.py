@@ -1,6 +1,5 @@
 """Permissions for admin access to devices, for allocating devices, and for reporting their status."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.api import Api
 
-Run = Callable[[Callable[[Api], Awaitable[None]]], None]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
 NEEDED = (
@@ -63,49 +61,40 @@ async def put_status(api: Api, status: dict[str, Any], code: int = 200) -> str:
     return str(answer.get("message", ""))
 
 
-def test_an_administrators_namespace_has_a_label(served: Run) -> None:
-    async def main(api: Api) -> None:
-        found = await api.json("POST", f"{DEVICES}/resourceclaims", claim(ADMIN), status=422)
-        assert found["message"] == (
-            f'ResourceClaim.resource.k8s.io "c" is invalid: spec.devices.requests[0].adminAccess: Forbidden: {NEEDED}'
-        )
-        template = {"metadata": {"name": "t"}, "spec": {"spec": claim(ADMIN)["spec"]}}
-        found = await api.json("POST", f"{DEVICES}/resourceclaimtemplates", template, status=422)
-        assert f"spec.devices.requests[0].adminAccess: Forbidden: {NEEDED}" in found["message"]
-        await label(api)
-        await api.json("POST", f"{DEVICES}/resourceclaims", claim(ADMIN), status=201)
-        await api.json("POST", f"{DEVICES}/resourceclaimtemplates", template, status=201)
-
-    served(main)
+async def test_an_administrators_namespace_has_a_label(api: Api) -> None:
+    found = await api.json("POST", f"{DEVICES}/resourceclaims", claim(ADMIN), status=422)
+    assert found["message"] == (
+        f'ResourceClaim.resource.k8s.io "c" is invalid: spec.devices.requests[0].adminAccess: Forbidden: {NEEDED}'
+    )
+    template = {"metadata": {"name": "t"}, "spec": {"spec": claim(ADMIN)["spec"]}}
+    found = await api.json("POST", f"{DEVICES}/resourceclaimtemplates", template, status=422)
+    assert f"spec.devices.requests[0].adminAccess: Forbidden: {NEEDED}" in found["message"]
+    await label(api)
+    await api.json("POST", f"{DEVICES}/resourceclaims", claim(ADMIN), status=201)
+    await api.json("POST", f"{DEVICES}/resourceclaimtemplates", template, status=201)
 
 
-def test_devices_for_an_administrator(served: Run) -> None:
-    async def main(api: Api) -> None:
-        await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
-        status = {"allocation": {"devices": {"results": [RESULT | {"adminAccess": True}]}}}
-        text = f"status.allocation.devices.results[0].adminAccess: Forbidden: {NEEDED}"
-        assert text in await put_status(api, status, 422)
-        await label(api)
-        await put_status(api, status)
-
-    served(main)
+async def test_devices_for_an_administrator(api: Api) -> None:
+    await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
+    status = {"allocation": {"devices": {"results": [RESULT | {"adminAccess": True}]}}}
+    text = f"status.allocation.devices.results[0].adminAccess: Forbidden: {NEEDED}"
+    assert text in await put_status(api, status, 422)
+    await label(api)
+    await put_status(api, status)
 
 
 @pytest.mark.parametrize("bound", [True, False])
-def test_allocating_devices_requires_a_permission(served: Run, bound: bool) -> None:
-    async def main(api: Api) -> None:
-        await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
-        await let(api, JOE, *([("resourceclaims/binding", ["update"])] if bound else []))
-        text = await put_status(Api(api.server, JOE), {"allocation": ALLOCATION}, 200 if bound else 422)
-        expected = (
-            'ResourceClaim.resource.k8s.io "c" is invalid: status.allocation: Forbidden: changing status.allocation or '
-            'status.reservedFor requires resource="resourceclaims/binding", verb="update" permission: '
-            'resourceclaims.resource.k8s.io is forbidden: User "joe" cannot update resource "resourceclaims/binding" '
-            'in API group "resource.k8s.io" at the cluster scope'
-        )
-        assert text == ("" if bound else expected)
-
-    served(main)
+async def test_allocating_devices_requires_a_permission(api: Api, bound: bool) -> None:
+    await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
+    await let(api, JOE, *([("resourceclaims/binding", ["update"])] if bound else []))
+    text = await put_status(Api(api.server, JOE), {"allocation": ALLOCATION}, 200 if bound else 422)
+    expected = (
+        'ResourceClaim.resource.k8s.io "c" is invalid: status.allocation: Forbidden: changing status.allocation or '
+        'status.reservedFor requires resource="resourceclaims/binding", verb="update" permission: '
+        'resourceclaims.resource.k8s.io is forbidden: User "joe" cannot update resource "resourceclaims/binding" '
+        'in API group "resource.k8s.io" at the cluster scope'
+    )
+    assert text == ("" if bound else expected)
 
 
 @pytest.mark.parametrize(
@@ -117,16 +106,13 @@ def test_allocating_devices_requires_a_permission(served: Run, bound: bool) -> N
         pytest.param(DRIVER, "other", "[associated-node:update arbitrary-node:update]", id="neither"),
     ],
 )
-def test_reporting_the_status_of_devices(served: Run, user: User, verb: str, refused: str) -> None:
-    async def main(api: Api) -> None:
-        await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
-        await put_status(api, {"allocation": ALLOCATION})
-        await let(api, user, ("resourceclaims/driver", [verb]))
-        status = {"allocation": ALLOCATION, "devices": [STATE]}
-        text = await put_status(Api(api.server, user), status, 422 if refused else 200)
-        if refused:
-            what = f'changing status.devices requires resource="resourceclaims/driver", verb="{refused}" permission'
-            assert f"status.devices: Forbidden: {what}: " in text
-            assert 'resourceclaims.resource.k8s.io "d.x" is forbidden' in text
-
-    served(main)
+async def test_reporting_the_status_of_devices(api: Api, user: User, verb: str, refused: str) -> None:
+    await api.json("POST", f"{DEVICES}/resourceclaims", claim(PLAIN), status=201)
+    await put_status(api, {"allocation": ALLOCATION})
+    await let(api, user, ("resourceclaims/driver", [verb]))
+    status = {"allocation": ALLOCATION, "devices": [STATE]}
+    text = await put_status(Api(api.server, user), status, 422 if refused else 200)
+    if refused:
+        what = f'changing status.devices requires resource="resourceclaims/driver", verb="{refused}" permission'
+        assert f"status.devices: Forbidden: {what}: " in text
+        assert 'resourceclaims.resource.k8s.io "d.x" is forbidden' in text

@@ -38,16 +38,13 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
         ("bound/exec", {}, 400, 'container not found ("a")'),
     ],
 )
-def test_what_needs_no_kubelet(served: Any, path: str, query: dict[str, str], status: int, problem: str) -> None:
-    async def test(api: Api) -> None:
-        await pod(api, "one", "a")
-        await pod(api, "two", "a", "b")
-        await pod(api, "bound", "a", nodeName="n")
-        answer = await api.call("GET", f"{PODS}/{path}", query=query)
-        assert answer.status == status, answer.body
-        assert problem in answer.body.decode().replace('\\"', '"')
-
-    served(test)
+async def test_what_needs_no_kubelet(api: Api, path: str, query: dict[str, str], status: int, problem: str) -> None:
+    await pod(api, "one", "a")
+    await pod(api, "two", "a", "b")
+    await pod(api, "bound", "a", nodeName="n")
+    answer = await api.call("GET", f"{PODS}/{path}", query=query)
+    assert answer.status == status, answer.body
+    assert problem in answer.body.decode().replace('\\"', '"')
 
 
 @pytest.mark.parametrize(
@@ -59,19 +56,13 @@ def test_what_needs_no_kubelet(served: Any, path: str, query: dict[str, str], st
         ("/api/v1/namespaces/default/services/:/proxy", 'invalid service request ":"'),
     ],
 )
-def test_a_proxy_is_asked_for_by_scheme_name_and_port(served: Any, path: str, message: str) -> None:
-    async def test(api: Any) -> None:
-        assert (await api.json("GET", path, status=404 if "found" in message else 400))["message"] == message
-
-    served(test)
+async def test_a_proxy_is_asked_for_by_scheme_name_and_port(api: Any, path: str, message: str) -> None:
+    assert (await api.json("GET", path, status=404 if "found" in message else 400))["message"] == message
 
 
-def test_a_binding_to_nothing(served: Any) -> None:
-    async def test(api: Any) -> None:
-        bindings = "/api/v1/namespaces/default/bindings"
-        refused = await api.json("POST", bindings, {}, status=500)
-        assert refused["message"] == "target.name: Required value"
-        refused = await api.json("POST", bindings, {"target": {"name": "n"}}, status=400)
-        assert refused["message"] == "Name parameter required."
-
-    served(test)
+async def test_a_binding_to_nothing(api: Any) -> None:
+    bindings = "/api/v1/namespaces/default/bindings"
+    refused = await api.json("POST", bindings, {}, status=500)
+    assert refused["message"] == "target.name: Required value"
+    refused = await api.json("POST", bindings, {"target": {"name": "n"}}, status=400)
+    assert refused["message"] == "Name parameter required."

@@ -57,14 +57,11 @@ def deployment() -> dict[str, Any]:
         pytest.param(JSON, [None], 422, "the server rejected our request", id="null operation"),
     ],
 )
-def test_patches_that_are_refused(served: Any, headers: Any, patch: Any, status: int, problem: str) -> None:
-    async def test(api: Api) -> None:
-        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
-        body = b"null" if patch is None else patch
-        refused = await api.json("PATCH", DEPLOYMENTS + "/d", body, status=status, headers=headers)
-        assert problem in refused["message"]
-
-    served(test)
+async def test_patches_that_are_refused(api: Api, headers: Any, patch: Any, status: int, problem: str) -> None:
+    await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+    body = b"null" if patch is None else patch
+    refused = await api.json("PATCH", DEPLOYMENTS + "/d", body, status=status, headers=headers)
+    assert problem in refused["message"]
 
 
 @pytest.mark.parametrize(
@@ -74,34 +71,25 @@ def test_patches_that_are_refused(served: Any, headers: Any, patch: Any, status:
         pytest.param(MERGE, {"apiVersion": "apps/v1beta1", "spec": {"replicas": 2}}, 2, id="an old version is read"),
     ],
 )
-def test_patches_that_are_accepted(served: Any, headers: Any, patch: Any, replicas: int) -> None:
-    async def test(api: Api) -> None:
-        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
-        found = await api.json("PATCH", DEPLOYMENTS + "/d", patch, headers=headers)
-        assert (found["spec"]["replicas"], found["apiVersion"]) == (replicas, "apps/v1")
-
-    served(test)
+async def test_patches_that_are_accepted(api: Api, headers: Any, patch: Any, replicas: int) -> None:
+    await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+    found = await api.json("PATCH", DEPLOYMENTS + "/d", patch, headers=headers)
+    assert (found["spec"]["replicas"], found["apiVersion"]) == (replicas, "apps/v1")
 
 
 @pytest.mark.parametrize("name", ["odd", "odd/name", "odd/spec", "/spec"])
-def test_unknown_fields_of_a_strategic_patch_are_dropped(served: Any, name: str) -> None:
-    async def test(api: Api) -> None:
-        made = await api.json("POST", DEPLOYMENTS, deployment(), status=201)
-        found = await api.json("PATCH", DEPLOYMENTS + "/d", {name: {"replicas": 2}}, headers=STRATEGIC)
-        assert found == made
-
-    served(test)
+async def test_unknown_fields_of_a_strategic_patch_are_dropped(api: Api, name: str) -> None:
+    made = await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+    found = await api.json("PATCH", DEPLOYMENTS + "/d", {name: {"replicas": 2}}, headers=STRATEGIC)
+    assert found == made
 
 
-def test_a_refused_result_is_echoed_in_the_order_of_its_type(served: Any) -> None:
-    async def test(api: Api) -> None:
-        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
-        refused = await api.json("PATCH", DEPLOYMENTS + "/d", {"kind": "Odd"}, status=422, headers=MERGE)
-        text = refused["message"]
-        places = [text.index(f'\\"{name}\\":') for name in ("replicas", "template", "strategy", "revisionHistoryLimit")]
-        assert places == sorted(places)
-
-    served(test)
+async def test_a_refused_result_is_echoed_in_the_order_of_its_type(api: Api) -> None:
+    await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+    refused = await api.json("PATCH", DEPLOYMENTS + "/d", {"kind": "Odd"}, status=422, headers=MERGE)
+    text = refused["message"]
+    places = [text.index(f'\\"{name}\\":') for name in ("replicas", "template", "strategy", "revisionHistoryLimit")]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(
@@ -113,63 +101,46 @@ def test_a_refused_result_is_echoed_in_the_order_of_its_type(served: Any) -> Non
     ],
     ids=["inlined", "lists of a merge patch are sorted", "values of a JSON patch are not"],
 )
-def test_the_order_in_echoes(served: Any, headers: Any, patch: Any, echoed: str) -> None:
+async def test_the_order_in_echoes(api: Api, headers: Any, patch: Any, echoed: str) -> None:
     volumes = "/api/v1/persistentvolumes"
     source = {"driver": "d", "volumeHandle": "h", "readOnly": True}
     spec = {"accessModes": ["ReadWriteOnce"], "csi": source, "capacity": {"storage": "1Gi"}}
-
-    async def test(api: Api) -> None:
-        await api.json("POST", volumes, {"metadata": {"name": "v"}, "spec": spec}, status=201)
-        query = {"fieldValidation": "Strict"}
-        refused = await api.json("PATCH", f"{volumes}/v", patch, headers=headers, query=query, status=422)
-        assert echoed in refused["message"].replace("\\", "")
-
-    served(test)
+    await api.json("POST", volumes, {"metadata": {"name": "v"}, "spec": spec}, status=201)
+    query = {"fieldValidation": "Strict"}
+    refused = await api.json("PATCH", f"{volumes}/v", patch, headers=headers, query=query, status=422)
+    assert echoed in refused["message"].replace("\\", "")
 
 
-def test_directives_of_a_strategic_patch_are_echoed(served: Any) -> None:
+async def test_directives_of_a_strategic_patch_are_echoed(api: Api) -> None:
     limits = "/api/v1/namespaces/default/limitranges"
     patch: dict[str, Any] = {"spec": {"limits": [{"type": "Pod", "$patch": "delete"}]}}
-
-    async def test(api: Api) -> None:
-        await api.json("POST", limits, {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod"}]}}, status=201)
-        query = {"fieldValidation": "Strict"}
-        refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
-        assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
-        patch["spec"]["$patch"] = "replace"
-        refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
-        assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
-
-    served(test)
+    await api.json("POST", limits, {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod"}]}}, status=201)
+    query = {"fieldValidation": "Strict"}
+    refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
+    assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
+    patch["spec"]["$patch"] = "replace"
+    refused = await api.json("PATCH", f"{limits}/l", patch, headers=STRATEGIC, query=query, status=422)
+    assert "map[spec:map[limits:[map[$patch:delete type:Pod]]]]" in refused["message"]
 
 
-def test_a_patch_keeps_the_warning_of_its_resource(served: Any) -> None:
-    async def test(api: Api) -> None:
-        endpoints = "/api/v1/namespaces/default/endpoints"
-        await api.json("POST", endpoints, {"metadata": {"name": "e"}}, status=201)
-        answer = await api.call("PATCH", endpoints + "/e", {}, headers=MERGE)
-        assert "Endpoints is deprecated" in answer.headers["warning"]
-
-    served(test)
+async def test_a_patch_keeps_the_warning_of_its_resource(api: Api) -> None:
+    endpoints = "/api/v1/namespaces/default/endpoints"
+    await api.json("POST", endpoints, {"metadata": {"name": "e"}}, status=201)
+    answer = await api.call("PATCH", endpoints + "/e", {}, headers=MERGE)
+    assert "Endpoints is deprecated" in answer.headers["warning"]
 
 
 @pytest.mark.parametrize("path", ["/status", "/scale"])
-def test_an_apply_to_a_part_creates_nothing(served: Any, path: str) -> None:
-    async def test(api: Api) -> None:
-        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "none"}}
-        query = {"fieldManager": "m"}
-        await api.json("PATCH", f"{DEPLOYMENTS}/none{path}", body, status=404, headers=APPLY, query=query)
-
-    served(test)
+async def test_an_apply_to_a_part_creates_nothing(api: Api, path: str) -> None:
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "none"}}
+    query = {"fieldManager": "m"}
+    await api.json("PATCH", f"{DEPLOYMENTS}/none{path}", body, status=404, headers=APPLY, query=query)
 
 
-def test_repeated_keys_of_an_apply_are_reported_by_line(served: Any) -> None:
-    async def test(api: Api) -> None:
-        body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b, a: c}\n"
-        answer = await api.call("PATCH", CONFIG_MAPS + "/c", body, headers=APPLY, query={"fieldManager": "m"})
-        assert answer.headers["warning"] == '299 - "line 4: key \\"a\\" already set in map"'
-
-    served(test)
+async def test_repeated_keys_of_an_apply_are_reported_by_line(api: Api) -> None:
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b, a: c}\n"
+    answer = await api.call("PATCH", CONFIG_MAPS + "/c", body, headers=APPLY, query={"fieldManager": "m"})
+    assert answer.headers["warning"] == '299 - "line 4: key \\"a\\" already set in map"'
 
 
 @pytest.mark.parametrize(
@@ -185,26 +156,20 @@ def test_repeated_keys_of_an_apply_are_reported_by_line(served: Any) -> None:
         ('a","k"\n:"', "did not find expected ',' or '}'"),
     ],
 )
-def test_an_applied_body_is_yaml_also_where_it_is_json(served: Any, value: str, problem: str) -> None:
-    async def test(api: Api) -> None:
-        body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c"}},"data":{{"a":"{value}"}}}}'
-        options = {"headers": APPLY, "query": {"fieldManager": "m"}}
-        refused = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=400, **options)
-        assert refused["message"].endswith(problem)
-        refused = await api.json("PATCH", CONFIG_MAPS + "/c", b"\n\t{}", status=400, **options)
-        assert refused["message"].endswith("yaml: line 2: found character that cannot start any token")
-
-    served(test)
+async def test_an_applied_body_is_yaml_also_where_it_is_json(api: Api, value: str, problem: str) -> None:
+    body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c"}},"data":{{"a":"{value}"}}}}'
+    options = {"headers": APPLY, "query": {"fieldManager": "m"}}
+    refused = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=400, **options)
+    assert refused["message"].endswith(problem)
+    refused = await api.json("PATCH", CONFIG_MAPS + "/c", b"\n\t{}", status=400, **options)
+    assert refused["message"].endswith("yaml: line 2: found character that cannot start any token")
 
 
-def test_lines_in_texts_of_an_applied_body_are_folded(served: Any) -> None:
-    async def test(api: Api) -> None:
-        body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"a \x85 b"}}'
-        options = {"headers": APPLY, "query": {"fieldManager": "m"}}
-        made = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=201, **options)
-        assert made["data"] == {"a": "a b"}
-
-    served(test)
+async def test_lines_in_texts_of_an_applied_body_are_folded(api: Api) -> None:
+    body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"a \x85 b"}}'
+    options = {"headers": APPLY, "query": {"fieldManager": "m"}}
+    made = await api.json("PATCH", CONFIG_MAPS + "/c", body.encode(), status=201, **options)
+    assert made["data"] == {"a": "a b"}
 
 
 @pytest.mark.parametrize(
@@ -218,12 +183,9 @@ def test_lines_in_texts_of_an_applied_body_are_folded(served: Any) -> None:
     ],
     ids=["another group's", "the common ones", "a pod", "version", "uid"],
 )
-def test_options_of_a_delete(served: Any, body: Any, query: dict[str, str], status: int) -> None:
-    async def test(api: Api) -> None:
-        await api.config_map("c")
-        await api.json("DELETE", CONFIG_MAPS + "/c", body, status=status, query=query)
-
-    served(test)
+async def test_options_of_a_delete(api: Api, body: Any, query: dict[str, str], status: int) -> None:
+    await api.config_map("c")
+    await api.json("DELETE", CONFIG_MAPS + "/c", body, status=status, query=query)
 
 
 @pytest.mark.parametrize(
@@ -235,15 +197,12 @@ def test_options_of_a_delete(served: Any, body: Any, query: dict[str, str], stat
     ],
     ids=["length", "letter", "subresource"],
 )
-def test_names_in_stated_managed_fields(served: Any, entry: Any, problem: str) -> None:
-    async def test(api: Api) -> None:
-        await api.config_map("c", data={"a": "1"})
-        rest = {"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}}
-        body = {"metadata": {"name": "c", "managedFields": [{**rest, **entry}]}, "data": {"a": "1"}}
-        refused = await api.json("PUT", CONFIG_MAPS + "/c", body, status=422)
-        assert problem in refused["message"]
-
-    served(test)
+async def test_names_in_stated_managed_fields(api: Api, entry: Any, problem: str) -> None:
+    await api.config_map("c", data={"a": "1"})
+    rest = {"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}}
+    body = {"metadata": {"name": "c", "managedFields": [{**rest, **entry}]}, "data": {"a": "1"}}
+    refused = await api.json("PUT", CONFIG_MAPS + "/c", body, status=422)
+    assert problem in refused["message"]
 
 
 STATUS_PATCHES: list[dict[str, Any]] = [
@@ -256,17 +215,14 @@ STATUS_PATCHES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("patch", STATUS_PATCHES)
-def test_a_patch_of_the_status_leaves_the_spec_and_earlier_versions_as_they_are(served: Any, patch: Any) -> None:
-    async def test(api: Api) -> None:
-        pods = "/api/v1/namespaces/default/pods"
-        body = {"metadata": {"name": "p"}, "spec": deployment()["spec"]["template"]["spec"]}
-        await api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", **body})
-        before = api.server.api.core.store.get(PODS, "default", "p")
-        answer = await api.call("PATCH", f"{pods}/p/status", patch, headers=STRATEGIC)
-        assert answer.status == 200
-        after = api.server.api.core.store.get(PODS, "default", "p")
-        assert after.doc["spec"] == before.doc["spec"]
-        for version in (before, after):
-            assert version.doc == version.copy()
-
-    served(test)
+async def test_a_patch_of_the_status_leaves_the_spec_and_earlier_versions_as_they_are(api: Api, patch: Any) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    body = {"metadata": {"name": "p"}, "spec": deployment()["spec"]["template"]["spec"]}
+    await api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", **body})
+    before = api.server.api.core.store.get(PODS, "default", "p")
+    answer = await api.call("PATCH", f"{pods}/p/status", patch, headers=STRATEGIC)
+    assert answer.status == 200
+    after = api.server.api.core.store.get(PODS, "default", "p")
+    assert after.doc["spec"] == before.doc["spec"]
+    for version in (before, after):
+        assert version.doc == version.copy()

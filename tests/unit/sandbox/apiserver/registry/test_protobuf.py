@@ -99,17 +99,14 @@ def test_a_definition_with_its_schema_is_read_again() -> None:
     assert again(with_schema(SCHEMA)) == with_schema(SCHEMA)
 
 
-def test_a_definition_is_accepted_and_answered_in_protobuf(served: Any) -> None:
-    async def test(api: Api) -> None:
-        path, headers = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"content-type": PROTOBUF}
-        sent = with_schema({"type": "object", "properties": {"size": {"type": "integer", "maximum": 3}}})
-        made = await api.call("POST", path, to_protobuf(sent), headers=headers | {"accept": PROTOBUF})
-        assert made.status == 201
-        stored = await api.json("GET", f"{path}/things.x.test")
-        assert json.loads(to_json(made.body))["spec"] == stored["spec"]
-        assert stored["spec"]["versions"][0]["schema"] == sent["spec"]["versions"][0]["schema"]
-
-    served(test)
+async def test_a_definition_is_accepted_and_answered_in_protobuf(api: Api) -> None:
+    path, headers = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"content-type": PROTOBUF}
+    sent = with_schema({"type": "object", "properties": {"size": {"type": "integer", "maximum": 3}}})
+    made = await api.call("POST", path, to_protobuf(sent), headers=headers | {"accept": PROTOBUF})
+    assert made.status == 201
+    stored = await api.json("GET", f"{path}/things.x.test")
+    assert json.loads(to_json(made.body))["spec"] == stored["spec"]
+    assert stored["spec"]["versions"][0]["schema"] == sent["spec"]["versions"][0]["schema"]
 
 
 def test_kinds_without_protobuf_are_known() -> None:
@@ -117,24 +114,21 @@ def test_kinds_without_protobuf_are_known() -> None:
         to_protobuf({"apiVersion": "x.test/v1", "kind": "Thing"})
 
 
-def test_objects_lists_and_refusals_are_sent(served: Any) -> None:
-    async def test(api: Api) -> None:
-        plain = await api.config_map("a", data={"k": "v"})
-        answer = await api.call("GET", f"{CONFIG_MAPS}/a", **ACCEPT)
-        assert answer.headers["content-type"] == PROTOBUF
-        assert json.loads(to_json(answer.body)) == plain
-        listed = (await api.call("GET", CONFIG_MAPS, **ACCEPT)).body
-        envelope = dict(fields(listed[4:]))
-        assert envelope[1] == packed(1, b"v1") + packed(2, b"ConfigMapList")
-        assert [number for number, _ in fields(envelope[2])] == [1, 2]  # type: ignore[arg-type]
-        refused = await api.call("GET", f"{CONFIG_MAPS}/none", **ACCEPT)
-        assert (refused.status, refused.headers["content-type"]) == (404, PROTOBUF)
-        assert json.loads(to_json(refused.body))["details"] == {"name": "none", "kind": "configmaps"}
-        partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-        shown = await api.call("GET", f"{CONFIG_MAPS}/a", headers={"accept": partial})
-        assert json.loads(to_json(shown.body))["kind"] == "PartialObjectMetadata"
-
-    served(test)
+async def test_objects_lists_and_refusals_are_sent(api: Api) -> None:
+    plain = await api.config_map("a", data={"k": "v"})
+    answer = await api.call("GET", f"{CONFIG_MAPS}/a", **ACCEPT)
+    assert answer.headers["content-type"] == PROTOBUF
+    assert json.loads(to_json(answer.body)) == plain
+    listed = (await api.call("GET", CONFIG_MAPS, **ACCEPT)).body
+    envelope = dict(fields(listed[4:]))
+    assert envelope[1] == packed(1, b"v1") + packed(2, b"ConfigMapList")
+    assert [number for number, _ in fields(envelope[2])] == [1, 2]  # type: ignore[arg-type]
+    refused = await api.call("GET", f"{CONFIG_MAPS}/none", **ACCEPT)
+    assert (refused.status, refused.headers["content-type"]) == (404, PROTOBUF)
+    assert json.loads(to_json(refused.body))["details"] == {"name": "none", "kind": "configmaps"}
+    partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    shown = await api.call("GET", f"{CONFIG_MAPS}/a", headers={"accept": partial})
+    assert json.loads(to_json(shown.body))["kind"] == "PartialObjectMetadata"
 
 
 @pytest.mark.parametrize(
@@ -147,34 +141,28 @@ def test_objects_lists_and_refusals_are_sent(served: Any) -> None:
     ],
     ids=["list", "all in one", "json beside it", "list beside it"],
 )
-def test_discovery_has_both_forms(served: Any, accept: str, kind: str, media: str) -> None:
-    async def test(api: Api) -> None:
-        plain = (await api.call("GET", "/apis", headers={"accept": accept.replace(PROTOBUF, "application/json")})).body
-        answer = await api.call("GET", "/apis", headers={"accept": accept})
-        assert (answer.status, answer.headers["content-type"]) == (200, media)
-        assert json.loads(to_json(answer.body) if kind else answer.body)["kind"] == json.loads(plain)["kind"]
-        if kind:
-            assert json.loads(to_json(answer.body))["kind"] == kind
-
-    served(test)
+async def test_discovery_has_both_forms(api: Api, accept: str, kind: str, media: str) -> None:
+    plain = (await api.call("GET", "/apis", headers={"accept": accept.replace(PROTOBUF, "application/json")})).body
+    answer = await api.call("GET", "/apis", headers={"accept": accept})
+    assert (answer.status, answer.headers["content-type"]) == (200, media)
+    assert json.loads(to_json(answer.body) if kind else answer.body)["kind"] == json.loads(plain)["kind"]
+    if kind:
+        assert json.loads(to_json(answer.body))["kind"] == kind
 
 
-def test_a_watch_sends_frames_with_their_length(served: Any) -> None:
-    async def test(api: Api) -> None:
-        await api.config_map("a")
-        query = (("watch", "1"), ("resourceVersion", "0"), ("timeoutSeconds", "1"))
-        request = Request("GET", CONFIG_MAPS, query, {"accept": PROTOBUF})
-        stream = await api.server.api.handle_as(User("x", groups=("system:masters",)), request)
-        assert isinstance(stream, Stream)
-        assert stream.headers["content-type"] == f"{PROTOBUF};stream=watch"
-        data = b"".join([chunk async for chunk in stream.chunks])
-        size = int.from_bytes(data[:4], "big")
-        event = dict(fields(data[4 : 4 + size]))
-        assert (event[1], len(data)) == (b"ADDED", 4 + size)
-        raw = dict(fields(event[2]))[1]  # type: ignore[arg-type]
-        assert json.loads(to_json(raw))["metadata"]["name"] == "a"  # type: ignore[arg-type]
-
-    served(test)
+async def test_a_watch_sends_frames_with_their_length(api: Api) -> None:
+    await api.config_map("a")
+    query = (("watch", "1"), ("resourceVersion", "0"), ("timeoutSeconds", "1"))
+    request = Request("GET", CONFIG_MAPS, query, {"accept": PROTOBUF})
+    stream = await api.server.api.handle_as(User("x", groups=("system:masters",)), request)
+    assert isinstance(stream, Stream)
+    assert stream.headers["content-type"] == f"{PROTOBUF};stream=watch"
+    data = b"".join([chunk async for chunk in stream.chunks])
+    size = int.from_bytes(data[:4], "big")
+    event = dict(fields(data[4 : 4 + size]))
+    assert (event[1], len(data)) == (b"ADDED", 4 + size)
+    raw = dict(fields(event[2]))[1]  # type: ignore[arg-type]
+    assert json.loads(to_json(raw))["metadata"]["name"] == "a"  # type: ignore[arg-type]
 
 
 def representable(value: Any) -> Any:
@@ -185,22 +173,19 @@ def representable(value: Any) -> Any:
     return [representable(item) for item in value] if isinstance(value, list) else value
 
 
-def test_every_kind_is_encoded(served: Any) -> None:
-    async def test(api: Api) -> None:
-        sent = set()
-        for collection, doc in valid().items():
-            path = "/" + collection.format(namespace="default")
-            named = {**doc, "metadata": {"name": "a", **(doc.get("metadata") or {})}}
-            made = await api.call("POST", path, named, query={"dryRun": "All"})
-            if made.status != 201:
-                continue
-            plain = json.loads(made.body)
-            if plain["kind"] == "CustomResourceDefinition":
-                continue
-            for claim in plain["spec"].get("volumeClaimTemplates", []) if plain["kind"] == "StatefulSet" else []:
-                del claim["kind"], claim["apiVersion"]
-            assert representable(again(plain)) == representable(plain)
-            sent.add(plain["kind"])
-        assert len(sent) > 30
-
-    served(test)
+async def test_every_kind_is_encoded(api: Api) -> None:
+    sent = set()
+    for collection, doc in valid().items():
+        path = "/" + collection.format(namespace="default")
+        named = {**doc, "metadata": {"name": "a", **(doc.get("metadata") or {})}}
+        made = await api.call("POST", path, named, query={"dryRun": "All"})
+        if made.status != 201:
+            continue
+        plain = json.loads(made.body)
+        if plain["kind"] == "CustomResourceDefinition":
+            continue
+        for claim in plain["spec"].get("volumeClaimTemplates", []) if plain["kind"] == "StatefulSet" else []:
+            del claim["kind"], claim["apiVersion"]
+        assert representable(again(plain)) == representable(plain)
+        sent.add(plain["kind"])
+    assert len(sent) > 30

@@ -29,14 +29,11 @@ async def make(api: Api) -> None:
         (STRATEGIC, {"spec": {"replicas": 5.0}}, 5),
     ],
 )
-def test_scales(served: Any, options: Any, body: Any, replicas: int) -> None:
-    async def test(api: Api) -> None:
-        await make(api)
-        made = await api.json("PATCH", SCALE, body, **options)
-        assert repr(made["spec"]["replicas"]) == str(replicas)
-        assert (await api.json("GET", f"{SETS}/s"))["spec"]["replicas"] == replicas
-
-    served(test)
+async def test_scales(api: Api, options: Any, body: Any, replicas: int) -> None:
+    await make(api)
+    made = await api.json("PATCH", SCALE, body, **options)
+    assert repr(made["spec"]["replicas"]) == str(replicas)
+    assert (await api.json("GET", f"{SETS}/s"))["spec"]["replicas"] == replicas
 
 
 NEGATIVE = 'Scale.autoscaling "s" is invalid: spec.replicas: Invalid value: '
@@ -70,11 +67,8 @@ NEGATIVE = 'Scale.autoscaling "s" is invalid: spec.replicas: Invalid value: '
         (STRATEGIC, {"spec": {"replicas": "x"}}, 422, "unrecognized type: int32"),
     ],
 )
-def test_refuses(served: Any, options: Any, body: Any, status: int, message: str) -> None:
-    async def test(api: Api) -> None:
-        await make(api)
-        answer = await api.json("PATCH", SCALE, body, status=status, **options)
-        assert answer["message"].endswith(message)
-        assert (await api.json("GET", f"{SETS}/s"))["spec"]["replicas"] == 2
-
-    served(test)
+async def test_refuses(api: Api, options: Any, body: Any, status: int, message: str) -> None:
+    await make(api)
+    answer = await api.json("PATCH", SCALE, body, status=status, **options)
+    assert answer["message"].endswith(message)
+    assert (await api.json("GET", f"{SETS}/s"))["spec"]["replicas"] == 2

@@ -31,29 +31,23 @@ async def applied(api: Api, path: str, body: Any, manager: str, status: int = 20
     return await api.json("PATCH", DEPLOYMENTS + path, body, status=status, headers=APPLY, query=query)
 
 
-def test_an_apply_to_the_scale_conflicts_with_owners_of_the_replicas(served: Any) -> None:
-    async def test(api: Api) -> None:
-        await applied(api, "/d", deployment(replicas=1), "alice", status=201)
-        refused = await applied(api, "/d/scale", {**SCALE, "spec": {"replicas": 6}}, "sc", status=409)
-        assert refused["message"] == 'Apply failed with 1 conflict: conflict with "alice": .spec.replicas'
-        await applied(api, "/d/scale", {**SCALE, "spec": {"replicas": 6}}, "sc", force="true")
-        doc = await api.json("GET", DEPLOYMENTS + "/d")
-        assert doc["spec"]["replicas"] == 6
-        assert owners(doc) == [("sc", "Apply", "scale")]
-        refused = await applied(api, "/d", deployment(replicas=1), "alice", status=409)
-        assert 'conflict with "sc" with subresource "scale": .spec.replicas' in refused["message"]
-
-    served(test)
+async def test_an_apply_to_the_scale_conflicts_with_owners_of_the_replicas(api: Api) -> None:
+    await applied(api, "/d", deployment(replicas=1), "alice", status=201)
+    refused = await applied(api, "/d/scale", {**SCALE, "spec": {"replicas": 6}}, "sc", status=409)
+    assert refused["message"] == 'Apply failed with 1 conflict: conflict with "alice": .spec.replicas'
+    await applied(api, "/d/scale", {**SCALE, "spec": {"replicas": 6}}, "sc", force="true")
+    doc = await api.json("GET", DEPLOYMENTS + "/d")
+    assert doc["spec"]["replicas"] == 6
+    assert owners(doc) == [("sc", "Apply", "scale")]
+    refused = await applied(api, "/d", deployment(replicas=1), "alice", status=409)
+    assert 'conflict with "sc" with subresource "scale": .spec.replicas' in refused["message"]
 
 
-def test_an_update_of_the_scale_takes_the_replicas(served: Any) -> None:
-    async def test(api: Api) -> None:
-        await applied(api, "/d", deployment(replicas=1), "alice", status=201)
-        query = {"fieldManager": "hpa"}
-        await api.json("PATCH", DEPLOYMENTS + "/d/scale", {"spec": {"replicas": 3}}, headers=MERGE, query=query)
-        assert owners(await api.json("GET", DEPLOYMENTS + "/d")) == [("hpa", "Update", "scale")]
-
-    served(test)
+async def test_an_update_of_the_scale_takes_the_replicas(api: Api) -> None:
+    await applied(api, "/d", deployment(replicas=1), "alice", status=201)
+    query = {"fieldManager": "hpa"}
+    await api.json("PATCH", DEPLOYMENTS + "/d/scale", {"spec": {"replicas": 3}}, headers=MERGE, query=query)
+    assert owners(await api.json("GET", DEPLOYMENTS + "/d")) == [("hpa", "Update", "scale")]
 
 
 @pytest.mark.parametrize(
@@ -69,15 +63,14 @@ def test_an_update_of_the_scale_takes_the_replicas(served: Any) -> None:
     ],
     ids=["uid", "uid in a patch", "version"],
 )
-def test_a_scale_of_another_object_is_a_conflict(served: Any, method: str, metadata: dict[str, str], text: str) -> None:
-    async def test(api: Api) -> None:
-        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
-        body = {**SCALE, "metadata": {"name": "d", **metadata}, "spec": {"replicas": 2}}
-        headers = MERGE if method == "PATCH" else {}
-        refused = await api.json(method, DEPLOYMENTS + "/d/scale", body, status=409, headers=headers)
-        assert text in refused["message"]
-
-    served(test)
+async def test_a_scale_of_another_object_is_a_conflict(
+    api: Api, method: str, metadata: dict[str, str], text: str
+) -> None:
+    await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+    body = {**SCALE, "metadata": {"name": "d", **metadata}, "spec": {"replicas": 2}}
+    headers = MERGE if method == "PATCH" else {}
+    refused = await api.json(method, DEPLOYMENTS + "/d/scale", body, status=409, headers=headers)
+    assert text in refused["message"]
 
 
 def entry(manager: str, fields: Any, **more: Any) -> dict[str, Any]:

@@ -12,151 +12,118 @@ from tests.kit.api import CONFIG_MAPS, Api
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
-def test_objects_enter_and_leave_a_selection(served: Any) -> None:
-    async def test(api: Api) -> None:
-        watch = await api.watch(CONFIG_MAPS, labelSelector="on=1")
-        await api.config_map("a", meta={"labels": {"on": "1"}})
-        await api.config_map("b")
-        await api.json("PATCH", f"{CONFIG_MAPS}/b", {"metadata": {"labels": {"on": "1"}}}, headers=MERGE)
-        left = await api.json("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"on": "0"}}}, headers=MERGE)
-        await api.json("DELETE", f"{CONFIG_MAPS}/a")
-        await api.json("DELETE", f"{CONFIG_MAPS}/b")
-        await asyncio.sleep(1)
-        await watch.end()
-        assert watch.seen() == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a"), ("DELETED", "b")]
-        gone = watch.events[2]["object"]
-        assert gone["metadata"]["labels"] == {"on": "1"}
-        assert gone["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
-
-    served(test)
+async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
+    watch = await api.watch(CONFIG_MAPS, labelSelector="on=1")
+    await api.config_map("a", meta={"labels": {"on": "1"}})
+    await api.config_map("b")
+    await api.json("PATCH", f"{CONFIG_MAPS}/b", {"metadata": {"labels": {"on": "1"}}}, headers=MERGE)
+    left = await api.json("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"on": "0"}}}, headers=MERGE)
+    await api.json("DELETE", f"{CONFIG_MAPS}/a")
+    await api.json("DELETE", f"{CONFIG_MAPS}/b")
+    await asyncio.sleep(1)
+    await watch.end()
+    assert watch.seen() == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a"), ("DELETED", "b")]
+    gone = watch.events[2]["object"]
+    assert gone["metadata"]["labels"] == {"on": "1"}
+    assert gone["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
 
 
-def test_a_watch_over_a_websocket(served: Any) -> None:
-    async def test(api: Api) -> None:
-        asked = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13", "origin": "https://a/"}
-        query = {"watch": "1"}
-        answer = await api.call("GET", CONFIG_MAPS, query=query, headers={**asked, "sec-websocket-key": "a"})
-        assert (answer.status, answer.headers["upgrade"]) == (101, "websocket")
-        assert (await api.call("GET", CONFIG_MAPS, query=query, headers=asked)).status == 400
-
-    served(test)
+async def test_a_watch_over_a_websocket(api: Api) -> None:
+    asked = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13", "origin": "https://a/"}
+    query = {"watch": "1"}
+    answer = await api.call("GET", CONFIG_MAPS, query=query, headers={**asked, "sec-websocket-key": "a"})
+    assert (answer.status, answer.headers["upgrade"]) == (101, "websocket")
+    assert (await api.call("GET", CONFIG_MAPS, query=query, headers=asked)).status == 400
 
 
-def test_initial_events_end_with_a_bookmark(served: Any) -> None:
-    async def test(api: Api) -> None:
-        await api.config_map("a")
-        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-        watch = await api.watch(CONFIG_MAPS, **query)
-        await api.config_map("b")
-        await asyncio.sleep(1)
-        await watch.end()
-        assert [type_ for type_, _ in watch.seen()] == ["ADDED", "BOOKMARK", "ADDED"]
-        assert watch.events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-
-    served(test)
+async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
+    await api.config_map("a")
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    watch = await api.watch(CONFIG_MAPS, **query)
+    await api.config_map("b")
+    await asyncio.sleep(1)
+    await watch.end()
+    assert [type_ for type_, _ in watch.seen()] == ["ADDED", "BOOKMARK", "ADDED"]
+    assert watch.events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-def test_a_bookmark_has_the_fields_that_its_kind_never_leaves_out(served: Any) -> None:
-    async def test(api: Api) -> None:
-        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-        watch = await api.watch("/apis/autoscaling/v1/horizontalpodautoscalers", **query)
-        await watch.end()
-        mark = watch.events[0]["object"]
-        assert (mark["kind"], mark["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v1")
-        assert set(mark["metadata"]) == {"resourceVersion", "annotations"}
-        assert mark["spec"] == {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0}
-        assert mark["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
-
-    served(test)
+async def test_a_bookmark_has_the_fields_that_its_kind_never_leaves_out(api: Api) -> None:
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    watch = await api.watch("/apis/autoscaling/v1/horizontalpodautoscalers", **query)
+    await watch.end()
+    mark = watch.events[0]["object"]
+    assert (mark["kind"], mark["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v1")
+    assert set(mark["metadata"]) == {"resourceVersion", "annotations"}
+    assert mark["spec"] == {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0}
+    assert mark["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
 
 
 @pytest.mark.parametrize(("timeout_s", "marks"), [(30, 1), (65, 2)])
-def test_a_bookmark_comes_two_seconds_before_the_end(served: Any, timeout_s: int, marks: int) -> None:
-    async def test(api: Api) -> None:
-        version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
-        asked = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s)}
-        watch = await api.watch(CONFIG_MAPS, **asked)
-        for name, pause_s in (("a", timeout_s - 3.5), ("b", 2.0)):  # around the bookmark
-            await asyncio.sleep(pause_s)
-            await api.json("POST", CONFIG_MAPS, {"metadata": {"name": name}}, status=201)
-        await asyncio.sleep(0.1)
-        await watch.end()
-        types = [type_ for type_, _ in watch.seen()]
-        assert types == [*["BOOKMARK"] * (marks - 1), "ADDED", "BOOKMARK", "ADDED"]
-
-    served(test)
+async def test_a_bookmark_comes_two_seconds_before_the_end(api: Api, timeout_s: int, marks: int) -> None:
+    version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
+    asked = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_s)}
+    watch = await api.watch(CONFIG_MAPS, **asked)
+    for name, pause_s in (("a", timeout_s - 3.5), ("b", 2.0)):  # around the bookmark
+        await asyncio.sleep(pause_s)
+        await api.json("POST", CONFIG_MAPS, {"metadata": {"name": name}}, status=201)
+    await asyncio.sleep(0.1)
+    await watch.end()
+    types = [type_ for type_, _ in watch.seen()]
+    assert types == [*["BOOKMARK"] * (marks - 1), "ADDED", "BOOKMARK", "ADDED"]
 
 
-def test_a_watch_of_two_seconds_has_no_bookmark(served: Any) -> None:
-    async def test(api: Api) -> None:
-        version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
-        asked = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": "2"}
-        watch = await api.watch(CONFIG_MAPS, **asked)
-        await asyncio.sleep(3)
-        await watch.end()
-        assert watch.seen() == []
-
-    served(test)
+async def test_a_watch_of_two_seconds_has_no_bookmark(api: Api) -> None:
+    version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
+    asked = {"resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": "2"}
+    watch = await api.watch(CONFIG_MAPS, **asked)
+    await asyncio.sleep(3)
+    await watch.end()
+    assert watch.seen() == []
 
 
-def test_a_quiet_watch_gets_a_bookmark_a_minute(served: Any) -> None:
-    async def test(api: Api) -> None:
-        version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
-        watch = await api.watch(CONFIG_MAPS, resourceVersion=version, allowWatchBookmarks="true")
-        await api.json("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}}, status=201)
-        await asyncio.sleep(150)
-        await watch.end()
-        assert [type_ for type_, _ in watch.seen()] == ["BOOKMARK", "BOOKMARK"]
-        assert int(watch.events[0]["object"]["metadata"]["resourceVersion"]) > int(version)
-
-    served(test)
+async def test_a_quiet_watch_gets_a_bookmark_a_minute(api: Api) -> None:
+    version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
+    watch = await api.watch(CONFIG_MAPS, resourceVersion=version, allowWatchBookmarks="true")
+    await api.json("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}}, status=201)
+    await asyncio.sleep(150)
+    await watch.end()
+    assert [type_ for type_, _ in watch.seen()] == ["BOOKMARK", "BOOKMARK"]
+    assert int(watch.events[0]["object"]["metadata"]["resourceVersion"]) > int(version)
 
 
-def test_ends_at_its_timeout(served: Any) -> None:
-    async def test(api: Api) -> None:
-        watch = await api.watch(CONFIG_MAPS, timeoutSeconds=5)
-        assert watch.task is not None
-        assert not watch.task.done()
-        await asyncio.sleep(5)
-        assert watch.task.done()
-        assert api.server.store.watchers() == {}
-
-    served(test)
+async def test_ends_at_its_timeout(api: Api) -> None:
+    watch = await api.watch(CONFIG_MAPS, timeoutSeconds=5)
+    assert watch.task is not None
+    assert not watch.task.done()
+    await asyncio.sleep(5)
+    assert watch.task.done()
+    assert api.server.store.watchers() == {}
 
 
-def test_a_version_before_the_kept_history_is_an_error_event(served: Any) -> None:
-    async def test(api: Api) -> None:
-        watch = await api.watch(CONFIG_MAPS, resourceVersion=1)
-        assert watch.status == 200
-        assert [(e["type"], e["object"]["code"], e["object"]["reason"]) for e in watch.events] == [
-            ("ERROR", 410, "Expired")
-        ]
-
-    served(test)
+async def test_a_version_before_the_kept_history_is_an_error_event(api: Api) -> None:
+    watch = await api.watch(CONFIG_MAPS, resourceVersion=1)
+    assert watch.status == 200
+    assert [(e["type"], e["object"]["code"], e["object"]["reason"]) for e in watch.events] == [
+        ("ERROR", 410, "Expired")
+    ]
 
 
-def test_a_watch_from_a_future_version_omits_earlier_events(served: Any) -> None:
-    async def test(api: Api) -> None:
-        ahead = api.server.store.revision + 2
-        watch = await api.watch(CONFIG_MAPS, resourceVersion=ahead)
-        for name in "abc":
-            await api.config_map(name)
-        await asyncio.sleep(1)
-        await watch.end()
-        assert watch.seen() == [("ADDED", "c")]
-
-    served(test)
+async def test_a_watch_from_a_future_version_omits_earlier_events(api: Api) -> None:
+    ahead = api.server.store.revision + 2
+    watch = await api.watch(CONFIG_MAPS, resourceVersion=ahead)
+    for name in "abc":
+        await api.config_map(name)
+    await asyncio.sleep(1)
+    await watch.end()
+    assert watch.seen() == [("ADDED", "c")]
 
 
-def test_the_old_path_watches_one_object(served: Any) -> None:
-    async def test(api: Api) -> None:
-        await api.config_map("a")
-        await api.config_map("b")
-        watch = await api.watch("/api/v1/watch/namespaces/default/configmaps/b")
-        await watch.end()
-        assert watch.seen() == [("ADDED", "b")]
-
-    served(test)
+async def test_the_old_path_watches_one_object(api: Api) -> None:
+    await api.config_map("a")
+    await api.config_map("b")
+    watch = await api.watch("/api/v1/watch/namespaces/default/configmaps/b")
+    await watch.end()
+    assert watch.seen() == [("ADDED", "b")]
 
 
 writes = st.lists(
@@ -167,25 +134,22 @@ writes = st.lists(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes)
-def test_replaying_a_watch_gives_the_list(served: Any, steps: list[tuple[str, str, str]]) -> None:
-    async def test(api: Api) -> None:
-        watches = [await api.watch(CONFIG_MAPS), await api.watch(CONFIG_MAPS, labelSelector="on=1")]
-        for verb, name, label in steps:
-            meta = {"labels": {"on": label}}
-            if verb == "create":
-                await api.call("POST", CONFIG_MAPS, {"metadata": {"name": name, **meta}})
-            elif verb == "patch":
-                await api.call("PATCH", f"{CONFIG_MAPS}/{name}", {"metadata": meta}, headers=MERGE)
-            else:
-                await api.call("DELETE", f"{CONFIG_MAPS}/{name}")
-        await asyncio.sleep(1)
-        for watch, selector in zip(watches, ("", "on=1"), strict=True):
-            await watch.end()
-            listed = await api.json("GET", CONFIG_MAPS, query={"labelSelector": selector})
-            versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed["items"]}
-            assert replayed(watch.events) == versions
-
-    served(test)
+async def test_replaying_a_watch_gives_the_list(api: Api, steps: list[tuple[str, str, str]]) -> None:
+    watches = [await api.watch(CONFIG_MAPS), await api.watch(CONFIG_MAPS, labelSelector="on=1")]
+    for verb, name, label in steps:
+        meta = {"labels": {"on": label}}
+        if verb == "create":
+            await api.call("POST", CONFIG_MAPS, {"metadata": {"name": name, **meta}})
+        elif verb == "patch":
+            await api.call("PATCH", f"{CONFIG_MAPS}/{name}", {"metadata": meta}, headers=MERGE)
+        else:
+            await api.call("DELETE", f"{CONFIG_MAPS}/{name}")
+    await asyncio.sleep(1)
+    for watch, selector in zip(watches, ("", "on=1"), strict=True):
+        await watch.end()
+        listed = await api.json("GET", CONFIG_MAPS, query={"labelSelector": selector})
+        versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed["items"]}
+        assert replayed(watch.events) == versions
 
 
 def replayed(events: list[Any]) -> dict[str, str]:
@@ -200,11 +164,8 @@ def replayed(events: list[Any]) -> dict[str, str]:
     return state
 
 
-def test_a_timeout_before_the_beginning_is_an_error(served: Any) -> None:
-    async def test(api: Api) -> None:
-        watch = await api.watch(CONFIG_MAPS, timeoutSeconds=-1)
-        await watch.end()
-        assert [event["type"] for event in watch.events] == ["ERROR"]
-        assert watch.events[0]["object"]["message"] == "context deadline exceeded"
-
-    served(test)
+async def test_a_timeout_before_the_beginning_is_an_error(api: Api) -> None:
+    watch = await api.watch(CONFIG_MAPS, timeoutSeconds=-1)
+    await watch.end()
+    assert [event["type"] for event in watch.events] == ["ERROR"]
+    assert watch.events[0]["object"]["message"] == "context deadline exceeded"

@@ -106,12 +106,9 @@ def test_plain_documents_ignore_parameters(served: Any, path: str) -> None:
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
 
 
-def test_checks_are_listed_and_left_out_on_demand(served: Any) -> None:
-    async def test(api: Any) -> str:
-        answer = await api.call("GET", "/livez", query={"verbose": "", "exclude": "etcd"})
-        return str(answer.body.decode())
-
-    lines = served(test).splitlines()
+async def test_checks_are_listed_and_left_out_on_demand(api: Any) -> None:
+    answer = await api.call("GET", "/livez", query={"verbose": "", "exclude": "etcd"})
+    lines = str(answer.body.decode()).splitlines()
     assert lines[:4] == ["[+]ping ok", "[+]log ok", "[+]loopback-serving-certificate ok", "[+]etcd excluded: ok"]
     assert lines[-1] == "livez check passed"
 
@@ -142,51 +139,41 @@ def test_an_object_for_an_empty_namespace_is_refused(served: Any) -> None:
     assert [cause["field"] for cause in causes] == ["metadata.namespace"]
 
 
-def test_health_checks_are_counted_until_they_are_forgotten(served: Any) -> None:
-    async def test(api: Any) -> None:
-        await api.call("GET", "/livez", query={"exclude": "ping"})
-        shown = (await api.call("GET", "/metrics/slis")).body.decode()
-        assert 'kubernetes_healthcheck{name="etcd",type="livez"} 1' in shown
-        assert 'kubernetes_healthchecks_total{name="etcd",status="success",type="livez"} 1' in shown
-        assert '"ping"' not in shown
-        assert (await api.call("DELETE", "/metrics/slis")).body == b"metrics reset\n"
-        assert "etcd" not in (await api.call("GET", "/metrics/slis")).body.decode()
-
-    served(test)
+async def test_health_checks_are_counted_until_they_are_forgotten(api: Any) -> None:
+    await api.call("GET", "/livez", query={"exclude": "ping"})
+    shown = (await api.call("GET", "/metrics/slis")).body.decode()
+    assert 'kubernetes_healthcheck{name="etcd",type="livez"} 1' in shown
+    assert 'kubernetes_healthchecks_total{name="etcd",status="success",type="livez"} 1' in shown
+    assert '"ping"' not in shown
+    assert (await api.call("DELETE", "/metrics/slis")).body == b"metrics reset\n"
+    assert "etcd" not in (await api.call("GET", "/metrics/slis")).body.decode()
 
 
-def test_requests_to_unknown_resources_are_not_counted(served: Any) -> None:
-    async def test(api: Any) -> None:
-        nobody = replace(api, user=User("nobody", groups=("system:authenticated",)))
-        for path in ("nope1", "pods/a/nope2", "namespaces/default/nope3/a/nope4", "nodes/a/nope5"):
-            assert (await api.call("GET", f"/api/v1/{path}")).status == 404
-            assert (await nobody.call("GET", f"/api/v1/{path}")).status == 403
-        assert (await api.call("GET", "/apis/nope6.test/v1/nope7")).status == 404
-        assert (await api.call("GET", "/api/v1/nodes/a")).status == 404
-        shown = (await api.call("GET", "/metrics")).body.decode()
-        assert 'resource="nodes",scope="resource",subresource="",verb="GET",version="v1"} 1\n' in shown
-        assert "nope" not in shown
-
-    served(test)
+async def test_requests_to_unknown_resources_are_not_counted(api: Any) -> None:
+    nobody = replace(api, user=User("nobody", groups=("system:authenticated",)))
+    for path in ("nope1", "pods/a/nope2", "namespaces/default/nope3/a/nope4", "nodes/a/nope5"):
+        assert (await api.call("GET", f"/api/v1/{path}")).status == 404
+        assert (await nobody.call("GET", f"/api/v1/{path}")).status == 403
+    assert (await api.call("GET", "/apis/nope6.test/v1/nope7")).status == 404
+    assert (await api.call("GET", "/api/v1/nodes/a")).status == 404
+    shown = (await api.call("GET", "/metrics")).body.decode()
+    assert 'resource="nodes",scope="resource",subresource="",verb="GET",version="v1"} 1\n' in shown
+    assert "nope" not in shown
 
 
-def test_priority_levels_share_the_seats(served: Any) -> None:
+async def test_priority_levels_share_the_seats(api: Any) -> None:
     levels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
     name = "apiserver_flowcontrol_nominal_limit_seats"
-
-    async def test(api: Any) -> None:
-        shown = (await api.call("GET", "/metrics")).body.decode()
-        for level, seats in (("workload-low", 245), ("system", 74), ("catch-all", 13), ("exempt", 0)):
-            assert f'{name}{{priority_level="{level}"}} {seats}\n' in shown
-        limited = {"nominalConcurrencyShares": 245, "limitResponse": {"type": "Reject"}}
-        await api.json(
-            "POST", levels, {"metadata": {"name": "m"}, "spec": {"type": "Limited", "limited": limited}}, status=201
-        )
-        shown = (await api.call("GET", "/metrics")).body.decode()
-        for level, seats in (("m", 300), ("workload-low", 123)):
-            assert f'{name}{{priority_level="{level}"}} {seats}\n' in shown
-        for each in (await api.json("GET", levels))["items"]:
-            await api.call("DELETE", f"{levels}/{each['metadata']['name']}")
-        await api.call("GET", "/metrics")
-
-    served(test)
+    shown = (await api.call("GET", "/metrics")).body.decode()
+    for level, seats in (("workload-low", 245), ("system", 74), ("catch-all", 13), ("exempt", 0)):
+        assert f'{name}{{priority_level="{level}"}} {seats}\n' in shown
+    limited = {"nominalConcurrencyShares": 245, "limitResponse": {"type": "Reject"}}
+    await api.json(
+        "POST", levels, {"metadata": {"name": "m"}, "spec": {"type": "Limited", "limited": limited}}, status=201
+    )
+    shown = (await api.call("GET", "/metrics")).body.decode()
+    for level, seats in (("m", 300), ("workload-low", 123)):
+        assert f'{name}{{priority_level="{level}"}} {seats}\n' in shown
+    for each in (await api.json("GET", levels))["items"]:
+        await api.call("DELETE", f"{levels}/{each['metadata']['name']}")
+    await api.call("GET", "/metrics")

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.component import virtual
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.store import (
     AlreadyExists,
@@ -98,21 +97,18 @@ def test_a_slow_watcher_gets_an_error() -> None:
         watcher.take()
 
 
-def test_a_waiting_watcher_wakes_on_a_write_and_on_close() -> None:
-    async def main() -> list[str]:
-        store = Store()
-        watcher = store.watch(PODS, "a", store.revision)
-        loop = asyncio.get_running_loop()
-        loop.call_later(1, store.create, PODS, "b", "other", doc("other", "b"))
-        loop.call_later(2, store.create, PODS, "a", "p", doc("p", "a"))
-        loop.call_later(3, watcher.close)
-        seen = []
-        while not watcher.closed:
-            await watcher.wait()
-            seen += [f"{loop.time():.0f} {event.stored.key}" for event in watcher.take()]
-        return [*seen, f"{loop.time():.0f}"]
-
-    assert virtual.run(main()) == ["2 a/p", "3"]
+async def test_a_waiting_watcher_wakes_on_a_write_and_on_close() -> None:
+    store = Store()
+    watcher = store.watch(PODS, "a", store.revision)
+    loop = asyncio.get_running_loop()
+    loop.call_later(1, store.create, PODS, "b", "other", doc("other", "b"))
+    loop.call_later(2, store.create, PODS, "a", "p", doc("p", "a"))
+    loop.call_later(3, watcher.close)
+    seen = []
+    while not watcher.closed:
+        await watcher.wait()
+        seen += [f"{loop.time():.0f} {event.stored.key}" for event in watcher.take()]
+    assert [*seen, f"{loop.time():.0f}"] == ["2 a/p", "3"]
 
 
 operations = st.lists(

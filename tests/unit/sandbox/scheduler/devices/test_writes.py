@@ -39,32 +39,26 @@ class Desk:
         return await self.world.get(RESOURCE_CLAIMS, name)
 
 
-def test_a_lost_answer_is_no_failure(play):
-    async def life(world: World) -> None:
-        desk = Desk(world, 0.4)
-        await world.pod("p", dict(NOWHERE))
-        for number in range(12):
-            await desk.reserve(await desk.begin(f"c{number}"))
-            found = await desk.claim(f"c{number}")
-            assert found["metadata"]["finalizers"] == [FINALIZER]
-            assert [user["name"] for user in found["status"]["reservedFor"]] == ["p"]
-            assert found["status"]["allocation"]["allocationTimestamp"]
-        assert desk.transport.faults > 5
-
-    play(life)
+async def test_a_lost_answer_is_no_failure(world: World):
+    desk = Desk(world, 0.4)
+    await world.pod("p", dict(NOWHERE))
+    for number in range(12):
+        await desk.reserve(await desk.begin(f"c{number}"))
+        found = await desk.claim(f"c{number}")
+        assert found["metadata"]["finalizers"] == [FINALIZER]
+        assert [user["name"] for user in found["status"]["reservedFor"]] == ["p"]
+        assert found["status"]["allocation"]["allocationTimestamp"]
+    assert desk.transport.faults > 5
 
 
-def test_another_label_is_no_conflict(play):
-    async def life(world: World) -> None:
-        desk = Desk(world)
-        await world.pod("p", dict(NOWHERE))
-        reservation = await desk.begin()
-        await world.patch(RESOURCE_CLAIMS, "c", {"metadata": {"labels": {"a": "b"}}})
-        await desk.reserve(reservation)
-        found = await desk.claim()
-        assert found["metadata"]["labels"] == {"a": "b"} and found["status"]["allocation"]
-
-    play(life)
+async def test_another_label_is_no_conflict(world: World):
+    desk = Desk(world)
+    await world.pod("p", dict(NOWHERE))
+    reservation = await desk.begin()
+    await world.patch(RESOURCE_CLAIMS, "c", {"metadata": {"labels": {"a": "b"}}})
+    await desk.reserve(reservation)
+    found = await desk.claim()
+    assert found["metadata"]["labels"] == {"a": "b"} and found["status"]["allocation"]
 
 
 @pytest.mark.parametrize(
@@ -75,47 +69,38 @@ def test_another_label_is_no_conflict(play):
         ("made again", "claim default/c got deleted in the meantime"),
     ],
 )
-def test_conflicting_changes_are_reported(play, change, text):
-    async def life(world: World) -> None:
-        desk = Desk(world)
-        await world.pod("p", dict(NOWHERE))
-        reservation = await desk.begin()
-        if change == "allocated":
-            await allocate(world, "c", device="d1")
-        else:
-            await world.patch(RESOURCE_CLAIMS, "c", {"metadata": {"labels": {"a": "b"}}})
-            await world.delete(RESOURCE_CLAIMS, "c")
-        if change == "made again":
-            await make_claim(world)
-        with pytest.raises(ClaimProblem) as caught:
-            await desk.reserve(reservation)
-        assert str(caught.value) == text
-
-    play(life)
+async def test_conflicting_changes_are_reported(world: World, change, text):
+    desk = Desk(world)
+    await world.pod("p", dict(NOWHERE))
+    reservation = await desk.begin()
+    if change == "allocated":
+        await allocate(world, "c", device="d1")
+    else:
+        await world.patch(RESOURCE_CLAIMS, "c", {"metadata": {"labels": {"a": "b"}}})
+        await world.delete(RESOURCE_CLAIMS, "c")
+    if change == "made again":
+        await make_claim(world)
+    with pytest.raises(ClaimProblem) as caught:
+        await desk.reserve(reservation)
+    assert str(caught.value) == text
 
 
-def test_deallocated_devices_are_not_reserved(play):
-    async def life(world: World) -> None:
-        desk = Desk(world)
-        await world.pod("p", dict(NOWHERE))
-        reservation = Reservation((await desk.begin()).claim, None)
-        with pytest.raises(ClaimProblem, match="claim default/c got deallocated elsewhere in the meantime"):
-            await desk.reserve(reservation)
-
-    play(life)
+async def test_deallocated_devices_are_not_reserved(world: World):
+    desk = Desk(world)
+    await world.pod("p", dict(NOWHERE))
+    reservation = Reservation((await desk.begin()).claim, None)
+    with pytest.raises(ClaimProblem, match="claim default/c got deallocated elsewhere in the meantime"):
+        await desk.reserve(reservation)
 
 
-def test_a_pod_that_is_not_bound_releases_only_its_reservation(play):
-    async def life(world: World) -> None:
-        desk = Desk(world)
-        for name in ("p", "q"):
-            await world.pod(name, dict(NOWHERE))
-        await desk.begin()
-        await allocate(world, "c", "p", "q")
-        pod, claim = await world.client.get(PODS, "default", "p"), await world.client.get(CLAIMS, "default", "c")
-        await desk.writes.unreserve(pod, claim)
-        found = await desk.claim()
-        assert [user["name"] for user in found["status"]["reservedFor"]] == ["q"]
-        assert found["status"]["allocation"]
-
-    play(life)
+async def test_a_pod_that_is_not_bound_releases_only_its_reservation(world: World):
+    desk = Desk(world)
+    for name in ("p", "q"):
+        await world.pod(name, dict(NOWHERE))
+    await desk.begin()
+    await allocate(world, "c", "p", "q")
+    pod, claim = await world.client.get(PODS, "default", "p"), await world.client.get(CLAIMS, "default", "c")
+    await desk.writes.unreserve(pod, claim)
+    found = await desk.claim()
+    assert [user["name"] for user in found["status"]["reservedFor"]] == ["q"]
+    assert found["status"]["allocation"]
