@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream release-check lock \
-  docs clean
+  docs site clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -100,6 +100,9 @@ lock: ## renew the lock files; no download address is recorded in them
 
 docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m tests.generate.docs
+
+site: $(READY) ## dist/site, the documentation as pages for a browser
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q -f configs/site/mkdocs.yml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

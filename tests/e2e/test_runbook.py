@@ -197,7 +197,7 @@ def lines(section: str) -> list[str]:
     """The commands of a section of the page."""
     text = re.search(rf"^## {section}$(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
     assert text is not None
-    return re.findall(r"^ {4,7}((?:mv|cp|kubectl|curl|kcm) .*)$", text[1], re.MULTILINE)
+    return re.findall(r"^ {4,8}((?:mv|cp|kubectl|curl|kcm) .*)$", text[1], re.MULTILINE)
 
 
 @needs("kube-apiserver")
