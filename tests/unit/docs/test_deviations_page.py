@@ -36,7 +36,11 @@ def exists(test: str) -> bool:
     if not file.is_file():
         return False
     tree = ast.walk(ast.parse(file.read_text()))
-    names = {node.name for node in tree if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    names = {
+        node.name
+        for node in tree
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
     return name in names if name else bool(names)
 
 
