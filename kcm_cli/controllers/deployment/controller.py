@@ -6,11 +6,11 @@ upstream: pkg/controller/deployment
 import logging
 from collections.abc import Sequence
 
-from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
+from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.deployment.config import DeploymentConfig
-from kcm_cli.controllers.deployment.plan import Rollout, names, next_check_s, plan, start, status, unobserved
+from kcm_cli.controllers.deployment.plan import Report, Rollout, names, next_check_s, plan, start, status, unobserved
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.engine import writes
@@ -21,7 +21,7 @@ from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.kref import kobj, kref
 from kcm_cli.machinery.labels import from_label_selector
-from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
+from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Update, Value, ref_to
 from kcm_cli.planning.pod_template import UnselectedTemplate
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
@@ -65,8 +65,7 @@ class DeploymentController:
         claimed = await self._refs.claim(deployment, selector, claimable(self._replica_sets.store, deployment))
         snapshot = self._read(deployment, claimed.members)
         if claimed.error is not None:
-            rollout = start(snapshot)
-            await self._write_status(rollout, unobserved(rollout, self._clock.now()))
+            await self._write_status(deployment, unobserved(start(snapshot), self._clock.now()))
             raise claimed.error
         await self._reconcile(snapshot)
 
@@ -79,27 +78,27 @@ class DeploymentController:
         return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
 
     async def _reconcile(self, snapshot: Snapshot) -> None:
-        wanted, rollout = plan(snapshot, self._clock.now())
-        outcome = await self._execute(wanted, rollout)
+        rollout = plan(snapshot, self._clock.now())
+        outcome = await self._execute(rollout)
         if outcome.error is not None:
             if namespace_terminating(outcome.error):
                 return
             if all(isinstance(failure.error, Conflict) for failure in outcome.failed):
                 raise outcome.error  # the next sync sees the change
         now = self._clock.now()
-        new = status(rollout, outcome, now)
-        if new is not None:
-            await self._write_status(rollout, new)
-        if new is not None and new == snapshot.deployment.status:
-            check_s = next_check_s(rollout, new, now)
+        report = status(rollout, outcome, now)
+        if report is not None:
+            await self._write_status(snapshot.deployment, report)
+            unchanged = report.status == snapshot.deployment.status
+            check_s = next_check_s(rollout, report.status, now) if unchanged else None
             if check_s is not None:
                 self._queue.add_after(snapshot.deployment.key, check_s)  # also if a write failed, since its retries end
         if outcome.error is not None:
             raise outcome.error
 
-    async def _execute(self, wanted: Plan, rollout: Rollout) -> Outcome:
+    async def _execute(self, rollout: Rollout) -> Outcome:
         """Execute the plan. If the new ReplicaSet exists already, the cache is stale, and the sync is retried."""
-        outcome = await self._executor.run(wanted)
+        outcome = await self._executor.run(rollout.stages)
         failure = outcome.failed[0] if outcome.failed else None
         if failure is None or not isinstance(failure.action, Create) or rollout.new is None:
             return outcome
@@ -122,13 +121,12 @@ class DeploymentController:
             self._recorder.emit(Notice(ref, "Warning", names.CREATE_ERROR, message))
         return outcome
 
-    async def _write_status(self, rollout: Rollout, new: DeploymentStatus) -> None:
-        deployment = rollout.snapshot.deployment
+    async def _write_status(self, deployment: Deployment, report: Report) -> None:
         changes: dict[Path, Value] = {}
-        if new != deployment.status:
-            changes.update(status_changes(new))
-        if rollout.annotations != deployment.annotations:
-            changes[("metadata", "annotations")] = rollout.annotations
+        if report.status != deployment.status:
+            changes.update(status_changes(report.status))
+        if report.annotations != deployment.annotations:
+            changes[("metadata", "annotations")] = report.annotations
         if changes:
             await writes.send(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
 

@@ -4,6 +4,6 @@ outcome."""
 from kcm_cli.controllers.deployment.plan.decide import plan
 from kcm_cli.controllers.deployment.plan.revisions import start
 from kcm_cli.controllers.deployment.plan.rollout import Rollout
-from kcm_cli.controllers.deployment.plan.status import next_check_s, status, unobserved
+from kcm_cli.controllers.deployment.plan.status import Report, next_check_s, status, unobserved
 
-__all__ = ["Rollout", "next_check_s", "plan", "start", "status", "unobserved"]
+__all__ = ["Report", "Rollout", "next_check_s", "plan", "start", "status", "unobserved"]

@@ -5,9 +5,19 @@ upstream: pkg/controller/deployment/sync.go#getNewReplicaSet, util/deployment_ut
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from kcm_cli.api.apps import DEPLOYMENTS, Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.rollout import Rollout, Snapshot, Target, by_age, replicas_in, target_of
+from kcm_cli.controllers.deployment.plan.rollout import (
+    Rollout,
+    Snapshot,
+    Target,
+    about_sizes,
+    by_age,
+    replicas_in,
+    target_of,
+)
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
@@ -29,9 +39,9 @@ def start(snapshot: Snapshot) -> Rollout:
     return Rollout(
         snapshot,
         new,
-        [target for target in targets if target is not new],
+        tuple(target for target in targets if target is not new),
         deployment.status,
-        dict(deployment.annotations),
+        deployment.annotations,
     )
 
 
@@ -46,8 +56,9 @@ def revision_in(annotations: Mapping[str, str]) -> int | None:
     return 0 if text is None else parse_int64(text)
 
 
-def max_revision(replica_sets: Iterable[ReplicaSet]) -> int:
-    return max((revision_of(replica_set) or 0 for replica_set in replica_sets), default=0)
+def max_revision(rollout: Rollout) -> int:
+    """The highest revision of the old ReplicaSets."""
+    return max((revision_of(old.replica_set) or 0 for old in rollout.old), default=0)
 
 
 def last_revision(annotations: Iterable[Mapping[str, str]]) -> int:
@@ -56,64 +67,65 @@ def last_revision(annotations: Iterable[Mapping[str, str]]) -> int:
     return known[1] if len(known) > 1 else 0
 
 
-def sync_revision(rollout: Rollout) -> None:
-    """Update the annotations and minReadySeconds of the new ReplicaSet, and the Deployment's revision."""
-    target = rollout.new
-    if target is None or target.new:
-        return
+def sync_revision(rollout: Rollout) -> Rollout:
+    """The annotations and minReadySeconds of the new ReplicaSet, and the Deployment's revision."""
+    if rollout.new is None:
+        return rollout
     deployment = rollout.snapshot.deployment
-    revision = max_revision(old.replica_set for old in rollout.old) + 1
-    annotate(target.annotations, deployment, revision)
-    target.min_ready_seconds = deployment.spec.min_ready_seconds
-    own = target.annotations.get(names.REVISION, "")
-    if own:
-        rollout.annotations[names.REVISION] = own
+    annotations = annotated(rollout.new.annotations, deployment, max_revision(rollout) + 1)
+    new = replace(rollout.new, annotations=annotations, min_ready_seconds=deployment.spec.min_ready_seconds)
+    return _with_new(rollout, new)
 
 
-def annotate(annotations: dict[str, str], deployment: Deployment, revision: int) -> None:
-    """Copy the Deployment's annotations and raise the revision. Earlier revisions are kept in the history
+def _with_new(rollout: Rollout, new: Target) -> Rollout:
+    """The rollout with this new ReplicaSet, whose revision becomes the Deployment's."""
+    revision = new.annotations.get(names.REVISION, "")
+    if not revision or rollout.annotations.get(names.REVISION) == revision:
+        return replace(rollout, new=new)
+    return replace(rollout, new=new, annotations={**rollout.annotations, names.REVISION: revision})
+
+
+def annotated(annotations: Mapping[str, str], deployment: Deployment, revision: int) -> Mapping[str, str]:
+    """The annotations with those of the Deployment and the higher revision. Earlier revisions are kept in the history
     annotation. A ReplicaSet whose revision is not a number is left alone."""
     before = annotations.get(names.REVISION)
     number = parse_int64(before) if before else 0
     if number is None:
-        return
-    for key, value in deployment.annotations.items():
-        if key not in names.NOT_COPIED:
-            annotations[key] = value
-    if number >= revision:
-        return
-    annotations[names.REVISION] = str(revision)
-    if before is not None:
-        _remember(annotations, before)
+        return annotations
+    copied = {key: value for key, value in deployment.annotations.items() if key not in names.NOT_COPIED}
+    result = {**annotations, **copied}
+    if number < revision:
+        result[names.REVISION] = str(revision)
+        if before is not None:
+            result[names.REVISION_HISTORY] = _history(annotations.get(names.REVISION_HISTORY, ""), before)
+    return result
 
 
-def _remember(annotations: dict[str, str], revision: str) -> None:
-    history = annotations.get(names.REVISION_HISTORY, "")
+def _history(history: str, revision: str) -> str:
+    """The history with one revision more, of limited length."""
     if not history:
-        annotations[names.REVISION_HISTORY] = revision
-        return
+        return revision
     kept = history.split(",")
     while kept and len(",".join(kept)) + len(revision) + 1 > names.HISTORY_LIMIT:
         kept.pop(0)
-    annotations[names.REVISION_HISTORY] = ",".join([*kept, revision])
+    return ",".join([*kept, revision])
 
 
-def create_new(rollout: Rollout) -> None:
-    """Add a new ReplicaSet to the rollout if there is none. Its name contains the template's hash."""
+def create_new(rollout: Rollout) -> Rollout:
+    """The rollout with a new ReplicaSet, if there is none. Its name contains the template's hash."""
     if rollout.new is not None:
-        return
+        return rollout
     deployment = rollout.snapshot.deployment
     value = pod_template_hash(deployment.spec.template, deployment.status.collision_count)
-    name = replica_set_name(deployment.name, value)
-    template = spec.with_hash(deployment.spec.template, value)
-    planned = ReplicaSet(metadata=ObjectMeta(name=name, namespace=deployment.namespace))
-    target = Target(planned, 0, {}, deployment.spec.min_ready_seconds)
-    annotate(target.annotations, deployment, max_revision(old.replica_set for old in rollout.old) + 1)
-    rollout.annotate(target)
-    rollout.new = target
-    target.replicas = initial_size(rollout)
-    target.body = _body(rollout, target, template, value)
-    rollout.annotations[names.REVISION] = target.annotations[names.REVISION]
+    meta = ObjectMeta(name=replica_set_name(deployment.name, value), namespace=deployment.namespace)
+    new = Target(
+        ReplicaSet(metadata=meta),
+        new_size(rollout, 0),
+        {**annotated({}, deployment, max_revision(rollout) + 1), **about_sizes(deployment)},
+        deployment.spec.min_ready_seconds,
+        template=spec.with_hash(deployment.spec.template, value),
+    )
+    return _with_new(rollout, new)
 
 
 def replica_set_name(deployment: str, value: str) -> str:
@@ -121,15 +133,13 @@ def replica_set_name(deployment: str, value: str) -> str:
     return f"{deployment[: MAX_NAME - 1 - len(value)]}-{value}"
 
 
-def initial_size(rollout: Rollout) -> int:
-    """The number of pods that the new ReplicaSet may have at once, given the existing pods.
+def new_size(rollout: Rollout, current: int) -> int:
+    """The number of pods that the new ReplicaSet may have at once, given the existing pods. ``current``: its own.
 
     upstream: pkg/controller/deployment/util/deployment_util.go#NewRSNewReplicas
     """
     deployment = rollout.snapshot.deployment
     desired = spec.replicas_of(deployment)
-    assert rollout.new is not None
-    current = rollout.new.replicas
     if not spec.rolling(deployment):
         return desired
     update = deployment.spec.strategy.rolling_update
@@ -140,27 +150,28 @@ def initial_size(rollout: Rollout) -> int:
     return current + min(room, desired - current)
 
 
-def _body(rollout: Rollout, target: Target, template: Doc, value: str) -> Doc:
-    deployment = rollout.snapshot.deployment
+def body_of(deployment: Deployment, new: Target) -> Doc:
+    """The body of a new ReplicaSet."""
+    labels = labels_of(new.template or {})
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": target.name,
+            "name": new.name,
             "namespace": deployment.namespace,
-            "labels": labels_of(template),
-            "annotations": target.annotations,
+            "labels": labels,
+            "annotations": new.annotations,
             "ownerReferences": [controller_ref(DEPLOYMENTS, deployment)],
         },
         "spec": {
-            "replicas": target.replicas,
-            "minReadySeconds": target.min_ready_seconds,
-            "selector": _selector(deployment, value),
-            "template": template,
+            "replicas": new.replicas,
+            "minReadySeconds": new.min_ready_seconds,
+            "selector": _selector(deployment, labels[names.HASH_LABEL]),
+            "template": new.template,
         },
     }
 
 
-def _selector(deployment: Deployment, value: str) -> Doc:
+def _selector(deployment: Deployment, value: object) -> Doc:
     own = codec.decode_doc(codec.encode(deployment.spec.selector)) if deployment.spec.selector else {}
     return {**own, "matchLabels": {**nested_map(own, "matchLabels"), names.HASH_LABEL: value}}

@@ -3,57 +3,46 @@
 upstream: pkg/controller/deployment/rollback.go
 """
 
+from collections.abc import Mapping
+
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.revisions import create_new, last_revision, revision_in
+from kcm_cli.controllers.deployment.plan.revisions import last_revision, revision_in
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target
 from kcm_cli.machinery.integers import parse_int64
-from kcm_cli.planning.actions import ABSENT, Notice, Path, Value, ref_to
+from kcm_cli.planning.actions import ABSENT, Notice, Path, Update, Value, ref_to
 
 
-def rollback_revision(annotations: dict[str, str]) -> int | None:
+def rollback_revision(annotations: Mapping[str, str]) -> int | None:
     """The requested revision (0: the previous one); None if no rollback is requested."""
-    text = annotations.get(names.ROLLBACK_TO, "")
-    return parse_int64(text)
+    return parse_int64(annotations.get(names.ROLLBACK_TO, ""))
 
 
-def rollback(rollout: Rollout, revision: int) -> None:
+def rollback(rollout: Rollout, revision: int) -> Update:
     """Restore the template and the annotations of the revision. The annotation with the request is removed in any
     case."""
-    create_new(rollout)
-    assert rollout.new is not None
-    if rollout.new.new:
-        rollout.counts_later = True  # its creation is recorded in the status first; the next sync rolls back
-        return
-    known = rollout.all()
+    deployment, known = rollout.snapshot.deployment, rollout.all()
     annotations = {key: value for key, value in rollout.annotations.items() if key != names.ROLLBACK_TO}
     wanted = revision or last_revision(target.annotations for target in known)
     found = next((target for target in known if revision_in(target.annotations) == wanted), None) if wanted else None
     changes: dict[Path, Value] = {}
     if found is None:
         what = "the revision to rollback to." if wanted else "last revision."
-        _emit(rollout, "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}")
-    elif found is rollout.new or spec.same_template(
-        rollout.snapshot.deployment.spec.template, found.replica_set.spec.template
-    ):
-        name = rollout.snapshot.deployment.name
-        text = f'The rollback revision contains the same template as current deployment "{name}"'
-        _emit(rollout, "Warning", "DeploymentRollbackTemplateUnchanged", text)
+        event = "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}"
+    elif found is rollout.new or spec.same_template(deployment.spec.template, found.replica_set.spec.template):
+        text = f'The rollback revision contains the same template as current deployment "{deployment.name}"'
+        event = "Warning", "DeploymentRollbackTemplateUnchanged", text
     else:
         changes[("spec", "template")] = spec.without_hash(found.replica_set.spec.template)
         annotations = _annotations_of(found, annotations)
-        name = rollout.snapshot.deployment.name
-        text = f'Rolled back deployment "{name}" to revision {wanted}'
-        _emit(rollout, "Normal", "DeploymentRollback", text)
+        text = f'Rolled back deployment "{deployment.name}" to revision {wanted}'
+        event = "Normal", "DeploymentRollback", text
     changes[("metadata", "annotations")] = annotations or ABSENT
-    rollout.rollback = changes
+    done = Notice(ref_to(DEPLOYMENTS, deployment), *event)
+    return Update(DEPLOYMENTS, deployment, changes, done=done, reason="rollback was requested")
 
 
-def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str]:
+def _annotations_of(found: Target, annotations: Mapping[str, str]) -> dict[str, str]:
     """The Deployment's annotations that are not copied to ReplicaSets, and the revision's other annotations."""
     own = {key: value for key, value in annotations.items() if key in names.NOT_COPIED}
     return own | {key: value for key, value in found.annotations.items() if key not in names.NOT_COPIED}
-
-
-def _emit(rollout: Rollout, type_: str, reason: str, message: str) -> None:
-    rollout.rolled_back = Notice(ref_to(DEPLOYMENTS, rollout.snapshot.deployment), type_, reason, message)

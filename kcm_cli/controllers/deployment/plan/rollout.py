@@ -1,16 +1,18 @@
-"""The ReplicaSets of a Deployment while the plan is made.
+"""A Deployment and its ReplicaSets while the plan is made.
 
-Rules change a ``Target``. Its differences from the object become one update per ReplicaSet.
+Each rule returns the rollout with what it changes. The differences of a ``Target`` from its object become one update
+per ReplicaSet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
-from kcm_cli.api.apps import REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
+from kcm_cli.api.apps import Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Create, Notice, Path, Stage, Update, Value
+from kcm_cli.planning.actions import Path, Plan, Value
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -26,15 +28,18 @@ class Snapshot(msgspec.Struct, frozen=True):
     reports_terminating: bool = True
 
 
-class Target(msgspec.Struct, eq=False):
-    """The desired state of a ReplicaSet. ``body`` is set for one that is to be created."""
+class Target(msgspec.Struct, frozen=True, eq=False):
+    """The desired state of a ReplicaSet.
+
+    scaled_from: the size before it was scaled; None if it was not. template: the template of one that is to be created.
+    """
 
     replica_set: ReplicaSet
     replicas: int
-    annotations: dict[str, str]
+    annotations: Mapping[str, str]
     min_ready_seconds: int
-    scaled: tuple[int, int] | None = None
-    body: Doc | None = None
+    scaled_from: int | None = None
+    template: Doc | None = None
 
     @property
     def name(self) -> str:
@@ -46,7 +51,7 @@ class Target(msgspec.Struct, eq=False):
 
     @property
     def new(self) -> bool:
-        return self.body is not None
+        return self.template is not None
 
     def changes(self) -> Mapping[Path, Value]:
         """The changes to write; empty if there are none."""
@@ -62,93 +67,67 @@ class Target(msgspec.Struct, eq=False):
 
 
 def target_of(replica_set: ReplicaSet) -> Target:
-    return Target(
-        replica_set,
-        spec.size_of(replica_set),
-        dict(replica_set.annotations),
-        replica_set.spec.min_ready_seconds,
-    )
+    spec_ = replica_set.spec
+    return Target(replica_set, spec.size_of(replica_set), replica_set.annotations, spec_.min_ready_seconds)
 
 
-class Rollout(msgspec.Struct, eq=False):
-    """The state of a decision: the desired ReplicaSets, and the status before the writes.
+class Rollout(msgspec.Struct, frozen=True, eq=False):
+    """The decision about a Deployment: its ReplicaSets as they are to be, and the writes.
 
-    progresses: whether the progress deadline applies (not while paused, scaling or being deleted). counts_later:
-    whether only the next sync takes the counts as progress. annotations: the Deployment's annotations.
+    status: before the writes. annotations: the Deployment's annotations. progresses: whether the progress deadline
+    applies (not while paused, scaling or being deleted). counts_later: the status is written without new counts, which
+    follow in the next sync (see ``status.renews``, ``rollback.rollback``). rolls_back: the Deployment's template is
+    replaced by an earlier one.
     """
 
     snapshot: Snapshot
     new: Target | None
-    old: list[Target]
+    old: tuple[Target, ...]
     status: DeploymentStatus
-    annotations: dict[str, str]
+    annotations: Mapping[str, str]
     progresses: bool = False
     counts_later: bool = False
-    cleanup: bool = False
-    deletions: list[ReplicaSet] = msgspec.field(default_factory=list)
-    rollback: Mapping[Path, Value] | None = None
-    rolled_back: Notice | None = None
+    rolls_back: bool = False
+    stages: Plan = ()
 
-    def all(self) -> list[Target]:
+    def all(self) -> tuple[Target, ...]:
         """The old ReplicaSets, then the new one."""
-        return [*self.old, self.new] if self.new is not None else list(self.old)
+        return (*self.old, self.new) if self.new is not None else self.old
 
-    def scale(self, target: Target, replicas: int) -> bool:
-        """Set the size, and the annotations about sizes. Returns whether the size changed."""
-        if target.replicas == replicas:
-            return False
-        before = target.scaled[0] if target.scaled is not None else target.replicas
-        target.scaled = (before, replicas)
-        target.replicas = replicas
-        self.annotate(target)
-        return True
+    def scaled(self, sizes: Mapping[str, int]) -> "Rollout":
+        """The rollout with these sizes, by name, and the annotations about sizes on the same ReplicaSets."""
+        if not sizes:
+            return self
+        new = None if self.new is None else self._scaled(self.new, sizes)
+        return replace(self, new=new, old=tuple(self._scaled(target, sizes) for target in self.old))
 
-    def annotate(self, target: Target) -> None:
-        """Write the Deployment's replicas and maximum into annotations, for proportional scaling."""
-        deployment = self.snapshot.deployment
-        desired = spec.replicas_of(deployment)
-        target.annotations[names.DESIRED_REPLICAS] = str(desired)
-        target.annotations[names.MAX_REPLICAS] = str(spec.most_pods(deployment))
+    def _scaled(self, target: Target, sizes: Mapping[str, int]) -> Target:
+        size, before = sizes.get(target.name), target.scaled_from
+        if size is None:
+            return target
+        if size != target.replicas and before is None:
+            before = target.replicas
+        annotations = {**target.annotations, **about_sizes(self.snapshot.deployment)}
+        return replace(target, replicas=size, scaled_from=before, annotations=annotations)
 
 
-def replicas_in(targets: list[Target]) -> int:
+def about_sizes(deployment: Deployment) -> dict[str, str]:
+    """Annotations with the Deployment's replicas and maximum, for proportional scaling."""
+    return {
+        names.DESIRED_REPLICAS: str(spec.replicas_of(deployment)),
+        names.MAX_REPLICAS: str(spec.most_pods(deployment)),
+    }
+
+
+def replicas_in(targets: Iterable[Target]) -> int:
     return sum(target.replicas for target in targets)
 
 
-def active(targets: list[Target]) -> list[Target]:
+def active(targets: Iterable[Target]) -> list[Target]:
     """The ReplicaSets with a size above 0."""
     return [target for target in targets if target.replicas > 0]
 
 
-def by_age(targets: list[Target]) -> list[Target]:
+def by_age(targets: Iterable[Target]) -> list[Target]:
     """The ReplicaSets, the oldest first; equal ones by name."""
     return sorted(targets, key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name))
-
-
-def creation(rollout: Rollout, target: Target, scaled: Notice | None) -> Stage:
-    """The stage that creates the new ReplicaSet."""
-    assert target.body is not None
-    namespace = rollout.snapshot.deployment.namespace
-    create = Create(REPLICA_SETS, namespace, target.body, done=scaled, reason="no ReplicaSet has the template")
-    return Stage((create,))
-
-
-def _why_updated(target: Target) -> str:
-    if target.scaled is None:
-        return "annotations changed"
-    before, after = target.scaled
-    return f"scaled from {before} to {after}"
-
-
-def updates(targets: list[Target], notices: Mapping[str, Notice]) -> Stage:
-    """A stage with one update for each changed ReplicaSet, and its scaling Event."""
-    pairs = ((target, target.changes()) for target in targets if not target.new)
-    return Stage(
-        tuple(
-            Update(
-                REPLICA_SETS, target.replica_set, changes, done=notices.get(target.name), reason=_why_updated(target)
-            )
-            for target, changes in pairs
-            if changes
-        )
-    )

@@ -3,6 +3,8 @@
 upstream: pkg/controller/deployment/sync.go#scale
 """
 
+from collections.abc import Mapping
+
 from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
 from kcm_cli.machinery.integers import parse_int64
@@ -14,20 +16,18 @@ def is_scaling(rollout: Rollout) -> bool:
     return any(_was_for_another_size(target, desired) for target in active(rollout.all()))
 
 
-def scale(rollout: Rollout) -> None:
+def scale(rollout: Rollout) -> Rollout:
     """Scale the only active ReplicaSet, or all of them in proportion during a rolling update."""
     deployment = rollout.snapshot.deployment
     desired = spec.replicas_of(deployment)
     only = _active_or_latest(rollout)
     if only is not None:
         # Upstream keeps the annotation with the earlier size here, and never rolls out the new template.
-        if not rollout.scale(only, desired) and only is not rollout.new and _was_for_another_size(only, desired):
-            rollout.annotate(only)
-    elif _saturated(rollout):
-        for target in active(rollout.old):
-            rollout.scale(target, 0)
-    elif spec.rolling(deployment):
-        _proportionally(rollout, desired)
+        noted = only is rollout.new or not _was_for_another_size(only, desired)
+        return rollout if only.replicas == desired and noted else rollout.scaled({only.name: desired})
+    if _saturated(rollout):
+        return rollout.scaled({target.name: 0 for target in active(rollout.old)})
+    return rollout.scaled(_proportions(rollout, desired)) if spec.rolling(deployment) else rollout
 
 
 def _was_for_another_size(target: Target, desired: int) -> bool:
@@ -59,7 +59,8 @@ def _saturated(rollout: Rollout) -> bool:
     )
 
 
-def _proportionally(rollout: Rollout, desired: int) -> None:
+def _proportions(rollout: Rollout, desired: int) -> Mapping[str, int]:
+    """The sizes of all active ReplicaSets."""
     targets = active(rollout.all())
     allowed = spec.most_pods(rollout.snapshot.deployment) if desired > 0 else 0
     to_add = allowed - replicas_in(targets)
@@ -75,9 +76,7 @@ def _proportionally(rollout: Rollout, desired: int) -> None:
     if targets and to_add != 0:
         largest = targets[0].name
         sizes[largest] = max(0, sizes[largest] + to_add - added)
-    for target in targets:
-        rollout.scale(target, sizes[target.name])
-        rollout.annotate(target)
+    return sizes
 
 
 def _share(rollout: Rollout, target: Target, to_add: int, added: int) -> int:

@@ -5,6 +5,7 @@ util/deployment_util.go#SetDeploymentCondition
 """
 
 import math
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from kcm_cli.api.apps import Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import Condition
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.rollout import Rollout, replicas_in
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, replicas_in, target_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import conditions
 from kcm_cli.planning.actions import Create, Outcome, Update
@@ -41,32 +42,29 @@ def remove(status: DeploymentStatus, type_: str) -> DeploymentStatus:
     return msgspec.structs.replace(status, conditions=conditions.removed(status.conditions, type_))
 
 
-def paused_or_resumed(rollout: Rollout, now: datetime) -> None:
-    """Set the condition Progressing of a paused or resumed Deployment. A missed deadline stays reported."""
-    deployment = rollout.snapshot.deployment
-    if spec.deadline_s(deployment) is None:
-        return
-    current = find(rollout.status, names.PROGRESSING)
-    if current is not None and current.reason == names.TIMED_OUT:
-        return
+def paused_or_resumed(rollout: Rollout, now: datetime) -> Rollout:
+    """The rollout with the condition Progressing of a paused or resumed Deployment. A missed deadline stays there."""
+    deployment, current = rollout.snapshot.deployment, find(rollout.status, names.PROGRESSING)
+    if spec.deadline_s(deployment) is None or (current is not None and current.reason == names.TIMED_OUT):
+        return rollout
     was_paused = current is not None and current.reason == names.PAUSED
-    if deployment.spec.paused and not was_paused:
-        new = condition(names.PROGRESSING, "Unknown", names.PAUSED, "Deployment is paused", now)
-        rollout.status = put(rollout.status, new)
-    elif not deployment.spec.paused and was_paused:
-        new = condition(names.PROGRESSING, "Unknown", names.RESUMED, "Deployment is resumed", now)
-        rollout.status = put(rollout.status, new)
+    if deployment.spec.paused == was_paused:
+        return rollout
+    reason, text = (names.RESUMED, "resumed") if was_paused else (names.PAUSED, "paused")
+    new = condition(names.PROGRESSING, "Unknown", reason, f"Deployment is {text}", now)
+    return msgspec.structs.replace(rollout, status=put(rollout.status, new))
 
 
-def found_new(rollout: Rollout, now: datetime) -> None:
-    """Set the condition Progressing for a ReplicaSet that exists already: its progress is measured from now on."""
-    if rollout.new is None or rollout.new.new or rollout.new.changes():
-        return
-    deployment = rollout.snapshot.deployment
-    if spec.deadline_s(deployment) is not None and find(rollout.status, names.PROGRESSING) is None:
-        message = f'Found new replica set "{rollout.new.name}"'
-        found = condition(names.PROGRESSING, "True", names.FOUND_REPLICA_SET, message, now)
-        rollout.status = put(rollout.status, found)
+def found_new(rollout: Rollout, now: datetime) -> Rollout:
+    """The rollout with the condition Progressing for a ReplicaSet that exists already: its progress is measured from
+    now on."""
+    if rollout.new is None or rollout.new.changes():
+        return rollout
+    if spec.deadline_s(rollout.snapshot.deployment) is None or find(rollout.status, names.PROGRESSING) is not None:
+        return rollout
+    message = f'Found new replica set "{rollout.new.name}"'
+    found = condition(names.PROGRESSING, "True", names.FOUND_REPLICA_SET, message, now)
+    return msgspec.structs.replace(rollout, status=put(rollout.status, found))
 
 
 def renews(rollout: Rollout) -> bool:
@@ -81,55 +79,63 @@ def renews(rollout: Rollout) -> bool:
     return rollout.new is not None and unwritten and bool(rollout.new.changes())
 
 
-def status(rollout: Rollout, outcome: Outcome, now: datetime) -> DeploymentStatus | None:
-    """The status after this outcome, as far as that went; None after a rollback, whose update leads to another sync."""
-    _take_back(rollout, outcome)
+class Report(msgspec.Struct, frozen=True):
+    """The status and the annotations of the Deployment after a sync."""
+
+    status: DeploymentStatus
+    annotations: Mapping[str, str]
+
+
+def status(rollout: Rollout, outcome: Outcome, now: datetime) -> Report | None:
+    """What the Deployment says after this outcome, as far as that went; None after a rollback, whose update leads to
+    another sync."""
     failure = next((f for f in outcome.failed if isinstance(f.action, Create)), None)
     if failure is not None:
-        return _creation_failed(rollout, failure.error, now)
-    if rollout.rollback is not None and not outcome.failed:
+        return Report(_creation_failed(rollout, outcome, failure.error, now), rollout.snapshot.deployment.annotations)
+    if rollout.rolls_back and not outcome.failed:
         return None
-    base = rollout.status
-    if rollout.new is not None and rollout.new.new and spec.deadline_s(rollout.snapshot.deployment) is not None:
-        message = f'Created new replica set "{rollout.new.name}"'
+    written = _written(rollout, outcome)
+    base = written.status
+    if written.new is not None and written.new.new and spec.deadline_s(written.snapshot.deployment) is not None:
+        message = f'Created new replica set "{written.new.name}"'
         created = condition(names.PROGRESSING, "True", names.NEW_REPLICA_SET, message, now)
         base = put(base, created)
-    if rollout.counts_later and not outcome.failed:
-        return base
-    new = _counts(rollout, base, now)
-    if rollout.progresses:
-        new = _progress(rollout, base, new, now)
-        new = _failures(rollout, new)
-    return new
+    if written.counts_later and not outcome.failed:
+        return Report(base, written.annotations)
+    new = _counts(written, base, now)
+    if written.progresses:
+        new = _failures(written, _progress(written, base, new, now))
+    return Report(new, written.annotations)
 
 
-def unobserved(rollout: Rollout, now: datetime) -> DeploymentStatus:
-    """The status where nothing could be decided: the counts, for the generation that was observed before."""
-    return _counts(rollout, rollout.status, now, observed=False)
+def unobserved(rollout: Rollout, now: datetime) -> Report:
+    """The report where nothing could be decided: the counts, for the generation that was observed before."""
+    return Report(_counts(rollout, rollout.status, now, observed=False), rollout.annotations)
 
 
-def _take_back(rollout: Rollout, outcome: Outcome) -> None:
-    """Set the size of each ReplicaSet whose update failed to the present one. A revision that the new ReplicaSet did
-    not get is not the Deployment's either."""
+def _written(rollout: Rollout, outcome: Outcome) -> Rollout:
+    """The rollout as far as it was written: ReplicaSets whose update failed keep their size. A revision that the new
+    ReplicaSet did not get is not the Deployment's either."""
     unwritten = {action.obj.uid for action in outcome.unwritten if isinstance(action, Update)}
-    for target in rollout.all():
-        if target.replica_set.uid in unwritten:
-            target.replicas = spec.size_of(target.replica_set)
-    new = rollout.new
+    if not unwritten:
+        return rollout
+    new, annotations = rollout.new, rollout.annotations
     if new is not None and new.replica_set.uid in unwritten:
-        rollout.annotations = dict(rollout.snapshot.deployment.annotations)
+        new, annotations = target_of(new.replica_set), rollout.snapshot.deployment.annotations
+    old = (target_of(one.replica_set) if one.replica_set.uid in unwritten else one for one in rollout.old)
+    return msgspec.structs.replace(rollout, new=new, old=tuple(old), annotations=annotations)
 
 
-def _creation_failed(rollout: Rollout, error: Exception, now: datetime) -> DeploymentStatus:
+def _creation_failed(rollout: Rollout, outcome: Outcome, error: Exception, now: datetime) -> DeploymentStatus:
     """The status after a failed creation: AlreadyExists counts as a hash collision, any other error is reported. The
     generation was not observed, since the counts do not show its template."""
-    rollout.annotations = dict(rollout.snapshot.deployment.annotations)  # nothing has the new revision
-    missing, rollout.new = rollout.new, None
+    missing = rollout.new
     assert missing is not None
     if getattr(error, "reason", "") == "AlreadyExists":
         count = rollout.status.collision_count or 0
         return msgspec.structs.replace(rollout.status, collision_count=count + 1)
-    new = unobserved(rollout, now)
+    unwritten = msgspec.structs.replace(rollout, new=None, old=_written(rollout, outcome).old)
+    new = _counts(unwritten, rollout.status, now, observed=False)
     if spec.deadline_s(rollout.snapshot.deployment) is None:
         return new
     message = f'Failed to create new replica set "{missing.name}": {error}'
@@ -233,8 +239,8 @@ def _age_s(since: str | None, now: datetime) -> float:
 
 def _failures(rollout: Rollout, new: DeploymentStatus) -> DeploymentStatus:
     """The status with the ReplicaFailure condition of a ReplicaSet. The new ReplicaSet takes precedence."""
-    targets = [rollout.new] if rollout.new is not None else []
-    for target in (*targets, *rollout.all()):
+    first = () if rollout.new is None else (rollout.new,)
+    for target in (*first, *rollout.old):
         for found in target.replica_set.status.conditions:
             if found.type == names.REPLICA_FAILURE:
                 return put(new, _taken_over(found))

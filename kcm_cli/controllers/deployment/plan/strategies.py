@@ -6,24 +6,23 @@ scale down the old ones within maxUnavailable. A sync does one of the two; scali
 upstream: pkg/controller/deployment/recreate.go, rolling.go
 """
 
+from collections.abc import Mapping, Sequence
+
 from kcm_cli.controllers.deployment.plan import spec
-from kcm_cli.controllers.deployment.plan.revisions import create_new, initial_size
+from kcm_cli.controllers.deployment.plan.revisions import create_new, new_size
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
 
 
-def recreate(rollout: Rollout) -> None:
-    old = active(rollout.old)
-    if old:
-        for target in old:
-            rollout.scale(target, 0)
-        return
+def recreate(rollout: Rollout) -> tuple[Rollout, bool]:
+    """The next step, and whether there is none."""
+    if old := active(rollout.old):
+        return rollout.scaled({target.name: 0 for target in old}), False
     if _old_pods_run(rollout):
-        return
-    create_new(rollout)
-    assert rollout.new is not None
-    if not rollout.new.new:
-        rollout.scale(rollout.new, spec.replicas_of(rollout.snapshot.deployment))
-    rollout.cleanup = True
+        return rollout, False
+    rollout, desired = create_new(rollout), spec.replicas_of(rollout.snapshot.deployment)
+    new = rollout.new
+    assert new is not None
+    return rollout if new.new or new.replicas == desired else rollout.scaled({new.name: desired}), True
 
 
 def _old_pods_run(rollout: Rollout) -> bool:
@@ -33,67 +32,55 @@ def _old_pods_run(rollout: Rollout) -> bool:
     return any(count > 0 for uid, count in rollout.snapshot.running.items() if uid != new)
 
 
-def roll(rollout: Rollout) -> None:
-    create_new(rollout)
-    if _grow(rollout):
-        return
-    if _shrink(rollout):
-        return
-    rollout.cleanup = True
+def roll(rollout: Rollout) -> tuple[Rollout, bool]:
+    """The next step, and whether there is none."""
+    rollout = create_new(rollout)
+    new = rollout.new
+    assert new is not None
+    sizes = _grown(rollout, new) or _shrunk(rollout, new)
+    return rollout.scaled(sizes), not sizes
 
 
-def _grow(rollout: Rollout) -> bool:
-    target = rollout.new
-    assert target is not None
+def _grown(rollout: Rollout, new: Target) -> Mapping[str, int]:
+    """The size of the new ReplicaSet, if it changes."""
     desired = spec.replicas_of(rollout.snapshot.deployment)
-    if target.new or target.replicas == desired:
-        return False
-    if target.replicas > desired:
-        return rollout.scale(target, desired)
-    return rollout.scale(target, initial_size(rollout))
+    if new.new or new.replicas == desired:
+        return {}
+    size = desired if new.replicas > desired else new_size(rollout, new.replicas)
+    return {} if size == new.replicas else {new.name: size}
 
 
-def _shrink(rollout: Rollout) -> bool:
-    """Scale down old ReplicaSets within maxUnavailable: unhealthy pods first, then the oldest ReplicaSet first."""
-    assert rollout.new is not None
+def _shrunk(rollout: Rollout, new: Target) -> Mapping[str, int]:
+    """The sizes of old ReplicaSets that are scaled down within maxUnavailable: unhealthy pods first, then the oldest
+    ReplicaSet first."""
     old = by_age(active(rollout.old))
-    if not old:
-        return False
     deployment = rollout.snapshot.deployment
     minimum = spec.replicas_of(deployment) - spec.max_unavailable(deployment)
-    unready = rollout.new.replicas - rollout.new.available
-    room = replicas_in(rollout.all()) - minimum - unready
-    if room <= 0:
-        return False
-    cleaned = _take_unhealthy(rollout, old, room)
-    removed = _take_available(rollout, old, minimum)
-    return cleaned + removed > 0
-
-
-def _take_unhealthy(rollout: Rollout, old: list[Target], room: int) -> int:
-    taken = 0
-    for target in old:
-        if taken >= room:
-            break
-        unhealthy = target.replicas - target.available
-        if target.replicas == 0 or unhealthy <= 0:
-            continue
-        count = min(room - taken, unhealthy)
-        rollout.scale(target, target.replicas - count)
-        taken += count
-    return taken
-
-
-def _take_available(rollout: Rollout, old: list[Target], minimum: int) -> int:
-    assert rollout.new is not None
+    room = replicas_in(rollout.all()) - minimum - (new.replicas - new.available)
+    if not old or room <= 0:
+        return {}
+    healthy = _without_unhealthy(old, room)
     # A size that the ReplicaSet has not observed yet: its status still counts pods that are about to go.
-    room = sum(min(target.available, target.replicas) for target in [*old, rollout.new]) - minimum
-    taken = 0
+    left = min(new.available, new.replicas) + sum(min(target.available, healthy[target.name]) for target in old)
+    sizes = _without(healthy, left - minimum)
+    return {target.name: sizes[target.name] for target in old if sizes[target.name] != target.replicas}
+
+
+def _without_unhealthy(old: Sequence[Target], room: int) -> Mapping[str, int]:
+    """The sizes without unavailable pods, of which at most this number go."""
+    sizes: dict[str, int] = {}
     for target in old:
-        if taken >= room:
-            break
-        count = min(target.replicas, room - taken)
-        if count > 0:
-            rollout.scale(target, target.replicas - count)
-            taken += count
-    return taken
+        count = max(0, min(room, target.replicas - target.available))
+        sizes[target.name] = target.replicas - count
+        room -= count
+    return sizes
+
+
+def _without(sizes: Mapping[str, int], room: int) -> Mapping[str, int]:
+    """The sizes without this number of pods, or as many as there are."""
+    result: dict[str, int] = {}
+    for name, size in sizes.items():
+        count = max(0, min(room, size))
+        result[name] = size - count
+        room -= count
+    return result

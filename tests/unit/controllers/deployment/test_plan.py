@@ -84,7 +84,7 @@ def sizes(made: Plan) -> dict[str, int]:
 
 
 def planned(d: Deployment, *sets: ReplicaSet, running: dict[str, int] | None = None) -> Plan:
-    return plan(Snapshot(d, sets, running or {}), NOW)[0]
+    return plan(Snapshot(d, sets, running or {}), NOW).stages
 
 
 # -- rolling
@@ -276,11 +276,11 @@ def test_a_rollback_to_the_last_revision_counts_a_template_that_has_no_replica_s
     the status records."""
     d = deployment(image="v3", meta={"annotations": {names.ROLLBACK_TO: "0"}})
     sets = replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2)
-    made, rollout = plan(Snapshot(d, sets, {}), NOW)
-    assert not any(isinstance(a, Update) and a.obj is d for s in made for a in s.actions)
+    rollout = plan(Snapshot(d, sets, {}), NOW)
+    assert not any(isinstance(a, Update) and a.obj is d for s in rollout.stages for a in s.actions)
     found = status(rollout, Outcome(), NOW)
-    assert found is not None and reasons(found) == {"Progressing": ("True", "NewReplicaSetCreated")}
-    create = next(a for s in made for a in s.actions if isinstance(a, Create))
+    assert found is not None and reasons(found.status) == {"Progressing": ("True", "NewReplicaSetCreated")}
+    create = next(a for s in rollout.stages for a in s.actions if isinstance(a, Create))
     assert isinstance(create.body, dict)
     assert create.body["metadata"]["annotations"][names.REVISION] == "3"  # type: ignore[index]
     made = planned(d, *sets, replica_set("newest", "v3", 0, revision=3))
@@ -390,11 +390,11 @@ def test_templates(left: dict[str, object], right: dict[str, object], same: bool
 def status_of(
     d: Deployment, *sets: ReplicaSet, outcome: Outcome | None = None, now: datetime = NOW
 ) -> DeploymentStatus:
-    made, rollout = plan(Snapshot(d, sets, {}), now)
-    done = Outcome(tuple(Done(a) for s in made for a in s.actions))
+    rollout = plan(Snapshot(d, sets, {}), now)
+    done = Outcome(tuple(Done(a) for s in rollout.stages for a in s.actions))
     found = status(rollout, outcome or done, now)
     assert found is not None
-    return found
+    return found.status
 
 
 def reasons(found: DeploymentStatus) -> dict[str, tuple[str, str]]:
@@ -459,33 +459,33 @@ def test_a_rollout_whose_progress_has_no_time_has_timed_out() -> None:
     d = deployment(3, status=DeploymentStatus(replicas=3, updated_replicas=3, conditions=(condition,)))
     sets = (replica_set("new", "v2", 3, 0, desired=3),)
     assert reasons(status_of(d, *sets))["Progressing"] == ("False", "ProgressDeadlineExceeded")
-    _, rollout = plan(Snapshot(d, sets, {}), NOW)
+    rollout = plan(Snapshot(d, sets, {}), NOW)
     assert next_check_s(rollout, d.status, NOW) == 1.0
 
 
 def test_a_rollout_is_requeued_at_its_deadline() -> None:
     d = deployment(3, status=progressing(100))
-    _, rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, 0, desired=3),), {}), NOW)
+    rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, 0, desired=3),), {}), NOW)
     assert next_check_s(rollout, d.status, NOW) == 501.0
 
 
 def test_a_failed_creation_is_reported() -> None:
     d = deployment()
-    made, rollout = plan(Snapshot(d, (), {}), NOW)
-    failed = Outcome(failed=(Failed(made[0].actions[0], RuntimeError("quota")),))
+    rollout = plan(Snapshot(d, (), {}), NOW)
+    failed = Outcome(failed=(Failed(rollout.stages[0].actions[0], RuntimeError("quota")),))
     found = status(rollout, failed, NOW)
-    assert found is not None and reasons(found)["Progressing"] == ("False", "ReplicaSetCreateError")
-    assert rollout.annotations == d.annotations  # no ReplicaSet has the new revision
+    assert found is not None and reasons(found.status)["Progressing"] == ("False", "ReplicaSetCreateError")
+    assert found.annotations == d.annotations  # no ReplicaSet has the new revision
 
 
 def test_after_a_refused_update_the_status_has_the_present_size() -> None:
     d = deployment(5)
-    made, rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, desired=3, most=4),), {}), NOW)
-    assert sizes(made) == {"new": 5}
-    refused = Outcome(failed=tuple(Failed(a, RuntimeError("no")) for s in made for a in s.actions))
+    rollout = plan(Snapshot(d, (replica_set("new", "v2", 3, desired=3, most=4),), {}), NOW)
+    assert sizes(rollout.stages) == {"new": 5}
+    refused = Outcome(failed=tuple(Failed(a, RuntimeError("no")) for s in rollout.stages for a in s.actions))
     found = status(rollout, refused, NOW)
-    assert found is not None and (found.available_replicas, found.unavailable_replicas) == (3, 0)
-    assert rollout.annotations == d.annotations
+    assert found is not None and (found.status.available_replicas, found.status.unavailable_replicas) == (3, 0)
+    assert found.annotations == d.annotations
 
 
 def test_an_existing_name_counts_as_a_collision() -> None:
@@ -493,9 +493,9 @@ def test_an_existing_name_counts_as_a_collision() -> None:
         reason = "AlreadyExists"
 
     d = deployment()
-    made, rollout = plan(Snapshot(d, (), {}), NOW)
-    found = status(rollout, Outcome(failed=(Failed(made[0].actions[0], Taken()),)), NOW)
-    assert found is not None and found.collision_count == 1
+    rollout = plan(Snapshot(d, (), {}), NOW)
+    found = status(rollout, Outcome(failed=(Failed(rollout.stages[0].actions[0], Taken()),)), NOW)
+    assert found is not None and found.status.collision_count == 1
 
 
 def test_a_failure_of_a_replica_set_is_a_condition() -> None:

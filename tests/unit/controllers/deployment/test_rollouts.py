@@ -18,7 +18,7 @@ from kcm_cli.api.apps import (
     RollingUpdateDeployment,
 )
 from kcm_cli.controllers.deployment.plan import names, plan, spec
-from kcm_cli.controllers.deployment.plan.revisions import annotate
+from kcm_cli.controllers.deployment.plan.revisions import annotated
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta
@@ -95,7 +95,7 @@ class Cluster:
     def step(self) -> bool:
         """One sync; whether it wrote anything."""
         snapshot = Snapshot(self.deployment(), tuple(one.shown() for one in self.sets.values()), {})
-        made, _ = plan(snapshot, NOW)
+        made = plan(snapshot, NOW).stages
         for stage in made:
             for action in stage.actions:
                 if isinstance(action, Create):
@@ -275,17 +275,13 @@ def test_scaling(subject: Deployment, sets: list[ReplicaSet], expected: dict[str
     ],
 )  # fmt: skip
 def test_revisions(known: dict[str, str], revision: int, expected: dict[str, str]) -> None:
-    found = dict(known)
-    annotate(found, deployment(), revision)
-    assert found == expected
+    assert annotated(known, deployment(), revision) == expected
 
 
 def test_the_oldest_revision_history_is_truncated() -> None:
     known = {names.REVISION: "9999", names.REVISION_HISTORY: ",".join(str(n) for n in range(1000, 1400))}
-    annotate(known, deployment(), 10000)
-    history = known[names.REVISION_HISTORY]
+    history = annotated(known, deployment(), 10000)[names.REVISION_HISTORY]
     assert len(history) <= names.HISTORY_LIMIT
     assert history.endswith(",1399,9999") and not history.startswith("1000,")
     monstrous = {names.REVISION: "5", names.REVISION_HISTORY: "1" * 3000}
-    annotate(monstrous, deployment(), 6)
-    assert monstrous[names.REVISION_HISTORY] == "5"
+    assert annotated(monstrous, deployment(), 6)[names.REVISION_HISTORY] == "5"
