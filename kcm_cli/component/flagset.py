@@ -24,7 +24,13 @@ def before_dashes(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 class Flag(msgspec.Struct, frozen=True):
-    """One flag. hidden: accepted, but not in the help. deprecated: the warning when it is used."""
+    """One option: its flag, and its field in the configuration file.
+
+    name: the flag; empty for an option without one. section: the heading in the help. hidden: accepted, but not in the
+    help. deprecated: the warning when it is used. choices: the allowed values, for completion and docs. unit: of a
+    number, for docs. key: the field, with dots for nesting; empty for an option without one. minimum, maximum:
+    inclusive bounds, which ``options.problems`` checks.
+    """
 
     name: str
     kind: Kind
@@ -36,6 +42,9 @@ class Flag(msgspec.Struct, frozen=True):
     deprecated: str = ""
     choices: tuple[str, ...] = ()
     unit: str = ""
+    key: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
 
 
 class Parsed(msgspec.Struct):

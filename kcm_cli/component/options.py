@@ -1,17 +1,19 @@
 """Options: one declaration per field, from which flags, configuration file, /configz, docs and validation follow.
 
 A *group* is a frozen dataclass whose fields are made with ``option`` (one value) or ``group`` (nested options). It
-may carry ``SECTION`` (the help section of its flags) and a ``problems`` method (rules that one field's bounds cannot
-say). ``bind`` lists everything that a tree of groups declares; ``build`` makes the tree from the values that were
-set. Pure: no reading of files, no logging.
+may carry ``SECTION`` (the help section of its flags), a ``problems`` method (rules that one field's bounds cannot
+say) and a ``completed`` method (the group with values that follow from others). ``bind`` lists everything that a tree
+of groups declares; ``build`` makes the tree from the values that were set. Pure: no reading of files, no logging.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
+from kcm_cli.component.flagset import Flag
 from kcm_cli.component.kinds import DURATION, INT32, Kind
 
 T = TypeVar("T")
@@ -28,28 +30,6 @@ class Group(Protocol):
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
 
-class Option(msgspec.Struct, frozen=True):
-    """The flag and the configuration field of one option.
-
-    flag: the flag's name; empty for an option without one. key: the field in the configuration file, with dots for
-    nesting; empty for an option without one. minimum, maximum: inclusive bounds. choices: the allowed values, for
-    completion and docs. deprecated: the warning when the flag is used; such a flag is not in the help.
-    """
-
-    kind: Kind
-    default: object
-    flag: str = ""
-    key: str = ""
-    help: str = ""
-    unit: str = ""
-    section: str = ""
-    shorthand: str = ""
-    minimum: int | None = None
-    maximum: int | None = None
-    choices: tuple[str, ...] = ()
-    deprecated: str = ""
-
-
 class _Group(msgspec.Struct, frozen=True):
     type_of: Callable[[], type[Group]]
     key: str = ""
@@ -57,27 +37,26 @@ class _Group(msgspec.Struct, frozen=True):
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """An option in a tree: its attribute path, its key path in the file, and its section in the help."""
+    """An option in a tree: its attribute path, and its key path in the file."""
 
     path: Path
     key: Path
-    section: str
-    option: Option
+    option: Flag
 
 
-def option(kind: Kind, default: T, **words: Any) -> T:
-    """A field with an option. Keyword arguments are Option's fields."""
-    declared = Option(kind, default, **words)
+def option(kind: Kind, default: T, flag: str = "", **words: Any) -> T:
+    """A field with an option. ``flag``: the name of its flag, if any. Keyword arguments are Flag's fields."""
+    declared = Flag(flag, kind, default, hidden=bool(words.get("deprecated")), **words)
     return dataclasses.field(default=default, metadata={_OPTION: declared})
 
 
 def duration(default_s: float, **words: Any) -> float:
-    """A field for a duration in seconds. Keyword arguments are Option's fields."""
+    """A field for a duration in seconds. Keyword arguments are those of ``option``."""
     return option(DURATION, default_s, unit="s", **words)
 
 
 def concurrency(objects: str, default: int, flag: str, key: str, **bounds: int) -> int:
-    """A field for the number of objects that a controller syncs at a time. Bounds are Option's."""
+    """A field for the number of objects that a controller syncs at a time. Bounds are Flag's."""
     text = f"Number of {objects} to sync in parallel. A higher number responds faster, at the cost of CPU and network."
     return option(INT32, default, flag=flag, key=key, help=text, **bounds)
 
@@ -98,6 +77,11 @@ def bind(type_: type[Group]) -> tuple[Binding, ...]:
     return tuple(place for place in _places(type_, (), (), "") if isinstance(place, Binding))
 
 
+def flags_of(type_: type[Group]) -> Iterator[Flag]:
+    """The flags that a tree of groups declares, in order of declaration."""
+    return (binding.option for binding in bind(type_) if binding.option.name)
+
+
 def layout(type_: type[Group]) -> Iterator[tuple[Path, Binding | None]]:
     """The fields of the configuration file in order: key path and option, or None where a nested group begins."""
     for place in _places(type_, (), (), ""):
@@ -112,9 +96,9 @@ def _places(type_: type[Group], path: Path, key: Path, section: str) -> Iterator
     for field in dataclasses.fields(type_):
         here = (*path, field.name)
         if _OPTION in field.metadata:
-            declared: Option = field.metadata[_OPTION]
+            declared: Flag = field.metadata[_OPTION]
             keys = (*key, *declared.key.split(".")) if declared.key else ()
-            yield Binding(here, keys, declared.section or section, declared)
+            yield Binding(here, keys, replace(declared, section=declared.section or section))
         elif _GROUP in field.metadata:
             nested: _Group = field.metadata[_GROUP]
             inner = (*key, *nested.key.split(".")) if nested.key else key
@@ -132,7 +116,9 @@ def build(type_: type[G], values: Mapping[Path, object], path: Path = ()) -> G:
             given[field.name] = build(field.metadata[_GROUP].type_of(), values, here)
         elif here in values:
             given[field.name] = values[here]
-    return type_(**given)
+    made = type_(**given)
+    complete = getattr(made, "completed", None)
+    return made if complete is None else cast(G, complete())
 
 
 def read(tree: Group, path: Path) -> object:
@@ -160,7 +146,7 @@ def problems(tree: Group) -> list[str]:
 
 def _out_of_bounds(binding: Binding, value: object) -> str:
     declared = binding.option
-    name = declared.flag or ".".join(binding.key)
+    name = declared.name or ".".join(binding.key)
     if not isinstance(value, int | float):
         return ""
     if declared.minimum is not None and value < declared.minimum:

@@ -3,8 +3,9 @@
 Help and completion read descriptors only, and import no controller.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,7 +27,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     of its service account; by default the controller's name. source: the source of its Events; by default its name.
     module: the module with its ``CONTROLLER``, for a controller outside ``kcm_cli.controllers``. gates: feature gates
     that must all be on. requires: API resources (group/version/plural), one of which must be served. options: a group
-    of ``component.options``; its SECTION is the heading in the help, by default the controller's name. key: the field
+    of ``component.options``; its SECTION is the heading in the help, by default the controller's name. problems: the
+    errors in these options beside other groups, by type; asked if the controller runs. key: the field
     of the options in the configuration file, by default the name in camel case. help_after, file_after: the section and
     the key that they follow, where these are not in the order of their keys. cloud_only: listed, but never run:
     kube-controller-manager has no cloud provider left.
@@ -39,6 +41,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
     gates: tuple[str, ...] = ()
     options: type[Group] | None = None
+    problems: Callable[[Mapping[type, Any]], Iterable[str]] | None = None
     key: str = ""
     help_after: str = ""
     file_after: str = ""

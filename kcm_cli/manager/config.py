@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
+from typing import Any
 
 import msgspec
 
@@ -17,12 +18,13 @@ from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import OWN_VERSION, EffectiveVersion, effective_version
-from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.manager import inert
 from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.controller_map import all_controllers, installed
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.validation import problems_of
+
+_LOCK = ("component", "generic", "leader_election", "resource_lock")
 
 
 class ConfigError(Exception):
@@ -75,22 +77,20 @@ def load(args: Sequence[str]) -> Config:
 def complete(parsed: Parsed) -> Config:
     """Complete the configuration of parsed flags. Raises ConfigError with all errors."""
     problems = [*parsed.problems, *(f"unexpected argument: {arg} (see kcm --help)" for arg in parsed.rest)]
-    chosen, warnings = parsed.values, parsed.warnings
-    tree, file_problems = _options(chosen)
-    problems += file_problems
-    tree, lock_warnings = _present_lock(tree)
-    gates = featuregates.FeatureGates(())
+    given, file_problems = _given(parsed)
+    lock_warnings = _present_lock(given)
+    tree = options.build(Options, given)
+    problems += [*file_problems, *options.problems(tree)]
     version = EffectiveVersion()
     try:
         version = effective_version(tree.manager.emulated_versions, tree.manager.min_compatibility_versions)
     except ValueError as error:
         problems.append(str(error))
     resolved = featuregates.resolve(tree.manager.feature_gates, version)
-    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates)]
-    gates = resolved.gates
+    component, migration_problems = _completed(tree)
+    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates), *migration_problems]
     if problems:
         raise ConfigError(problems, None if parsed.problems else tree.logs)
-    component = _completed(tree)
     return Config(
         component=component,
         serving=tree.serving,
@@ -98,74 +98,66 @@ def complete(parsed: Parsed) -> Config:
         authorization=tree.authorization,
         metrics=tree.metrics,
         logs=tree.logs,
-        gates=gates,
+        gates=resolved.gates,
         version=version,
-        git_version=_reported(str(chosen.get("version", "false"))),
+        git_version=_reported(str(parsed.values.get("version", "false"))),
         controllers=all_controllers().selected(component.generic.controllers),
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         warm_standby=tree.standby.warm_standby,
-        flags=_flag_texts(tree, chosen),
-        warnings=(*installed().problems, *warnings, *lock_warnings, *resolved.warnings, *inert.warnings(tree, chosen)),
+        flags=_flag_texts(given, parsed),
+        warnings=(
+            *installed().problems,
+            *parsed.warnings,
+            *lock_warnings,
+            *resolved.warnings,
+            *inert.warnings(given, parsed.values),
+        ),
     )
 
 
-def _options(chosen: Mapping[str, object]) -> tuple[Options, list[str]]:
-    """The options from defaults, files and flags, in ascending precedence."""
-    values: dict[options.Path, object] = {}
+def _given(parsed: Parsed) -> tuple[dict[options.Path, Any], list[str]]:
+    """The values of the configuration file and, above them, of the flags, by attribute path, and the file's errors."""
+    values: dict[options.Path, Any] = {}
     problems: list[str] = []
-    if chosen.get("config"):
-        given, problems = component_values(str(chosen["config"]))
+    if parsed.values.get("config"):
+        given, problems = component_values(str(parsed.values["config"]))
         values.update(given)
-    values.update({b.path: chosen[b.option.flag] for b in bindings() if b.option.flag in chosen})
-    tree = options.build(Options, values)
-    migration, migration_problems = _migration(tree)
-    generic = replace(tree.component.generic, leader_migration=migration)
-    tree = replace(tree, component=replace(tree.component, generic=generic))
-    return tree, problems + migration_problems
+    chosen = parsed.values
+    values.update({one.path: chosen[one.option.name] for one in bindings() if one.option.name in chosen})
+    return values, problems
 
 
-def _migration(tree: Options) -> tuple[LeaderMigrationConfig, list[str]]:
-    generic, name = tree.component.generic, tree.leader_migration.config_file
-    if not generic.leader_migration_enabled:
-        return generic.leader_migration, []
-    if name:
-        return leader_migration(name)
-    empty = generic.leader_migration == LeaderMigrationConfig()
-    return (DEFAULT_MIGRATION if empty else generic.leader_migration), []
+def _present_lock(given: dict[options.Path, Any]) -> list[str]:
+    """Replace a lock type of an earlier release by leases; returns a warning about it, if any."""
+    former = given.get(_LOCK)
+    if former not in FORMER_LOCKS:
+        return []
+    given[_LOCK] = LOCK
+    return [
+        f'leader-elect-resource-lock={former} no longer does anything: the only lock left is "{LOCK}", which is used'
+    ]
 
 
-def _present_lock(tree: Options) -> tuple[Options, list[str]]:
-    """The options with lock types of earlier releases replaced by leases, and a warning for that."""
-    election = tree.component.generic.leader_election
-    if election.resource_lock not in FORMER_LOCKS:
-        return tree, []
-    warning = (
-        f'leader-elect-resource-lock={election.resource_lock} no longer does anything: the only lock left is "{LOCK}", '
-        "which is used"
-    )
-    generic = replace(tree.component.generic, leader_election=replace(election, resource_lock=LOCK))
-    return replace(tree, component=replace(tree.component, generic=generic)), [warning]
-
-
-def _completed(tree: Options) -> ComponentConfig:
-    component = tree.component
-    generic = replace(component.generic, controllers=all_controllers().canonical(component.generic.controllers))
-    ipam: NodeIPAMConfig = component.controllers.node_ipam
-    first, comma, second = ipam.service_cidr.partition(",")
-    if comma:
-        ipam = replace(ipam, service_cidr=first.strip(), secondary_service_cidr=second.strip())
-    return replace(component, generic=generic, controllers=replace(component.controllers, node_ipam=ipam))
+def _completed(tree: Options) -> tuple[ComponentConfig, list[str]]:
+    """The component configuration with the names of controllers and with the content of the leader migration file,
+    and the errors of that file."""
+    component, problems = tree.component, list[str]()
+    generic, name = component.generic, tree.leader_migration.config_file
+    migration = generic.leader_migration
+    if generic.leader_migration_enabled and name:
+        migration, problems = leader_migration(name)
+    elif generic.leader_migration_enabled and migration == LeaderMigrationConfig():
+        migration = DEFAULT_MIGRATION
+    named = all_controllers().canonical(generic.controllers)
+    return replace(component, generic=replace(generic, controllers=named, leader_migration=migration)), problems
 
 
 def _reported(requested: str) -> str:
     return requested if requested.startswith("v") else OWN_VERSION
 
 
-def _flag_texts(tree: Options, chosen: Mapping[str, object]) -> dict[str, str]:
-    values = {flag.name: chosen.get(flag.name, flag.default) for flag in flag_set()}
-    for binding in bindings():
-        if binding.option.flag in values:
-            values[binding.option.flag] = options.read(tree, binding.path)
-    flags = flag_set()
-    return {name: flags[name].kind.show(values[name]) for name in sorted(values)}
+def _flag_texts(given: Mapping[options.Path, object], parsed: Parsed) -> dict[str, str]:
+    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in flag_set()}
+    values.update({one.option.name: given[one.path] for one in bindings() if one.option.name and one.path in given})
+    return {name: flag_set()[name].kind.show(values[name]) for name in sorted(values)}

@@ -19,8 +19,7 @@ import msgspec
 
 from kcm_cli import controllers
 from kcm_cli.component.flagset import FlagSet
-from kcm_cli.component.option_flags import flags_of
-from kcm_cli.component.options import layout
+from kcm_cli.component.options import flags_of, layout
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
 

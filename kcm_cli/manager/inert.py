@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from kcm_cli.component import options
-from kcm_cli.manager.options import Options, bindings
+from kcm_cli.manager.options import bindings
 
 LACKING: Mapping[options.Path, str] = {
     ("component", "generic", "port"): "plain HTTP is no longer served",
@@ -11,7 +11,7 @@ LACKING: Mapping[options.Path, str] = {
 }
 
 
-def warnings(tree: Options, flags: Collection[str]) -> list[str]:
+def warnings(given: Mapping[options.Path, object], flags: Collection[str]) -> list[str]:
     """One line for each such option with a value other than its default.
 
     flags: the names of the given flags. Options from the configuration file are named by their path.
@@ -19,7 +19,7 @@ def warnings(tree: Options, flags: Collection[str]) -> list[str]:
     lines: list[str] = []
     for binding in bindings():
         reason, option = LACKING.get(binding.path), binding.option
-        if reason is not None and options.read(tree, binding.path) != option.default:
-            name = f"--{option.flag}" if option.flag in flags else ".".join(binding.key)
+        if reason is not None and given.get(binding.path, option.default) != option.default:
+            name = f"--{option.name}" if option.name in flags else ".".join(binding.key)
             lines.append(f"{name}: set, but {reason}, so it has no effect")
     return lines

@@ -14,8 +14,7 @@ from typing import Any
 
 from kcm_cli.component.flagset import FlagSet, Parsed
 from kcm_cli.component.generic_config import DeprecatedConfig
-from kcm_cli.component.option_flags import flags_of
-from kcm_cli.component.options import Binding, Group, bind, group, layout, lazy_group
+from kcm_cli.component.options import Binding, Group, bind, flags_of, group, layout, lazy_group
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
@@ -92,5 +91,5 @@ def _sections(used: Collection[str]) -> list[str]:
 
 def flags_beside_file(parsed: Parsed) -> list[str]:
     """The given flags, sorted, that no field of the configuration file can take the place of."""
-    in_file = {binding.option.flag for _, binding in layout(ComponentConfig) if binding is not None}
+    in_file = {binding.option.name for _, binding in layout(ComponentConfig) if binding is not None}
     return sorted(parsed.values.keys() - in_file - {flag.name for flag in PROCESS_FLAGS})

@@ -1,22 +1,20 @@
-"""Validates the configuration as a whole. Rules about one option or group are declared with them."""
+"""Validates options of several groups beside each other. Rules about one option or group are declared with them."""
 
 from collections.abc import Iterator
 
 from kcm_cli.component import options
 from kcm_cli.component.featuregates import FeatureGates
-from kcm_cli.controllers.node_ipam import ranges
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.options import Options
 
 
 def problems_of(tree: Options, gates: FeatureGates) -> list[str]:
-    """All errors, one line each."""
+    """Their errors, one line each."""
     return [
-        *options.problems(tree),
         *all_controllers().unknown(tree.component.generic.controllers),
         *_logs(tree, gates),
         *_user_ids(tree, gates),
-        *_node_ranges(tree),
+        *_beside_others(tree),
         *_standby(tree),
     ]
 
@@ -43,10 +41,10 @@ def _standby(tree: Options) -> Iterator[str]:
         )
 
 
-def _node_ranges(tree: Options) -> list[str]:
-    """The errors of the node-ipam controller's options, if it runs, so that they are reported before the manager
-    leads."""
-    component = tree.component
-    if "node-ipam-controller" not in all_controllers().selected(component.generic.controllers):
-        return []
-    return ranges.problems(component.kube_cloud_shared, component.controllers.node_ipam)
+def _beside_others(tree: Options) -> Iterator[str]:
+    """The errors in the options of controllers that run, so that they are reported before the manager leads."""
+    runs = all_controllers().selected(tree.component.generic.controllers)
+    groups = {type(part): part for part in options.parts(tree.component)}
+    for one in all_controllers():
+        if one.problems is not None and one.name in runs:
+            yield from one.problems(groups)

@@ -86,5 +86,5 @@ def _kept(words: Sequence[str], path: str) -> tuple[str, ...]:
 def _matters(name: str) -> bool:
     if name in _KEPT:
         return True
-    of_component = any(one.option.flag == name and one.path[:1] == ("component",) for one in bindings())
+    of_component = any(one.option.name == name and one.path[:1] == ("component",) for one in bindings())
     return of_component and not any(word in name for word in _DROPPED_WORDS)

@@ -39,7 +39,7 @@ def sample() -> str:
 def _field(binding: Binding, key: tuple[str, ...]) -> Iterator[str]:
     declared = binding.option
     indent = "  " * (len(key) - 1)
-    flag = f" (--{declared.flag})" if declared.flag else ""
+    flag = f" (--{declared.name})" if declared.name else ""
     warning = f" Deprecated: {declared.deprecated}" if declared.deprecated else ""
     yield from textwrap.wrap(
         f"{declared.help}{warning}{flag}",

@@ -28,7 +28,7 @@ Written by `make docs` from the options' declarations; do not edit.
 
 def flags_document() -> str:
     """docs/flags.md."""
-    keys = {b.option.flag: ".".join(b.key) for b in bindings() if b.option.flag}
+    keys = {b.option.name: ".".join(b.key) for b in bindings() if b.option.name}
     visible = [flag for flag in flag_set() if not flag.hidden]
     lines = [_HEAD]
     for title, flags in groupby(visible, key=lambda flag: flag.section):

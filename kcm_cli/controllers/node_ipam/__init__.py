@@ -1,6 +1,8 @@
 """node-ipam-controller: how it is registered."""
 
+from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
+from kcm_cli.controllers.node_ipam.ranges import problems
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(
@@ -9,4 +11,5 @@ DESCRIPTOR = Descriptor(
     client="node-controller",
     key="NodeIPAMController",
     options=NodeIPAMConfig,
+    problems=lambda groups: problems(groups[KubeCloudSharedConfig], groups[NodeIPAMConfig]),
 )

@@ -1,7 +1,7 @@
 """Options of the node-ipam-controller."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace  # noqa: TID251  # option groups are dataclasses
 
 from kcm_cli.component.kinds import INT32, STRING
 from kcm_cli.component.options import option
@@ -47,6 +47,11 @@ class NodeIPAMConfig:
         help="Mask size of nodes' IPv6 CIDRs in a dual-stack cluster. 0: 64.",
     )
 
+    def completed(self) -> "NodeIPAMConfig":
+        """Two ranges of the flag are two fields."""
+        first, comma, second = self.service_cidr.partition(",")
+        return replace(self, service_cidr=first.strip(), secondary_service_cidr=second.strip()) if comma else self
+
     def problems(self) -> Iterator[str]:
-        if self.service_cidr.count(",") > 1:
+        if "," in self.secondary_service_cidr:
             yield "service-cluster-ip-range must not hold more than two ranges"

@@ -8,7 +8,6 @@ import pytest
 
 from kcm_cli.component import kinds, options
 from kcm_cli.component.flagset import FlagSet
-from kcm_cli.component.option_flags import flags_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Root:
 
 
 def test_bindings_have_paths_and_sections() -> None:
-    assert [(b.path, b.key, b.section) for b in options.bind(Root)] == [
+    assert [(b.path, b.key, b.option.section) for b in options.bind(Root)] == [
         (("old",), ("Old",), "Root"),
         (("workers", "count"), ("Some", "Workers", "Count"), "Workers"),
         (("workers", "kind"), (), "Other"),
@@ -59,7 +58,7 @@ def test_a_tree_is_built_from_values() -> None:
 
 
 def test_the_flags_of_a_tree() -> None:
-    flags = FlagSet(flags_of(Root))
+    flags = FlagSet(options.flags_of(Root))
     assert flags.parse(["--workers=3", "--kind", "x", "--old"]).values == {"workers": 3, "kind": "x", "old": True}
     assert [(flag.name, flag.section, flag.hidden) for flag in flags] == [
         ("old", "Root", True),

@@ -56,7 +56,7 @@ def test_names_follow_others(after: dict[str, str], order: str) -> None:
 
 def test_every_option_can_be_set() -> None:
     for binding in bindings():
-        assert binding.option.flag or binding.key, binding.path
+        assert binding.option.name or binding.key, binding.path
 
 
 def test_there_are_only_upstreams_flags(reference: Callable[[str], Any]) -> None:
