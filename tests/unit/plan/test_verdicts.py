@@ -281,7 +281,7 @@ def test_a_namespace_does_not_hide_problems_from_the_verdict(run: Run) -> None:
     ran = run(settled(), "--drain", "node-1", "-n", "default", "--for", "10m", fail_on="pdb")
     assert ran.code == 3
     assert ran.verdict == "2 problems: 1 node is not drained, 1 eviction is blocked by a disruption budget"
-    assert f"pdb     Pod {NAMESPACE}/db-0: " in ran.text and "(not in what is listed below)" in ran.text
+    assert f"pdb     Pod {NAMESPACE}/db-" in ran.text and "(not in what is listed below)" in ran.text
     ran = run(settled(), "--drain", "node-1", "-l", "app=nothing", "--for", "10m", fail_on="pdb")
     assert ran.code == 3
 
