@@ -19,7 +19,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import INTERNAL, NONE
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, SyncFailed, needs_metrics, plan, status
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, History, Selected, Snapshot
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, History, Snapshot
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, Targets, TargetScale
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -119,19 +119,19 @@ class AutoscalerController:
             selector = parse(scale.status.target_selector)
         except FormatError:
             return snapshot, target
-        selected = await self._select(hpa, selector)
-        if len(selected.autoscalers) > 1:
-            return replace(snapshot, selected=selected), target
+        autoscalers = await self._of_same_pods(hpa, selector)
+        if len(autoscalers) > 1:
+            return replace(snapshot, autoscalers=autoscalers), target
         readings = [await self._apis.read(hpa.namespace, selector, spec) for spec in hpa.spec.metrics]
-        return replace(snapshot, selected=selected, readings=tuple(readings)), target
+        pods = tuple(LabelIndex.of(self._pods.store).selected(hpa.namespace, selector))
+        return replace(snapshot, autoscalers=autoscalers, readings=tuple(readings), pods=pods), target
 
-    async def _select(self, hpa: HorizontalPodAutoscaler, selector: Selector) -> Selected:
-        """The pods of a selector, and the autoscalers whose selectors match some of them."""
+    async def _of_same_pods(self, hpa: HorizontalPodAutoscaler, selector: Selector) -> tuple[str, ...]:
+        """The names of the autoscalers whose selectors match some of the pods of a selector."""
         others = self._selectors.get(hpa.namespace, {})
         if hpa.name in others:  # it may have been deleted while its target was asked for
             others[hpa.name] = selector
-        pods = tuple(LabelIndex.of(self._pods.store).selected(hpa.namespace, selector))
-        return Selected(pods, tuple(await _choosing(others, pods)))
+        return tuple(await _choosing(others, LabelIndex.of(self._pods.store).selected(hpa.namespace, selector)))
 
     # -- acting
 

@@ -90,8 +90,8 @@ class ResourceQuotaController:
         if kinds is None:
             return NOT_LISTED_S
         quota = self._present(before)
-        if quota is None or quota.spec != before.spec:
-            return None  # it was deleted, or its change has queued it again
+        if quota is None:
+            return None
         self._recounted[key] = self._clock.monotonic()
         await self._write(quota, self._read(quota, kinds))
         return LISTING_S if kinds.listing else None
@@ -103,8 +103,8 @@ class ResourceQuotaController:
         if before is None or kinds is None:
             return None
         quota = self._present(before)
-        if quota is None or quota.spec != before.spec or quota.status.used is None:
-            return None  # it was deleted, or a recount is to follow
+        if quota is None or quota.status.used is None:
+            return None
         used = self._read(quota, kinds)
         rest_s = self._charged.get(key, float("-inf")) + REQUEST_S - self._clock.monotonic()
         raised = plan.not_less(used, quota.status.used, used) if rest_s > 0 else used
@@ -133,11 +133,13 @@ class ResourceQuotaController:
             await writes.send(self._client, update)
 
     def _present(self, quota: ResourceQuota) -> ResourceQuota | None:
-        """The present version of a quota. The totals of its namespace are dropped if the namespace has no quota any
-        more."""
+        """The present version of a quota; None if it was deleted, or if a change of its spec or another quota of its
+        name has queued the key again. The totals of its namespace are dropped if the namespace has no quota any more.
+        """
         if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
-        return self._quotas.store.get(quota.key)
+        now = self._quotas.store.get(quota.key)
+        return now if now is not None and (now.uid, now.spec) == (quota.uid, quota.spec) else None
 
     def _read(self, quota: ResourceQuota, kinds: Kinds) -> dict[str, Quantity]:
         asked, namespace, names = requirements(quota), quota.namespace, quota.spec.hard or {}

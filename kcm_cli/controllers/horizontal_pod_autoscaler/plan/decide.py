@@ -191,7 +191,7 @@ def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> Autoscaler
         reason = "InvalidSelector"
         problem = f"couldn't convert selector into a corresponding internal selector object: {error}"
     else:
-        others = start.snapshot.selected.autoscalers
+        others = start.snapshot.autoscalers
         if len(others) <= 1:
             return None
         reason, listed = "AmbiguousSelector", " ".join(f"{hpa.namespace}/{name}" for name in sorted(others))
@@ -212,7 +212,7 @@ def _proposals(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscaler
     """The plan with the proposal of each metric."""
     snapshot, config = start.snapshot, start.snapshot.config
     timing = Timing(now, config.cpu_initialization_period_s, config.initial_readiness_delay_s)
-    scope = Scope(scale.spec.replicas, snapshot.selected.pods, tolerances(snapshot), timing)
+    scope = Scope(scale.spec.replicas, snapshot.pods, tolerances(snapshot), timing)
     target = Target(start.hpa.namespace, scope, scale.status.replicas, snapshot.features.pod_level)
     found: list[Proposal | MetricFailed] = []
     for spec, reading in zip(start.hpa.spec.metrics, snapshot.readings, strict=True):

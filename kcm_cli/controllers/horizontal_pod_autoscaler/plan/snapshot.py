@@ -57,19 +57,13 @@ class Reading(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-class Selected(msgspec.Struct, frozen=True):
-    """The pods that the target's selector matches, and the names of the autoscalers whose selectors match some of
-    them."""
-
-    pods: tuple[Pod, ...] = ()
-    autoscalers: tuple[str, ...] = ()
-
-
 class Snapshot(msgspec.Struct, frozen=True):
     """An autoscaler, the scale of its target, and its metrics in the order of the spec.
 
     scale: None if it could not be read. unreadable: the reason for that. by_spec: the reason lies in the autoscaler's
-    spec. selected and readings: empty if no metrics are needed or the selector is invalid.
+    spec. autoscalers: the names of those whose selectors match some of the target's pods. readings: one for each
+    metric. pods: those of the target as of the last reading. All three are empty if no metrics are needed or the
+    selector is invalid.
     """
 
     hpa: HorizontalPodAutoscaler
@@ -79,5 +73,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     scale: Scale | None
     unreadable: str = ""
     by_spec: bool = False
-    selected: Selected = Selected()
+    autoscalers: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
+    pods: tuple[Pod, ...] = ()

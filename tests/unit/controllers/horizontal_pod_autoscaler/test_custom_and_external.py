@@ -1,20 +1,26 @@
 """Metrics of custom.metrics.k8s.io and external.metrics.k8s.io, on virtual time."""
 
 import json
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 
+from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, TargetReference
+from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import Targets
 from kcm_cli.engine.door import Door
+from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.kit.faults import Rewriting
+from tests.kit.widgets import CRDS
 from tests.kit.world import PODS, World, resource
 from tests.unit.controllers.horizontal_pod_autoscaler.adapter import Adapter
 from tests.unit.controllers.horizontal_pod_autoscaler.story import CPU, Story
@@ -143,6 +149,91 @@ def test_external(play, target, now):
             assert adapter.asked[0] == ("v1beta1/namespaces/default/queue", {"labelSelector": "name=mail"})
             metric = {"name": "queue", "selector": selector}
             assert await story.current() == [{"type": "External", "external": {"metric": metric, "current": now}}]
+
+    play(life)
+
+
+async def serve_external(world: World, plural: str, **values: str) -> None:
+    """Serve an external metric by the API server itself: custom objects in the form of the metric's values."""
+    names = {"plural": plural, "kind": "ExternalMetricValue", "listKind": "ExternalMetricValueList"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group = "external.metrics.k8s.io"
+    approved = {"api-approved.kubernetes.io": "unapproved, test"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    await world.create(CRDS, {"metadata": {"name": f"{plural}.{group}", "annotations": approved}, "spec": spec})
+    await world.wait(2)
+    for name, figure in values.items():
+        body = {"apiVersion": f"{group}/v1beta1", "kind": names["kind"], "metadata": {"name": name}}
+        shown = {"metricName": plural, "timestamp": "2026-01-01T00:00:00Z", "value": figure}
+        await world.create(Resource(GVR(group, "v1beta1", plural), names["kind"], PartialObject), {**body, **shown})
+
+
+@pytest.mark.parametrize(
+    "metric", [external(average("10")), of_object(average("10"))], ids=["external metric", "object metric"]
+)
+def test_the_surge_of_a_rollout_does_not_raise_the_size(play, metric):
+    """kubernetes#138505: with 108 of a wanted 10 a pod, 10 pods are within the tolerance, and so are 12."""
+
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+        adapter.value("namespaces/default/ingresses.networking.k8s.io/front/hits", "108")
+        async with story.running(transport=adapter):
+            await serve_external(world, "queue", mail="60", news="48")
+            await story.deploy(10)
+            await world.wait(10)
+            rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
+            never = {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "24h"}}}
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"strategy": rolling, "template": never}})
+            await world.wait(10)
+            assert (await world.get(DEPLOYMENTS, "web"))["status"]["replicas"] == 12
+            await story.autoscale(metric, maxReplicas=40)
+            assert await story.followed(120) == [10]
+            (found,) = await story.current()
+            assert found[metric["type"].lower()]["current"] == {"averageValue": "9"}
+            assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
+
+    play(life)
+
+
+class Meanwhile:
+    """Waits for ``during`` while a metric is requested."""
+
+    def __init__(self, inner: Transport, during: Callable[[], Awaitable[object]]) -> None:
+        self._inner = inner
+        self._during = during
+
+    async def send(self, request: Request) -> Response:
+        answer = await self._inner.send(request)
+        if request.path.startswith("/apis/custom.metrics.k8s.io/"):
+            await self._during()
+        return answer
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def test_pods_that_appear_while_their_metrics_are_requested_count(play):
+    """A pod without a metric counts as idle, so that three at twice the target and three more are enough."""
+
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+
+        async def grow() -> None:
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 6}})
+            await world.wait(5)
+
+        async with story.running(transport=Meanwhile(adapter, grow)):
+            await story.deploy(3)
+            await world.wait(10)
+            adapter.pods("hits", **dict.fromkeys(await names(world), "20"))
+            await story.autoscale(pods("10"))
+            await world.wait(25)
+            assert await story.replicas() == 6
+            assert await story.messages("SuccessfulRescale") == set()
 
     play(life)
 

@@ -8,13 +8,7 @@ import pytest
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, Scale, ScaleSpec, ScaleStatus
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, plan, status
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import (
-    Features,
-    Reading,
-    Selected,
-    Snapshot,
-    Uncomputable,
-)
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, Reading, Snapshot, Uncomputable
 from kcm_cli.machinery import codec
 
 NOW = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
@@ -39,8 +33,7 @@ def planned(hpa: HorizontalPodAutoscaler, replicas: int, *values: int | Uncomput
     scale = Scale(
         spec=ScaleSpec(replicas), status=ScaleStatus(replicas, target_selector=extra.pop("selector", "app=web"))
     )
-    selected = Selected((), extra.pop("autoscalers", ("hpa",)))
-    shown: dict[str, Any] = {"scale": scale, "selected": selected, "readings": readings} | extra
+    shown: dict[str, Any] = {"scale": scale, "autoscalers": ("hpa",), "readings": readings} | extra
     config, features = HorizontalPodAutoscalerConfig(), Features(tolerance=True, to_zero=False, pod_level=True)
     return plan(Snapshot(hpa, config, features, None, **shown), NOW)
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import random
 from typing import Any
 
@@ -12,6 +13,7 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component import virtual
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
+from kcm_cli.controllers.resourcequota.monitors import Monitors
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import Forbidden
@@ -646,6 +648,36 @@ def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(play):
             await story.quota({"pods": "9"})
             await world.wait(5)
             assert await story.used() == {"pods": "2"}
+
+    play(life)
+
+
+def test_a_quota_that_is_recreated_while_it_is_counted_is_written_once(play, monkeypatch):
+    """The totals of a namespace are dropped with its last quota: a sync of the former one must not use them."""
+
+    async def life(world: World) -> None:
+        story, measure = Story(world), Monitors.measure
+        recreated, written = [0], list[dict[str, str]]()
+
+        async def slowly(monitors: Monitors, kinds: Any, namespace: str) -> None:
+            await measure(monitors, kinds, namespace)
+            if not recreated[0]:
+                recreated[0] = 1
+                await world.delete(RESOURCE_QUOTAS, "q")
+                await story.quota({"pods": "9"})
+                await world.wait(0.5)
+
+        async def seen(request: Request) -> None:
+            if request.method == "PUT":
+                written.append(json.loads(request.body)["status"]["used"])
+
+        monkeypatch.setattr(Monitors, "measure", slowly)
+        async with story.running(Refusing(world.server.transport(), lambda request: False, seen)):
+            for number in range(3):
+                await story.pod(f"p{number}")
+            await story.quota({"pods": "9"})
+            await world.wait(5)
+            assert (recreated, written) == ([1], [{"pods": "3"}])
 
     play(life)
 
