@@ -49,6 +49,10 @@ REFUSALS = {
 """Writes of the manager that a policy refuses in namespaces with the label ``refuse``."""
 MANAGER, PEOPLE = "admin", {"Impersonate-User": "people", "Impersonate-Group": "system:masters"}
 REST_S, LIMIT_S = 2.5, 40.0
+ACTS_S = 60.0
+"""The longest time until a manager acts after its start."""
+OBSERVED = {"observedGeneration", "startTime"}
+"""Fields of a status that the controller of the kind sets first."""
 BROKEN = "bad"
 """The image whose pods never become ready."""
 CONFIG = (
@@ -425,6 +429,19 @@ async def prepare(url: str) -> None:
     await asyncio.sleep(3)
 
 
+async def acting(url: str, manager: str) -> None:
+    """Wait until a manager acts. Raises TimeoutError if it does not, as if it has ended at its start."""
+    async with api(url) as server, asyncio.timeout(ACTS_S):
+        place = Place(server, f"{manager}-acts")
+        await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": place.namespace}})
+        for kind in KINDS.values():
+            await place.create(kind.plural, {"metadata": {"name": "w"}, "spec": kind.make(random.Random(0))})
+        for plural in (kind.plural for kind in KINDS.values()):
+            while not OBSERVED & (await place.items(plural))[0].get("status", {}).keys():
+                await asyncio.sleep(0.5)
+            await place.delete(plural, "w")
+
+
 def compare(ours: dict[int, Life], theirs: dict[int, Life]) -> tuple[int, int]:
     """Print the differences; how many lives differ at any step, and how many at the end."""
     differing = ends = 0
@@ -464,9 +481,11 @@ def main() -> int:
                 "--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000",
             ]  # fmt: skip
             with Processes() as processes:
-                processes.start(*program, *flags, log=Path(folder) / f"{name}.log")
-                time.sleep(5)
+                log = Path(folder) / f"{name}.log"
+                process = processes.start(*program, *flags, log=log)
+                asyncio.run(acting(url, name))
                 results[name] = asyncio.run(lives(url, name, options))
+                assert process.poll() is None, f"{name} has ended: {log.read_text()[-2000:]}"
     differing, ends = compare(results["kcm"], results["go"])
     print(f"{options.lives} lives: {differing} differ at some step, {ends} at the end")
     return 1 if ends else 0
