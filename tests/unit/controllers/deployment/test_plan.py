@@ -254,6 +254,16 @@ def test_a_paused_deployment_starts_no_rollout_but_scales() -> None:
     assert sizes(planned(d, replica_set("old", "v1", 10))) == {"old": 5}
 
 
+def test_a_paused_deployment_keeps_the_replica_set_that_it_scales_up() -> None:
+    """Paused while Recreate waits for the end of the old pods: the last ReplicaSet, empty by now, gets its pods back.
+    Without a history, upstream deletes it in the same sync, and its pods are nobody's."""
+    d = deployment(2, paused=True, strategy=DeploymentStrategy("Recreate"), revision_history_limit=0)
+    older, old = replica_set("older", "v0", 0), replica_set("old", "v1", 0, revision=2)
+    made = planned(d, older, old)
+    deleted = [a.name for stage in made for a in stage.actions if isinstance(a, Delete)]
+    assert (sizes(made), deleted) == ({"old": 2}, ["older"])
+
+
 def test_a_terminating_deployment_is_not_scaled() -> None:
     d = deployment(meta={"deletion_timestamp": format_time(NOW)})
     assert sizes(planned(d, replica_set("old", "v1", 4))) == {}
