@@ -4,15 +4,19 @@ Names have no hyphen, so that what comes before the first one is an object's wor
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import NotFound
-from kcm_cli.sandbox.nodes import shape
+from kcm_cli.rest.errors import NotFound, TooManyRequests
+from kcm_cli.rest.listing import read_page
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.nodes import commands, shape
 
 SPACE = "told"
 SETTLE_S = 12.0
@@ -81,6 +85,8 @@ class Story:
         await self._workloads()
         await self._jobs()
         await self._pressure()
+        await self._drain()
+        await self._node_falls_silent()
         await self._nodes_go()
         await self._all_goes()
 
@@ -154,6 +160,43 @@ class Story:
         await self.make(REPLICA_SETS, "refused", "doomed", spec=workload("refused", 2))
         await self.make(BUDGETS, "web", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}})
         await self.settle()
+
+    async def _drain(self) -> None:
+        """What ``kubectl drain n3`` does, of a workload with a budget that lets one pod go at a time."""
+        await self.make(DEPLOYMENTS, "moved", spec=workload("moved", 4))
+        await self.make(BUDGETS, "moved", spec={"maxUnavailable": 1, "selector": {"matchLabels": {"app": "moved"}}})
+        await self.settle()
+        await self.change(NODES, "n3", {"spec": {"unschedulable": True}})
+        for _ in range(4):
+            await self._evict("n3")
+            await self.settle()
+        await self.change(NODES, "n3", {"spec": {"unschedulable": None}})
+
+    async def _evict(self, node: str) -> None:
+        """Evict the pods of a node once, but for those of the DaemonSet. A budget may refuse it."""
+        body = await self._client.list_page(PODS, SPACE, field_selector=f"spec.nodeName={node}")
+        for pod in map(PODS.decode, read_page(body).items or ()):
+            if workload_of(pod.name) != "agent":
+                eviction: Doc = {"metadata": {"name": pod.name, "namespace": SPACE}}
+                path = PODS.gvr.path(SPACE, pod.name, "eviction")
+                doc = {"apiVersion": "policy/v1", "kind": "Eviction", **eviction}
+                headers = {"content-type": "application/json"}
+                with suppress(TooManyRequests):
+                    await self._client.call(Request("POST", path, (), headers, codec.encode(doc)))
+
+    async def _node_falls_silent(self) -> None:
+        """Its pods are evicted after the time that they tolerate, and end when the node is back."""
+        soon = [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+            for key in ("not-ready", "unreachable")
+        ]
+        pods = template("frail", tolerations=soon, nodeSelector={"kubernetes.io/hostname": "n3"})
+        await self.make(DEPLOYMENTS, "frail", spec=workload("frail", 1, pods))
+        await self.settle()
+        await commands.fail(self._client, "n3")
+        await self.settle(60)
+        await commands.recover(self._client, "n3")
+        await self.settle(20)
 
     async def _nodes_go(self) -> None:
         taint = {"key": "example.com/gone", "value": "x", "effect": "NoExecute"}

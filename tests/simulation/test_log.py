@@ -52,7 +52,7 @@ ELSEWHERE: dict[str | tuple[str, ...], str] = {
     "Underlying informers have synced": "informers",
     "Error syncing StatefulSet, requeuing": "a conflict that here does not happen",
     "Error syncing deployment": "a conflict that here does not happen",
-    "Error syncing endpoint slices for service, retrying": "a conflict that here does not happen",
+    ("Error syncing PodDisruptionBudget, requeuing", "key"): "a conflict that here does not happen",
     "Unable to update status for cronjob": "a conflict that here does not happen",
     "synced quota controller": "discovery does not change here",
     "syncing resource quota controller with updated resources from discovery": "discovery does not change here",
@@ -171,6 +171,29 @@ def test_whoever_deletes_with_go_is_told_here_with_the_reason(told: Run, write: 
         for line in doors(told.lines)
     }
     assert (who, verb, resource, of) in names
+
+
+def test_losses_evictions_and_refusals_say_why(told: Run) -> None:
+    seen = {
+        (line.fields["logger"], line.fields["verb"], workload_of(line.fields["object"].name), line.fields["reason"])
+        for line in doors(told.lines)
+    }
+    assert {
+        ("node-lifecycle-controller", "update", "n3", "kubelet does not report"),
+        ("node-lifecycle-controller", "patch", "n3", "node is unreachable"),
+        ("taint-eviction-controller", "delete", "frail", "node n3 has a NoExecute taint"),
+        ("node-lifecycle-controller", "patch", "n3", "node is healthy again"),
+        ("taint-eviction-controller", "delete", "web", "node n1 has a NoExecute taint"),
+        ("pod-garbage-collector-controller", "delete", "lost", "node n9 is gone"),
+    } <= seen
+    refused = {(str(line.fields["owner"]), line.fields["code"]) for line in doors(told.lines) if "code" in line.fields}
+    assert ("ReplicaSet doomed/refused", 403) in refused
+
+
+def test_each_pod_that_was_drained_has_a_line_for_its_replacement(told: Run) -> None:
+    """Evictions are writes of kubectl. The manager tells of the pods that follow: two of four are on the node."""
+    owners = [str(line.fields.get("owner")) for line in doors(told.lines) if line.fields["kind"] == "Pod"]
+    assert sum(owner.startswith(f"ReplicaSet {SPACE}/moved-") for owner in owners) > 4
 
 
 @pytest.mark.parametrize("line", RECORDING["lines"], ids=lambda line: f"{line[0]} {line[1]}"[:60])
