@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from kcm_cli.plan import Options, load
 from kcm_cli.plan.outcome import simulate_changes
@@ -37,7 +38,8 @@ def line_of(user: str, verb: str, group: str, resource: str, subresource: str, o
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of one scenario: the lines that both have, that only the Go manager wrote, and that only the plan says.
+    """Of a scenario and one of its recordings: the lines that both have, those that only the Go manager wrote, those
+    that only the plan has.
 
     other: those of both that were sent more or less often, with the Go manager's number and the plan's.
     """
@@ -59,17 +61,25 @@ def recorded() -> list[Scenario]:
     return [one for one in scenarios() if (PLACE / f"{one.name}.json").exists()]
 
 
+def recordings(name: str) -> list[Path]:
+    """The recordings of a scenario. Where controllers race, or go through a map of Go's, it has several: each is what
+    the Go manager did once."""
+    return [PLACE / f"{name}.json", *sorted(PLACE.glob(f"{name}.*.json"))]
+
+
 def compare(scenario: Scenario) -> Agreement:
-    """Plan a scenario and set it beside its recording."""
-    happened: Counter[Line] = Counter(
-        {tuple(line[:4]): line[4] for line in json.loads((PLACE / f"{scenario.name}.json").read_text())}
-    )
+    """Plan a scenario and set it beside the recording that it is closest to."""
     planned = planned_lines(scenario)
+    return max((_beside(scenario.name, one, planned) for one in recordings(scenario.name)), key=lambda one: one.share)
+
+
+def _beside(name: str, recording: Path, planned: Counter[Line]) -> Agreement:
+    happened: Counter[Line] = Counter({tuple(line[:4]): line[4] for line in json.loads(recording.read_text())})
     there = frozenset(line for line in happened if _counts(line))
     said = frozenset(line for line in planned if _counts(line))
     both = there & said
     other = {line: (happened[line], planned[line]) for line in both if happened[line] != planned[line]}
-    return Agreement(scenario.name, both, there - said, said - there, other)
+    return Agreement(name, both, there - said, said - there, other)
 
 
 def planned_lines(scenario: Scenario) -> Counter[Line]:

@@ -1,9 +1,10 @@
 """Records the scenarios: the Go manager on a real API server, kubelets and scheduler of the sandbox as its clients.
 
-    KUBEBUILDER_ASSETS=... python -m tests.plans.record [NAME...]
+    KUBEBUILDER_ASSETS=... python -m tests.plans.record [--again] [NAME...]
 
 For each scenario tests/recorded/plans gets NAME.kcm, the cluster before the change, and NAME.json, what the manager's
-controllers wrote after it, from the API server's audit log.
+controllers wrote after it, from the API server's audit log. --again: NAME.2.json, NAME.3.json and so on, another run of
+a scenario in which controllers race.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
 from tests.kit.servers import TOKEN, real_server
-from tests.plans.agreement import line_of
+from tests.plans.agreement import line_of, recordings
 from tests.plans.metrics_api import MetricsApi
 from tests.plans.scenarios import POOL, Scenario, Tree, scenarios
 
@@ -91,11 +92,12 @@ _SMALL = ("priorityclasses", "storageclasses", "csidrivers")
 class Recorder:
     """One cluster, on which batches of scenarios are played."""
 
-    def __init__(self, transport: Transport, clock: LoopClock, audit: Path) -> None:
+    def __init__(self, transport: Transport, clock: LoopClock, audit: Path, *, again: bool = False) -> None:
         self.transport = transport
         self.client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
         self.clock = clock
         self.audit = audit
+        self.again = again
         self.known = Discovery()
         self.loads: dict[tuple[str, str], int] = {}
 
@@ -125,9 +127,10 @@ class Recorder:
             await self.send(Apply(doc), one.name)
 
     async def play(self, one: Scenario) -> None:
-        reader = Client(ReadOnly(self.transport), limiter=Unlimited(), user_agent="plan", clock=self.clock)
-        whole = await collect(reader, self.clock)
-        save(reduced(whole, one.name), PLACE / f"{one.name}.kcm")
+        if not self.again:
+            reader = Client(ReadOnly(self.transport), limiter=Unlimited(), user_agent="plan", clock=self.clock)
+            whole = await collect(reader, self.clock)
+            save(reduced(whole, one.name), PLACE / f"{one.name}.kcm")
         started = datetime.now(UTC)
         tasks = [asyncio.ensure_future(self.act(change, one.name)) for change in one.changes]
         await self.clock.sleep(one.watched_s)
@@ -140,7 +143,8 @@ class Recorder:
         ended = datetime.now(UTC)
         writes = Counter(line_of(*entry) for entry in self.written(one.name, started, ended))
         lines = [[*line, count] for line, count in sorted(writes.items())]
-        (PLACE / f"{one.name}.json").write_text("\n".join(["[", ",\n".join(map(json.dumps, lines)), "]\n"]))
+        number = f".{len(recordings(one.name)) + 1}" if self.again else ""
+        (PLACE / f"{one.name}{number}.json").write_text("\n".join(["[", ",\n".join(map(json.dumps, lines)), "]\n"]))
         print(f"{one.name}: {sum(writes.values())} writes, {len(writes)} kinds", flush=True)
 
     def written(self, space: str, started: datetime, ended: datetime) -> Iterator[tuple[str, ...]]:
@@ -316,14 +320,14 @@ def _owner(answer: dict[str, Any]) -> str:
     return f"{chosen['kind']}/{chosen['name']}" if chosen else ""
 
 
-async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario]) -> None:
+async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario], *, again: bool) -> None:
     clock = LoopClock()
     found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
     await clock.sleep(5)  # for the namespaces that the API server makes
     cluster = Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0))
     work = asyncio.ensure_future(cluster.run())
-    recorder = Recorder(transport, clock, audit)
+    recorder = Recorder(transport, clock, audit, again=again)
     metrics = MetricsApi(recorder.usage)
     await metrics.start(recorder.client, folder)
     for at in range(0, len(some), BATCH):
@@ -333,12 +337,13 @@ async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario]) ->
     await asyncio.gather(work, return_exceptions=True)
 
 
-def main(names: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
+    names, again = [word for word in arguments if word != "--again"], "--again" in arguments
     some = [one for one in scenarios() if not names or one.name in names]
     some.sort(key=lambda one: one.watched_s)
     PLACE.mkdir(parents=True, exist_ok=True)
     with real_cluster(Path(os.environ["KUBEBUILDER_ASSETS"])) as (url, folder, audit):
-        asyncio.run(_run(url, folder, audit, some))
+        asyncio.run(_run(url, folder, audit, some, again=again))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ def runs_soon(doc: Tree) -> bool:
 SCENARIOS = recorded()
 SETTLED = [one for one in SCENARIOS if not any(runs_soon(doc) for doc in one.setup)]
 FEWEST = 100
-LEAST = 0.98
+LEAST = 0.995
 _found: dict[str, Agreement] = {}
 
 
@@ -32,10 +32,10 @@ def test_enough_scenarios_are_recorded() -> None:
 @pytest.mark.xdist_group("plans")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_the_plan_of_a_scenario_agrees(scenario: Scenario) -> None:
-    """Races apart: which of two controllers comes to an object first is another one each time. Of a scenario with four
-    lines, one race is a quarter."""
+    """With the closest of its recordings. In what order two controllers come to an object, and the namespace controller
+    to kinds (a map of Go's), is another one each time."""
     one = found(scenario)
-    assert one.share >= 0.8 or len(one.missed) + len(one.added) <= 1, (sorted(one.missed), sorted(one.added))
+    assert one.share >= 0.8, (sorted(one.missed), sorted(one.added))
 
 
 @pytest.mark.xdist_group("plans")
