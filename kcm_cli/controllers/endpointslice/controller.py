@@ -17,7 +17,7 @@ from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
-from kcm_cli.controllers.endpointslice.plan import MANAGER, SlicePlan, plan, stages, topology
+from kcm_cli.controllers.endpointslice.plan import MANAGER, Slicing, plan, topology
 from kcm_cli.controllers.endpointslice.plan.desired import Member, Snapshot, address_types
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
@@ -114,7 +114,7 @@ class EndpointSliceController:
         """Plan one address type and write. Returns the errors, except those of a terminating namespace."""
         planned = plan(shot, address_type)
         self._note(key, address_type, planned)
-        failure = await self._writes.run(key, stages(shot, planned.changes))
+        failure = await self._writes.run(key, planned.stages)
         for notice in planned.notices:
             _log_hints(key, address_type, notice)
             self._recorder.emit(notice)
@@ -125,7 +125,7 @@ class EndpointSliceController:
             problems.append(failure.text(f"Service {key}"))
         return problems
 
-    def _note(self, key: str, address_type: str, planned: SlicePlan) -> None:
+    def _note(self, key: str, address_type: str, planned: Slicing) -> None:
         self._metrics.planned(key, address_type, planned)
         if planned.zones is None:
             self.zones.forget(key, address_type)

@@ -5,7 +5,7 @@ upstream: staging/src/k8s.io/endpointslice/metrics
 
 from kcm_cli.api.discovery import IPV4, IPV6
 from kcm_cli.component.metrics import DEFAULT_BUCKETS, Registry, Stability, exponential_buckets
-from kcm_cli.controllers.endpointslice.plan import SlicePlan
+from kcm_cli.controllers.endpointslice.plan import Slicing
 from kcm_cli.controllers.shared.slices import SliceTotals
 
 _PREFIX = "endpoint_slice_controller_"
@@ -53,18 +53,16 @@ class SliceMetrics:
         """Count a written slice: create, update or delete."""
         self._changes.labels(operation).inc()
 
-    def planned(self, key: str, address_type: str, planned: SlicePlan) -> None:
+    def planned(self, key: str, address_type: str, planned: Slicing) -> None:
         """Record the plan for one address type of a Service."""
         self._added.labels().observe(float(planned.added))
         self._removed.labels().observe(float(planned.removed))
         self._totals.put(f"{key} {address_type}", planned.efficiency.values(), least=1)
         self._distribute(key, planned.distribution)
 
-    def written(self, planned: SlicePlan) -> None:
+    def written(self, planned: Slicing) -> None:
         """Record a plan whose writes have all succeeded."""
-        changes = planned.changes
-        count = len(changes.create) + len(changes.update) + len(changes.delete)
-        self._changed.labels(planned.topology, planned.distribution).observe(float(count))
+        self._changed.labels(planned.topology, planned.distribution).observe(float(planned.changed))
 
     def forget(self, key: str) -> None:
         """Remove a deleted Service."""

@@ -6,11 +6,12 @@ upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
 
 import logging
+from collections.abc import Mapping
 
 from kcm_cli.api.core import Node
 from kcm_cli.api.well_known import ZONE
 from kcm_cli.component.logs import V2
-from kcm_cli.controllers.endpointslice.plan.topology import Counts, Ratios, overloaded, zone_ratios
+from kcm_cli.controllers.endpointslice.plan.topology import Ratios, overloaded, zone_ratios
 from kcm_cli.engine.controller import Keys
 from kcm_cli.planning.nodes import is_ready
 from kcm_cli.runtime.store import Store
@@ -32,7 +33,7 @@ class Zones:
         self._looked = False
         self._nodes = nodes
         self._services = services
-        self._counts: dict[str, dict[str, Counts]] = {}
+        self._counts: dict[str, dict[str, Mapping[str, int]]] = {}
         self._hinted: set[str] = set()
 
     @property
@@ -47,7 +48,7 @@ class Zones:
         """Whether the Service has hints."""
         return key in self._hinted
 
-    def note(self, key: str, address_type: str, counts: Counts) -> None:
+    def note(self, key: str, address_type: str, counts: Mapping[str, int]) -> None:
         """Record the Service's hints: the number of endpoints for each zone."""
         self._counts.setdefault(key, {})[address_type] = counts
         self._hinted.add(key)

@@ -20,7 +20,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
 from kcm_cli.engine.worker import Failures
 from kcm_cli.engine.writes import tell
-from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under, writes_of
+from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -74,9 +74,9 @@ class MirroringController:
         for notice in planned.notices:
             self._recorder.emit(notice)
         self._metrics.planned(key, planned)
-        for slice_ in planned.changes.unchanged:
+        for slice_ in planned.unchanged:
             self.tracker.follow(slice_)
-        failure = await self._writes.run(key, writes_of(ENDPOINTS, snapshot.endpoints, planned.changes))
+        failure = await self._writes.run(key, planned.stages)
         if failure is not None and not namespace_terminating(failure.error):
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 

@@ -4,7 +4,7 @@ upstream: pkg/controller/endpointslicemirroring/metrics
 """
 
 from kcm_cli.component.metrics import Registry, exponential_buckets
-from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan
+from kcm_cli.controllers.endpointslice_mirroring.plan import Mirroring
 from kcm_cli.controllers.shared.slices import SliceTotals
 
 _PREFIX = "endpoint_slice_mirroring_controller_"
@@ -40,7 +40,7 @@ class MirroringMetrics:
         """Count a written slice: create, update or delete."""
         self._changes.labels(operation).inc()
 
-    def planned(self, key: str, planned: MirrorPlan) -> None:
+    def planned(self, key: str, planned: Mirroring) -> None:
         """Record the plan of a sync."""
         self._added.labels().observe(float(planned.added))
         self._updated.labels().observe(float(planned.updated))

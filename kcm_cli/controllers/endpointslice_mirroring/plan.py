@@ -3,7 +3,7 @@
 upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go#desiredCalc, utils.go
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -21,7 +21,7 @@ from kcm_cli.api.discovery import (
 from kcm_cli.api.endpoints import ENDPOINTS, EndpointAddress, Endpoints, EndpointSubset
 from kcm_cli.api.well_known import LAST_APPLIED, LEADER
 from kcm_cli.machinery.kref import kobj
-from kcm_cli.planning.actions import Notice, Remark, Stage, ref_to, stages
+from kcm_cli.planning.actions import Notice, Plan, Remark, Stage, ref_to, stages
 from kcm_cli.planning.endpoints.addresses import parse
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
 from kcm_cli.planning.endpoints.slices import (
@@ -33,6 +33,7 @@ from kcm_cli.planning.endpoints.slices import (
     identity,
     same_beyond_identity,
     without,
+    writes_of,
 )
 from kcm_cli.planning.endpoints.subsets import repack
 from kcm_cli.planning.endpoints.trigger_time import ANNOTATION as TRIGGER_TIME
@@ -121,55 +122,63 @@ def _ports(subset: EndpointSubset) -> Ports:
     return ordered_slice_ports(ports)
 
 
-class MirrorPlan(msgspec.Struct):
-    """The writes, the Events, and the numbers of added, updated, removed and skipped endpoints. ``efficiency``: for
-    each group its endpoints, and its slices after the writes."""
+class Mirroring(msgspec.Struct, frozen=True):
+    """The writes, the slices that stay, the Events, and the numbers of added, updated, removed and skipped endpoints.
+    ``efficiency``: for each group its endpoints, and its slices after the writes."""
 
-    changes: Changes = msgspec.field(default_factory=Changes)
-    notices: tuple[Notice, ...] = ()
-    added: int = 0
-    updated: int = 0
-    removed: int = 0
-    remarks: tuple[Remark, ...] = ()
-    skipped: int = 0
-    efficiency: list[Efficiency] = msgspec.field(default_factory=list)
+    stages: Plan
+    unchanged: tuple[EndpointSlice, ...]
+    notices: tuple[Notice, ...]
+    remarks: tuple[Remark, ...]
+    added: int
+    updated: int
+    removed: int
+    skipped: int
+    efficiency: tuple[Efficiency, ...]
 
 
-def plan(snapshot: Snapshot) -> MirrorPlan:
+Counts = tuple[int, int, int]
+"""The numbers of added, updated and removed endpoints."""
+
+
+def plan(snapshot: Snapshot) -> Mirroring:
     """Decide about all slices of one Endpoints object."""
     wanted = desired(snapshot.endpoints, snapshot.max_per_subset)
-    planned = MirrorPlan(
-        notices=_notices(snapshot, wanted), remarks=tuple(_remarks(snapshot, wanted)), skipped=wanted.skipped
-    )
     existing: dict[GroupKey, list[EndpointSlice]] = {}
     for slice_ in sorted(snapshot.slices, key=lambda slice_: slice_.name):
         key = slice_.address_type, ordered_slice_ports(slice_.ports)
         existing.setdefault(key, []).append(slice_)
-    for key in sorted(wanted.groups, key=str):
-        group = wanted.groups[key]
-        slices = existing.pop(key, [])
-        _mirror(planned, snapshot, key, group, slices)
-        planned.efficiency.append(Efficiency(len(group), 1 if group else 0))
+    changes, groups = Changes(), sorted(wanted.groups.items(), key=lambda item: str(item[0]))
+    counts = [_mirror(changes, snapshot, key, group, existing.pop(key, [])) for key, group in groups]
     for slices in existing.values():
-        planned.changes.delete += slices
-    planned.changes.recycle(tuple(planned.changes.delete))
-    return planned
+        changes.delete += slices
+    changes.recycle(tuple(changes.delete))
+    return Mirroring(
+        writes_of(ENDPOINTS, snapshot.endpoints, changes),
+        tuple(changes.unchanged),
+        _notices(snapshot, wanted),
+        tuple(_remarks(snapshot, wanted)),
+        sum(added for added, _, _ in counts),
+        sum(updated for _, updated, _ in counts),
+        sum(removed for _, _, removed in counts),
+        wanted.skipped,
+        tuple(Efficiency(len(group), 1 if group else 0) for _, group in groups),
+    )
 
 
-def _mirror(planned: MirrorPlan, snapshot: Snapshot, key: GroupKey, group: Group, slices: list[EndpointSlice]) -> None:
-    """Decide about one group: its first slice gets all endpoints, its other slices are deleted."""
-    changes = planned.changes
+def _mirror(
+    changes: Changes, snapshot: Snapshot, key: GroupKey, group: Group, slices: Sequence[EndpointSlice]
+) -> Counts:
+    """Add the changes of one group: its first slice gets all endpoints, its other slices are deleted."""
     if not group:
         changes.delete += slices
-        planned.removed += sum(len(slice_.members) for slice_ in slices)
-        return
+        return 0, 0, sum(len(slice_.members) for slice_ in slices)
     first = slices[0] if slices else None
     changes.delete += slices[1:]
-    if first is None:
-        planned.added += len(group)
-    elif not _differs(planned, first, group) and _has_right_metadata(first, snapshot.endpoints):
+    counts = (len(group), 0, 0) if first is None else _differences(first, group)
+    if first is not None and not any(counts) and _has_right_metadata(first, snapshot.endpoints):
         changes.unchanged.append(first)
-        return
+        return counts
     endpoints = [group[key] for key in sorted(group)][: snapshot.max_per_subset]
     address_type, ports = key
     draft = Draft(
@@ -182,18 +191,14 @@ def _mirror(planned: MirrorPlan, snapshot: Snapshot, key: GroupKey, group: Group
         recycled=first is not None,
     )
     (changes.create if first is None else changes.update).append(draft)
+    return counts
 
 
-def _differs(planned: MirrorPlan, slice_: EndpointSlice, group: Group) -> bool:
-    """Whether a slice's endpoints differ from those of its group; the differences are counted."""
+def _differences(slice_: EndpointSlice, group: Group) -> Counts:
     found = [(endpoint, group.get(identity(endpoint))) for endpoint in slice_.members]
     removed = sum(wanted is None for _, wanted in found)
-    added = len(group) - (len(found) - removed)
     updated = sum(wanted is not None and not same_beyond_identity(wanted, endpoint) for endpoint, wanted in found)
-    planned.added += added
-    planned.updated += updated
-    planned.removed += removed
-    return bool(added or updated or removed)
+    return len(group) - (len(found) - removed), updated, removed
 
 
 def _has_right_metadata(slice_: EndpointSlice, endpoints: Endpoints) -> bool:
@@ -229,6 +234,6 @@ def _notices(snapshot: Snapshot, wanted: Desired) -> tuple[Notice, ...]:
     return tuple(notices)
 
 
-def removal(slices: Iterable[EndpointSlice]) -> tuple[Stage, ...]:
+def removal(slices: Iterable[EndpointSlice]) -> Plan:
     """A stage that deletes all slices, even if some deletions fail."""
     return stages(Stage(tuple(deletion(slice_) for slice_ in slices)))

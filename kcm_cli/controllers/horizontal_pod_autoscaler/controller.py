@@ -17,7 +17,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import INTERNAL, NONE, SPEC, AutoscalerMetrics, action
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import MetricsApis
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, SyncFailed, needs_metrics, plan, status
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan import Rescale, SyncFailed, needs_metrics, plan, status
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.proposals import MetricFailed
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, History, Snapshot
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, Targets, TargetScale
@@ -135,7 +135,7 @@ class AutoscalerController:
 
     # -- acting
 
-    async def _scale(self, planned: AutoscalerPlan, target: TargetScale | None) -> str:
+    async def _scale(self, planned: Rescale, target: TargetScale | None) -> str:
         """Write the target's size. Returns the error as text; empty if it was written."""
         if target is None or planned.settled or planned.replicas == planned.current:
             return ""
@@ -152,7 +152,7 @@ class AutoscalerController:
         log.info("Successfully rescaled", extra={"fields": fields})
         return ""
 
-    def _count(self, planned: AutoscalerPlan) -> None:
+    def _count(self, planned: Rescale) -> None:
         """Count the computed metrics."""
         before = planned.hpa.status.current_replicas
         looked = zip(planned.hpa.spec.metrics, planned.proposals, planned.snapshot.readings, strict=False)
@@ -169,7 +169,7 @@ class AutoscalerController:
         if history is not None and there is not None and there.uid == hpa.uid:
             self._histories[hpa.uid] = history
 
-    async def _write(self, planned: AutoscalerPlan) -> None:
+    async def _write(self, planned: Rescale) -> None:
         """Write the status if it differs. Raises SyncFailed."""
         hpa = planned.hpa
         if planned.status == hpa.status:

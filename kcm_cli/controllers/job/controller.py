@@ -22,7 +22,7 @@ from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.plan import (
-    JobPlan,
+    Management,
     SyncAction,
     Tracking,
     counted,
@@ -174,7 +174,7 @@ class JobController:
 
     # -- acting
 
-    async def _carry_out(self, job: Job, planned: JobPlan) -> Outcome:
+    async def _carry_out(self, job: Job, planned: Management) -> Outcome:
         """Create pods; or remove the finalizers of surplus pods and delete those that lost it."""
         key = job.key
         if planned.creations:
@@ -207,7 +207,7 @@ class JobController:
                 log.log(V2, "Failed to delete Pod", extra={"fields": more})
         return outcome.merge(Outcome(failed=failures))
 
-    async def _record(self, planned: JobPlan, tracking: Tracking, now: datetime) -> None:
+    async def _record(self, planned: Management, tracking: Tracking, now: datetime) -> None:
         """Write the uids of ended pods to the status, remove the finalizers of these pods, and write the counters."""
         job = planned.state.job
         if tracking.status != with_uncounted(job.status):

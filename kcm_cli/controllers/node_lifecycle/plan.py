@@ -56,7 +56,7 @@ def unscheduling_keys(node: Node) -> set[str]:
     return keys | {UNSCHEDULABLE} if node.spec.unschedulable else keys
 
 
-def plan_taints(node: Node, now: datetime) -> list[Taint] | None:
+def plan_taints(node: Node, now: datetime) -> tuple[Taint, ...] | None:
     """The node's taints with the right NoSchedule taints of this controller; None if they are right already."""
     wanted = unscheduling_keys(node)
     have = {t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in _OWN}
@@ -65,14 +65,14 @@ def plan_taints(node: Node, now: datetime) -> list[Taint] | None:
     return swap_taints(node, wanted - have, have - wanted, NO_SCHEDULE, now)
 
 
-def swap_taints(node: Node, add: Iterable[str], remove: Iterable[str], effect: str, now: datetime) -> list[Taint]:
+def swap_taints(node: Node, add: Iterable[str], remove: Iterable[str], effect: str, now: datetime) -> tuple[Taint, ...]:
     """The node's taints with some added (unless present) and some removed. All have this effect."""
     removed = set(remove)
     kept = [t for t in node.spec.taints if t.effect != effect or t.key not in removed]
     present = {t.key for t in kept if t.effect == effect}
     time = format_time(now)
     new = [Taint(key, "", effect, time) for key in sorted(add) if key not in present]
-    return [*kept, *new]
+    return (*kept, *new)
 
 
 def has_taint(node: Node, key: str) -> bool:
@@ -90,7 +90,7 @@ def is_settled(node: Node, ready: Condition) -> bool:
     return ready.status == "True" and not any(has_taint(node, key) for key in (NOT_READY, UNREACHABLE))
 
 
-def plan_labels(node: Node) -> dict[str, str]:
+def plan_labels(node: Node) -> Mapping[str, str]:
     """The deprecated labels that differ from those that replace them."""
     labels = node.labels
     return {old: labels[new] for new, old in _LABELS if new in labels and labels.get(old) != labels[new]}

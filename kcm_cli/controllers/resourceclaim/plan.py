@@ -3,7 +3,7 @@
 upstream: pkg/controller/resourceclaim/controller.go
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -156,7 +156,7 @@ def plan_entry(user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceC
     return CREATE if claim is None else claim.name
 
 
-def plan_claim(claim: ResourceClaim, remaining: Collection[str]) -> dict[Path, Value]:
+def plan_claim(claim: ResourceClaim, remaining: Collection[str]) -> Mapping[Path, Value]:
     """The changes of a claim's status. ``remaining``: the uids of the consumers that still use it.
 
     The allocation is removed with the last reservation only, since a driver may allocate before it reserves.

@@ -7,6 +7,7 @@ upstream: pkg/controller/resourceclaim/controller.go#syncClaim, #reserveFor
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -69,7 +70,7 @@ class Reservations:
             return user is not None and user.uid == consumer.uid
         return user.uid == consumer.uid and not (isinstance(user, Pod) and is_done(user))
 
-    async def _put(self, claim: ResourceClaim, changes: dict[Path, Value]) -> ResourceClaim:
+    async def _put(self, claim: ResourceClaim, changes: Mapping[Path, Value]) -> ResourceClaim:
         body = edited(claim, changes)
         return await self._client.update(
             RESOURCE_CLAIMS, claim.namespace, claim.name, body, subresource="status", reason="consumers changed"

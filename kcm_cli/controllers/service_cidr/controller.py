@@ -52,7 +52,7 @@ class ServiceCIDRController:
             await self._carry_out(current, found)
         return found.wait_s
 
-    def _plan(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> plan.Plan:
+    def _plan(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> plan.Readiness:
         found = plan.plan(current, ranges, self._addresses.store, self._clock.now())
         if found.orphan is not None:
             fields: dict[str, object] = {"IPAddress": str(found.orphan)}
@@ -62,7 +62,7 @@ class ServiceCIDRController:
             log.info("Deleting ServiceCIDR no longer have orphan IPs", extra={"fields": fields})
         return found
 
-    async def _carry_out(self, current: ServiceCIDR, found: plan.Plan) -> None:
+    async def _carry_out(self, current: ServiceCIDR, found: plan.Readiness) -> None:
         if found.patch is not None:
             await self._patch(found.patch)
         if found.condition is not None and not plan.has_condition(current, found.condition):

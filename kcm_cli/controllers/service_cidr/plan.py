@@ -34,8 +34,8 @@ BLOCKED = Condition(
 _MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """The writes in order, and the seconds until the next check.
+class Readiness(msgspec.Struct, frozen=True):
+    """The writes about a ServiceCIDR in order, and the seconds until the next check.
 
     orphan: an address that still needs the ServiceCIDR. releases: the patch removes the finalizer, so the other
     ServiceCIDRs have to be read from the API server first; a cached one may just have been deleted.
@@ -48,17 +48,19 @@ class Plan(msgspec.Struct, frozen=True):
     releases: bool = False
 
 
-def plan(current: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress], now: datetime) -> Plan:
+def plan(
+    current: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress], now: datetime
+) -> Readiness:
     """Protect the ServiceCIDR and mark it as ready. Once deleted, keep it while addresses need it."""
     if not current.deleting:
-        return Plan(protection(current) if lacks(current, FINALIZER) else None, READY)
+        return Readiness(protection(current) if lacks(current, FINALIZER) else None, READY)
     blocking = orphan(current, ranges, objects)
     if blocking is not None:
-        return Plan(condition=BLOCKED, orphan=blocking)
+        return Readiness(condition=BLOCKED, orphan=blocking)
     left_s = GRACE_S - (now - parse_time(current.metadata.deletion_timestamp or "")).total_seconds()
     if left_s > 0:
-        return Plan(wait_s=left_s)
-    return Plan(release(current), releases=True) if is_held(current, FINALIZER) else Plan()
+        return Readiness(wait_s=left_s)
+    return Readiness(release(current), releases=True) if is_held(current, FINALIZER) else Readiness()
 
 
 def overlapping(changed: ServiceCIDR, ranges: Iterable[ServiceCIDR]) -> list[str]:

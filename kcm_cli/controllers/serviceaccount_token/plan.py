@@ -10,10 +10,10 @@ from kcm_cli.machinery.formats import base64_text
 TOKEN, CA, NAMESPACE = "token", "ca.crt", "namespace"
 
 
-def plan(secret: Secret, root_ca: bytes) -> set[str]:
+def plan(secret: Secret, root_ca: bytes) -> frozenset[str]:
     """The keys of the data to fill in. A wrong namespace is kept; a wrong CA is replaced."""
     data = secret.data or {}
-    missing = {key for key in (NAMESPACE, TOKEN) if not data.get(key)}
+    missing = frozenset(key for key in (NAMESPACE, TOKEN) if not data.get(key))
     return missing | {CA} if root_ca and data.get(CA) != base64_text(root_ca) else missing
 
 

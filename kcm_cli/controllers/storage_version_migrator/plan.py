@@ -68,20 +68,23 @@ def key_of(resource: GroupResource) -> str:
     return f"{resource.resource}.{resource.group}"
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """ended: finished migrations that are still marked as running. begin: the next one to run, if any."""
+class Turn(msgspec.Struct, frozen=True):
+    """Which migration's turn it is.
+
+    ended: finished migrations that are still marked as running. begin: the next one to run, if any.
+    """
 
     ended: tuple[StorageVersionMigration, ...]
     begin: StorageVersionMigration | None
 
 
-def plan(migrations: Sequence[StorageVersionMigration]) -> Plan:
+def plan(migrations: Sequence[StorageVersionMigration]) -> Turn:
     """Decide about all migrations of a resource: one runs at a time, the oldest first."""
     ended = tuple(one for one in migrations if is_in(one, State.RUNNING) and is_over(one))
     if any(runs(one) for one in migrations):
-        return Plan(ended, None)
+        return Turn(ended, None)
     waiting = [one for one in migrations if not is_in(one, State.RUNNING) and not is_over(one)]
-    return Plan(ended, min(waiting, key=lambda one: (one.metadata.creation_timestamp or "", one.name), default=None))
+    return Turn(ended, min(waiting, key=lambda one: (one.metadata.creation_timestamp or "", one.name), default=None))
 
 
 def is_young(migration: StorageVersionMigration, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, Endpoint, Endpoin
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import Create, Delete, Mode, Path, Stage, Update, Value, stages
+from kcm_cli.planning.actions import Create, Delete, Mode, Path, Plan, Stage, Update, Value, stages
 from kcm_cli.planning.endpoints.ports import Ports
 from kcm_cli.planning.pod_template import controller_ref
 
@@ -103,7 +103,7 @@ class Changes(msgspec.Struct):
             self.update.append(draft)
 
 
-def writes_of(resource: Resource[Any], owner: Object, changes: Changes) -> tuple[Stage, ...]:
+def writes_of(resource: Resource[Any], owner: Object, changes: Changes) -> Plan:
     """The writes in order: creations, updates, deletions. No slices are created for an owner that is being deleted."""
     reference = controller_ref(resource, owner)
     drafts = [] if owner.deleting else changes.create

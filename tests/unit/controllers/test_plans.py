@@ -1,11 +1,19 @@
 """Every controller reads, plans and reports by these names, and plans are pure."""
 
 import ast
+import importlib
+import inspect
+import typing
+from collections.abc import Iterator, Mapping
+from enum import Enum
 from pathlib import Path
+from types import UnionType
+from typing import Any, Union
 
 import pytest
 
 from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.planning.actions import Plan, Update
 from tests.kit.places import ROOT
 
 FOLDER = ROOT / "kcm_cli" / "controllers"
@@ -67,6 +75,53 @@ def test_other_controllers_have_a_plan() -> None:
 @pytest.mark.parametrize("name", PLANNING)
 def test_a_plan_is_called_plan(name: str) -> None:
     assert any(one == "plan" or one.startswith("plan_") for one in exposed(FOLDER / name))
+
+
+def plans(name: str) -> dict[str, Any]:
+    """What the functions ``plan`` and ``plan_*`` of a controller return, by module and function."""
+    found: dict[str, Any] = {}
+    for path in modules(FOLDER / name, "plan"):
+        module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for function, made in inspect.getmembers(module, inspect.isfunction):
+            if made.__module__ == module.__name__ and (function == "plan" or function.startswith("plan_")):
+                found[f"{module.__name__}.{function}"] = typing.get_type_hints(made)["return"]
+    return found
+
+
+def is_decision(type_: Any) -> bool:
+    """Whether nothing can be written into a value of the type: an action, a plan, or a frozen value with a name of its
+    own."""
+    if type_ in (None, type(None), bool, int, float, str, object, Any):
+        return True
+    parts = [part for part in typing.get_args(type_) if part is not ...]
+    if parts:
+        whole = typing.get_origin(type_) in (tuple, frozenset, Mapping, Iterator, Union, UnionType)
+        return whole and all(map(is_decision, parts))
+    frozen = issubclass(type_, Enum) or getattr(getattr(type_, "__struct_config__", None), "frozen", False)
+    frozen = frozen or getattr(getattr(type_, "__dataclass_params__", None), "frozen", False)
+    return frozen and not type_.__name__.endswith("Plan")
+
+
+@pytest.mark.parametrize("name", PLANNING)
+def test_a_decision_is_frozen_and_is_not_called_a_plan(name: str) -> None:
+    assert {where: type_ for where, type_ in plans(name).items() if not is_decision(type_)} == {}
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (Plan, True),
+        (Update | None, True),
+        (Iterator[Update], True),
+        (Mapping[str, int], True),
+        (dict[str, int], False),
+        (list[Update], False),
+        (tuple[list[Update], ...], False),
+        (bytearray, False),
+    ],
+)
+def test_what_a_decision_is(type_: Any, expected: bool) -> None:  # a column of a table
+    assert is_decision(type_) is expected
 
 
 @pytest.mark.parametrize("name", PLANNING)

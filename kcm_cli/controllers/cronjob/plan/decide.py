@@ -37,7 +37,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class CronJobPlan(msgspec.Struct, frozen=True, kw_only=True):
+class NextRun(msgspec.Struct, frozen=True, kw_only=True):
     """start: the time whose Job is to be created now. again_s: seconds until the key is requeued. notices: Events to
     emit."""
 
@@ -57,24 +57,24 @@ class CronJobPlan(msgspec.Struct, frozen=True, kw_only=True):
                 yield Remark(message, fields, verbosity)
 
 
-def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> CronJobPlan:
+def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> NextRun:
     """Decide about the schedule. ``status``: the status after finished and deleted Jobs were removed."""
     cron_job = snapshot.cron_job
     if cron_job.deleting:
-        return CronJobPlan()
+        return NextRun()
     notices: list[Notice] = []
     schedule = _readable(cron_job, notices)
     if schedule is None:
-        return CronJobPlan(notices=tuple(notices))
+        return NextRun(notices=tuple(notices))
     again_s = until_next_s(cron_job, schedule, now, last=status.last_schedule_time, local=snapshot.local)
     try:
         time = _due(snapshot, schedule, status, now, notices)
     except ImpossibleSchedule as error:
         notices.append(_warning(cron_job, "InvalidSchedule", f"invalid schedule: {cron_job.spec.schedule} : {error}"))
-        return CronJobPlan(notices=tuple(notices))
+        return NextRun(notices=tuple(notices))
     if time is None or not _may_start(cron_job, status, time, now, notices):
-        return CronJobPlan(again_s=again_s, notices=tuple(notices))
-    return CronJobPlan(start=time, again_s=again_s, notices=tuple(notices))
+        return NextRun(again_s=again_s, notices=tuple(notices))
+    return NextRun(start=time, again_s=again_s, notices=tuple(notices))
 
 
 def _readable(cron_job: CronJob, notices: list[Notice]) -> Schedule | None:

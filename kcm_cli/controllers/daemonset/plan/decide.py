@@ -22,7 +22,7 @@ BURST = 250
 """The maximum number of pods that one sync creates, and of those that it deletes."""
 
 
-class DaemonSetPlan(msgspec.Struct, frozen=True):
+class Placement(msgspec.Struct, frozen=True):
     """The decision of one sync.
 
     failed: nodes whose backoff for failed pods starts or grows. retry_s: seconds until a failed pod may be deleted.
@@ -35,7 +35,7 @@ class DaemonSetPlan(msgspec.Struct, frozen=True):
     retry_s: float | None = None
 
 
-def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
+def plan(snapshot: Snapshot, now: datetime) -> Placement:
     """Decide which pods to create and delete. Raises FormatError for an invalid maxSurge or maxUnavailable."""
     daemon_set = snapshot.daemon_set
     changes = place(snapshot, now)
@@ -44,9 +44,7 @@ def plan(snapshot: Snapshot, now: datetime) -> DaemonSetPlan:
         pods = roll(snapshot, now)
         why = dict.fromkeys((pod.uid for pod in pods.delete), "outdated template")
     said = tuple(remarks(snapshot, changes))
-    return DaemonSetPlan(
-        _stages(snapshot, pods, why), tuple(changes.notices), said, tuple(changes.failed), changes.retry_s
-    )
+    return Placement(_stages(snapshot, pods, why), tuple(changes.notices), said, tuple(changes.failed), changes.retry_s)
 
 
 def _stages(snapshot: Snapshot, changes: Changes, why: Mapping[str, str]) -> Plan:

@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByAddressType, finalize
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,31 +13,33 @@ from kcm_cli.controllers.endpointslice.plan import topology
 from kcm_cli.controllers.endpointslice.plan.desired import Desired, Snapshot, desired, slice_labels
 from kcm_cli.controllers.endpointslice.plan.distribution import distribute, distribution, remove_hints
 from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
-from kcm_cli.planning.actions import Notice, Stage, ref_to
+from kcm_cli.planning.actions import Notice, Plan, ref_to
 from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
 from kcm_cli.planning.endpoints.slices import Changes, Draft, Efficiency, owned_by, writes_of
 from kcm_cli.planning.endpoints.trigger_time import annotated
 
 
-class SlicePlan(msgspec.Struct, frozen=True):
-    """The plan for one address type.
+class Slicing(msgspec.Struct, frozen=True):
+    """The decision about one address type.
 
-    problems: errors that do not stop the plan; the sync fails after executing it. zones: the number of endpoints by
-    zone if hints are set, else None. topology and distribution: labels of the metric of changed slices.
+    changed: the number of slices to write. problems: errors that stop no write; the sync fails after them. zones: the
+    number of endpoints by zone if hints are set, else None. topology and distribution: labels of the metric of changed
+    slices.
     """
 
-    changes: Changes
+    stages: Plan
+    changed: int
     problems: tuple[str, ...]
     notices: tuple[Notice, ...]
-    zones: dict[str, int] | None
+    zones: Mapping[str, int] | None
     added: int
     removed: int
-    efficiency: dict[Ports, Efficiency]
+    efficiency: Mapping[Ports, Efficiency]
     topology: str
     distribution: str
 
 
-def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
+def plan(snapshot: Snapshot, address_type: str) -> Slicing:
     """Decide about the slices of one address type. Slices of an earlier Service of this name are deleted."""
     service = snapshot.service
     slices = sorted(snapshot.slices, key=lambda slice_: (slice_.name, slice_.uid))
@@ -60,8 +62,9 @@ def plan(snapshot: Snapshot, address_type: str) -> SlicePlan:
     changes.recycle([slice_ for slice_ in changes.delete if owned_by(slice_, service, SERVICES.kind)])
     value = distribution(service, prefer_same=snapshot.prefer_same)
     auto = topology.wants_hints(service.annotations)
-    return SlicePlan(
-        changes,
+    return Slicing(
+        _stages(snapshot, changes),
+        len(changes.create) + len(changes.update) + len(changes.delete),
         tuple(sorted(wanted.unplaced)),
         notices,
         zones,
@@ -130,7 +133,7 @@ def _notice(snapshot: Snapshot, address_type: str, type_: str, reason: str, text
     return Notice(ref_to(SERVICES, snapshot.service), type_, reason, f"{text}, addressType: {address_type}")
 
 
-def stages(snapshot: Snapshot, changes: Changes) -> tuple[Stage, ...]:
+def _stages(snapshot: Snapshot, changes: Changes) -> Plan:
     """The writes, with the trigger time as an annotation."""
     for draft in (*changes.create, *changes.update):
         draft.annotations = annotated(draft.annotations, snapshot.trigger_time)

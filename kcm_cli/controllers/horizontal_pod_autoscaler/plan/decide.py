@@ -43,7 +43,7 @@ class SyncFailed(SyncError):
         self.by_spec = by_spec
 
 
-class AutoscalerPlan(msgspec.Struct, frozen=True):
+class Rescale(msgspec.Struct, frozen=True):
     """The size of the target (unchanged: nothing is written), and the reason of a change.
 
     status: the status before the size is written. proposals: the results of the metrics, in the order of the spec.
@@ -70,24 +70,24 @@ class AutoscalerPlan(msgspec.Struct, frozen=True):
     def hpa(self) -> HorizontalPodAutoscaler:
         return self.snapshot.hpa
 
-    def with_event(self, type_: str, reason: str, message: str) -> "AutoscalerPlan":
-        """The plan with one more Event."""
+    def with_event(self, type_: str, reason: str, message: str) -> "Rescale":
+        """The decision with one more Event."""
         notice = Notice(ref_to(HORIZONTAL_POD_AUTOSCALERS, self.hpa), type_, reason, message)
         return replace(self, notices=(*self.notices, notice))
 
-    def with_condition(self, now: datetime, type_: str, state: str, reason: str, message: str) -> "AutoscalerPlan":
-        """The plan with this condition in its status."""
+    def with_condition(self, now: datetime, type_: str, state: str, reason: str, message: str) -> "Rescale":
+        """The decision with this condition in its status."""
         conditions = updated(self.status.conditions, Condition(type_, state, reason, message, format_time(now)))
         return replace(self, status=msgspec.structs.replace(self.status, conditions=conditions))
 
-    def without_condition(self, type_: str) -> "AutoscalerPlan":
-        """The plan without this condition in its status."""
+    def without_condition(self, type_: str) -> "Rescale":
+        """The decision without this condition in its status."""
         conditions = removed(self.status.conditions, type_)
         return replace(self, status=msgspec.structs.replace(self.status, conditions=conditions))
 
-    def with_sizes(self, desired: int, scaled: datetime | None = None) -> "AutoscalerPlan":
-        """The plan with the whole status but the conditions replaced. ``scaled``: the time of a change of size in this
-        sync."""
+    def with_sizes(self, desired: int, scaled: datetime | None = None) -> "Rescale":
+        """The decision with the whole status but the conditions replaced. ``scaled``: the time of a change of size in
+        this sync."""
         since = self.status.last_scale_time if scaled is None else format_time(scaled)
         metrics: list[Doc] = [one.status if isinstance(one, Proposal) else {"type": ""} for one in self.proposals]
         conditions = self.status.conditions
@@ -95,7 +95,7 @@ class AutoscalerPlan(msgspec.Struct, frozen=True):
         return replace(self, status=status)
 
 
-def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
+def plan(snapshot: Snapshot, now: datetime) -> Rescale:
     """Decide on the size, by the limits of the spec or by the metrics."""
     hpa, scale = snapshot.hpa, snapshot.scale
     if scale is None:
@@ -103,7 +103,7 @@ def plan(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
     current, least = scale.spec.replicas, minimum(hpa.spec)
     history = behavior.first_seen(snapshot.history, current, now)
     text = "the HPA controller was able to get the target's current scale"
-    start = AutoscalerPlan(snapshot, current, hpa.status, history)
+    start = Rescale(snapshot, current, hpa.status, history)
     start = start.with_condition(now, ABLE, "True", "SucceededGetScale", text)
     if needs_metrics(hpa, scale, snapshot.features):
         return _by_metrics(start, scale, now)
@@ -146,17 +146,17 @@ def has_outside_metric(spec: HorizontalPodAutoscalerSpec) -> bool:
     return any(metric.type in ("Object", "External") for metric in spec.metrics)
 
 
-def _unreadable(snapshot: Snapshot, now: datetime) -> AutoscalerPlan:
+def _unreadable(snapshot: Snapshot, now: datetime) -> Rescale:
     hpa, error = snapshot.hpa, snapshot.unreadable
     failure = SyncFailed(f"failed to query scale subresource for {reference(hpa)}: {error}", by_spec=snapshot.by_spec)
     text = f"the HPA controller was unable to get the target's current scale: {error}"
-    failed = AutoscalerPlan(snapshot, 0, hpa.status, snapshot.history, failure=failure, settled=True)
+    failed = Rescale(snapshot, 0, hpa.status, snapshot.history, failure=failure, settled=True)
     return failed.with_event("Warning", "FailedGetScale", error).with_condition(
         now, ABLE, "False", "FailedGetScale", text
     )
 
 
-def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
+def _by_metrics(start: Rescale, scale: Scale, now: datetime) -> Rescale:
     """The highest proposal, limited by stabilization, policies and the spec."""
     refused = _unselectable(start, scale.status.target_selector, now)
     if refused is not None:
@@ -176,7 +176,7 @@ def _by_metrics(start: AutoscalerPlan, scale: Scale, now: datetime) -> Autoscale
     return replace(_normalized(looked, best, now), failure=SyncFailed(error) if failed else None)
 
 
-def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> AutoscalerPlan | None:
+def _unselectable(start: Rescale, text: str, now: datetime) -> Rescale | None:
     """The plan if the target's selector is invalid, or if other autoscalers select the same pods; None otherwise."""
     hpa = start.hpa
     if not text:
@@ -200,7 +200,7 @@ def _unselectable(start: AutoscalerPlan, text: str, now: datetime) -> Autoscaler
     return _uncomputed(refused, problem)
 
 
-def _uncomputed(looked: AutoscalerPlan, error: str) -> AutoscalerPlan:
+def _uncomputed(looked: Rescale, error: str) -> Rescale:
     """The plan if no size could be computed."""
     prefix = "failed to compute desired number of replicas based on listed metrics for"
     failure = SyncFailed(f"{prefix} {reference(looked.hpa)}: {error}")
@@ -208,8 +208,8 @@ def _uncomputed(looked: AutoscalerPlan, error: str) -> AutoscalerPlan:
     return replace(looked.with_sizes(looked.status.desired_replicas), failure=failure, settled=True)
 
 
-def _proposals(start: AutoscalerPlan, scale: Scale, now: datetime) -> AutoscalerPlan:
-    """The plan with the proposal of each metric."""
+def _proposals(start: Rescale, scale: Scale, now: datetime) -> Rescale:
+    """The decision with the proposal of each metric."""
     snapshot, config = start.snapshot, start.snapshot.config
     timing = Timing(now, config.cpu_initialization_period_s, config.initial_readiness_delay_s)
     scope = Scope(scale.spec.replicas, snapshot.pods, tolerances(snapshot), timing)
@@ -245,8 +245,8 @@ def tolerances(snapshot: Snapshot) -> Tolerances:
     return Tolerances(down, up)
 
 
-def _normalized(looked: AutoscalerPlan, best: Proposal, now: datetime) -> AutoscalerPlan:
-    """The plan with the proposal, limited by stabilization, policies and the spec."""
+def _normalized(looked: Rescale, best: Proposal, now: datetime) -> Rescale:
+    """The decision with the proposal, limited by stabilization, policies and the spec."""
     spec, current, desired = looked.hpa.spec, looked.replicas, max(best.replicas, 0)
     reason = ""
     if desired != current:

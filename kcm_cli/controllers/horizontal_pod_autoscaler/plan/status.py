@@ -11,7 +11,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import (
     ABLE,
     SCALED_TO_ZERO,
-    AutoscalerPlan,
+    Rescale,
     SyncFailed,
     has_outside_metric,
     minimum,
@@ -20,7 +20,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.decide import (
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import History
 
 
-def status(plan: AutoscalerPlan, error: str, now: datetime) -> AutoscalerPlan:
+def status(plan: Rescale, error: str, now: datetime) -> Rescale:
     """The executed plan with its complete status. ``error``: why the target could not be scaled; empty if it was scaled
     or did not have to be."""
     current, desired = plan.current, plan.replicas
@@ -41,7 +41,7 @@ def status(plan: AutoscalerPlan, error: str, now: datetime) -> AutoscalerPlan:
     return replace(done.with_sizes(desired, now).with_event("Normal", "SuccessfulRescale", size), history=history)
 
 
-def _marked(plan: AutoscalerPlan, now: datetime) -> AutoscalerPlan:
+def _marked(plan: Rescale, now: datetime) -> Rescale:
     """The plan with the condition that says whether this controller scaled the target to zero."""
     if not plan.snapshot.features.to_zero:
         return plan.without_condition(SCALED_TO_ZERO)

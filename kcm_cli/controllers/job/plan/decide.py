@@ -36,7 +36,7 @@ class SyncAction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobPlan:
+class Management:
     """The plan of one sync.
 
     ending: the condition that ends the Job (see ``conditions.ending``). managed: the Job goes on, and the cache was up
@@ -61,15 +61,15 @@ class JobPlan:
         return min((delay for delay in (deadline_s, self.wait_s) if delay is not None), default=None)
 
 
-def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
+def plan(snapshot: Snapshot, now: datetime) -> Management:
     """Decide whether the Job ends, and which pods to create or delete."""
     state = state_of(snapshot, now)
     over = ending(state, now)
     job = snapshot.job
     if over is not None:
-        return JobPlan(state, over, deletions=_deletions(job, state.active, f"job ends: {over.reason or over.type}"))
+        return Management(state, over, deletions=_deletions(job, state.active, f"job ends: {over.reason or over.type}"))
     if not snapshot.satisfied or job.deleting:
-        return JobPlan(state)
+        return Management(state)
     if spec.is_suspended(job):
         return _removal(state, state.active, "job is suspended")
     wanted = _wanted(state)
@@ -81,7 +81,7 @@ def plan(snapshot: Snapshot, now: datetime) -> JobPlan:
     missing = wanted - waits - active
     if missing > 0:
         return _addition(state, missing, now)
-    return JobPlan(state, action=SyncAction.TRACKING, managed=True)
+    return Management(state, action=SyncAction.TRACKING, managed=True)
 
 
 def remove_finalizer(pod: Pod) -> Patch:
@@ -108,11 +108,11 @@ def _wanted(state: JobState) -> int:
     return max(0, min(job.spec.completions - state.succeeded, spec.parallelism(job)))
 
 
-def _removal(state: JobState, going: Iterable[JobPod], reason: str) -> JobPlan:
+def _removal(state: JobState, going: Iterable[JobPod], reason: str) -> Management:
     chosen = tuple(going)
     finalizers = tuple(give_up(job_pod.pod) for job_pod in chosen if has_finalizer(job_pod.pod))
     deletions = _deletions(state.job, chosen, reason)
-    return JobPlan(state, action=SyncAction.PODS_DELETED, managed=True, finalizers=finalizers, deletions=deletions)
+    return Management(state, action=SyncAction.PODS_DELETED, managed=True, finalizers=finalizers, deletions=deletions)
 
 
 def _deletions(job: Job, going: Iterable[JobPod], reason: str) -> tuple[Delete, ...]:
@@ -120,7 +120,7 @@ def _deletions(job: Job, going: Iterable[JobPod], reason: str) -> tuple[Delete, 
     return tuple(delete_pod(ref, job_pod.pod, reason) for job_pod in going)
 
 
-def _addition(state: JobState, missing: int, now: datetime) -> JobPlan:
+def _addition(state: JobState, missing: int, now: datetime) -> Management:
     job = state.job
     per_index = spec.counts_per_index(job)
     wait_s = 0.0 if per_index else remaining_s(state.backoff.failures, state.backoff.last_failure, now)
@@ -129,8 +129,8 @@ def _addition(state: JobState, missing: int, now: datetime) -> JobPlan:
     if indexes is not None and per_index:
         indexes, wait_s = _due(state, indexes, now)
     if wait_s > 0:
-        return JobPlan(state, action=SyncAction.PODS_CREATED, managed=True, wait_s=max(wait_s, names.BATCH_PERIOD_S))
-    return JobPlan(state, action=SyncAction.PODS_CREATED, managed=True, creations=creations(state, count, indexes))
+        return Management(state, action=SyncAction.PODS_CREATED, managed=True, wait_s=max(wait_s, names.BATCH_PERIOD_S))
+    return Management(state, action=SyncAction.PODS_CREATED, managed=True, creations=creations(state, count, indexes))
 
 
 def _pending(state: JobState, count: int) -> list[int]:

@@ -17,7 +17,7 @@ from kcm_cli.api.batch import JOBS, JobStatus, Uncounted
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.conditions import completed, condition, ensured
-from kcm_cli.controllers.job.plan.decide import JobPlan
+from kcm_cli.controllers.job.plan.decide import Management
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import NO_UNCOUNTED, JobState
 from kcm_cli.controllers.job.plan.tracking import counted, ended_pods
@@ -47,7 +47,7 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
     policy_actions: Mapping[str, int]
 
 
-def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
+def status(plan: Management, outcome: Outcome, now: datetime) -> Tracking:
     """The status after the plan's pods were created or deleted with this outcome."""
     state = plan.state
     waiting = frozenset(job_pod.pod.uid for job_pod in state.pods if job_pod.tracked)
@@ -80,7 +80,7 @@ def status(plan: JobPlan, outcome: Outcome, now: datetime) -> Tracking:
     )
 
 
-def _ending(plan: JobPlan, outcome: Outcome, active: int, now: datetime) -> Condition | None:
+def _ending(plan: Management, outcome: Outcome, active: int, now: datetime) -> Condition | None:
     """The condition that ends the Job; None while pods are not deleted, or not in the cache yet."""
     if plan.ending is not None:
         # Pods that are not deleted yet, or not in the cache yet, keep the Job from being declared over.
@@ -125,7 +125,7 @@ def _announced(
     return status, condition(type_, over.reason, over.message, now)
 
 
-def _numbers(plan: JobPlan, outcome: Outcome) -> JobStatus:
+def _numbers(plan: Management, outcome: Outcome) -> JobStatus:
     state = plan.state
     active = len(state.active)
     ready, terminating = state.ready, state.terminating

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.batch import CronJob
-from kcm_cli.controllers.cronjob.plan import CronJobPlan, plan
+from kcm_cli.controllers.cronjob.plan import NextRun, plan
 from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, started
 
@@ -16,7 +16,7 @@ MakeCronJob = Callable[..., CronJob]
 ADVICE = "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
 
 
-def decided(cron_job: CronJob) -> CronJobPlan:
+def decided(cron_job: CronJob) -> NextRun:
     return plan(Snapshot(cron_job=cron_job), cron_job.status, NOW)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
-from kcm_cli.controllers.endpointslice.plan import SlicePlan, plan, stages
+from kcm_cli.controllers.endpointslice.plan import Slicing, plan
 from kcm_cli.controllers.endpointslice.plan.desired import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Action, Create, Delete, Update, edited
@@ -21,8 +21,8 @@ def snapshot(
     return Snapshot(subject or service(), tuple(pods), slices=tuple(slices), **options)
 
 
-def actions(shot: Snapshot, planned: SlicePlan) -> list[Action]:
-    return [action for stage in stages(shot, planned.changes) for action in stage.actions]
+def actions(shot: Snapshot, planned: Slicing) -> list[Action]:
+    return [action for stage in planned.stages for action in stage.actions]
 
 
 def writes(shot: Snapshot, address_type: str = "IPv4") -> list[Action]:

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
-from kcm_cli.controllers.endpointslice_mirroring.plan import MirrorPlan, Snapshot, mirrorable, plan
+from kcm_cli.controllers.endpointslice_mirroring.plan import Mirroring, Snapshot, mirrorable, plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Action
-from kcm_cli.planning.endpoints.slices import writes_of
 from tests.unit.controllers.endpointslice.making import apply, verbs
 
 HTTP = {"name": "http", "port": 80, "protocol": "TCP"}
@@ -31,9 +30,9 @@ def subset(*ips: str, ports: Any = (HTTP,), unready: Any = ()) -> dict[str, Any]
     }
 
 
-def decided(subject: Endpoints, slices: Any = (), limit: int = 1000) -> tuple[MirrorPlan, list[Action]]:
+def decided(subject: Endpoints, slices: Any = (), limit: int = 1000) -> tuple[Mirroring, list[Action]]:
     decision = plan(Snapshot(subject, tuple(slices), limit))
-    return decision, [action for stage in writes_of(ENDPOINTS, subject, decision.changes) for action in stage.actions]
+    return decision, [action for stage in decision.stages for action in stage.actions]
 
 
 def settled(subject: Endpoints, slices: Any = (), limit: int = 1000) -> list[EndpointSlice]:

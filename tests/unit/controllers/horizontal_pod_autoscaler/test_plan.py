@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, Scale, ScaleSpec, ScaleStatus
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan import AutoscalerPlan, plan, status
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan import Rescale, plan, status
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features, Reading, Snapshot, Uncomputable
 from kcm_cli.machinery import codec
 
@@ -27,7 +27,7 @@ def autoscaler(*metrics: dict[str, Any], **spec: Any) -> HorizontalPodAutoscaler
     return HORIZONTAL_POD_AUTOSCALERS.decode(codec.encode(doc))
 
 
-def planned(hpa: HorizontalPodAutoscaler, replicas: int, *values: int | Uncomputable, **extra: Any) -> AutoscalerPlan:
+def planned(hpa: HorizontalPodAutoscaler, replicas: int, *values: int | Uncomputable, **extra: Any) -> Rescale:
     """``values``: what the APIs return for the metrics, in thousandths."""
     readings = tuple(Reading(None, one) if isinstance(one, Uncomputable) else Reading((one,)) for one in values)
     scale = Scale(
@@ -38,11 +38,11 @@ def planned(hpa: HorizontalPodAutoscaler, replicas: int, *values: int | Uncomput
     return plan(Snapshot(hpa, config, features, None, **shown), NOW)
 
 
-def conditions(found: AutoscalerPlan) -> dict[str, tuple[str, str]]:
+def conditions(found: Rescale) -> dict[str, tuple[str, str]]:
     return {one.type: (one.status, one.reason) for one in found.status.conditions}
 
 
-def events(found: AutoscalerPlan) -> list[str]:
+def events(found: Rescale) -> list[str]:
     return [notice.reason for notice in found.notices]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from kcm_cli.api.batch import Job, JobStatus
 from kcm_cli.api.core import Condition, Pod
-from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
+from kcm_cli.controllers.job.plan import Management, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.machinery import codec
@@ -74,7 +74,7 @@ class World:
                 del self.pods[name]
         self.released.clear()
 
-    def _carry_out(self, planned: JobPlan) -> Outcome:
+    def _carry_out(self, planned: Management) -> Outcome:
         done = [Done(action) for action in (*planned.creations, *planned.deletions)]
         for creation in planned.creations:
             annotations = msgspec.json.decode(creation.body)["metadata"].get("annotations", {})

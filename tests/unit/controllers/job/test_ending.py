@@ -8,7 +8,7 @@ import pytest
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan import JobPlan, plan
+from kcm_cli.controllers.job.plan import Management, plan
 from kcm_cli.controllers.job.plan.state import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -26,7 +26,7 @@ def condition(type_: str, status: str = "True", reason: str = "R", message: str 
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def planned(job: Job, *pods: Pod) -> JobPlan:
+def planned(job: Job, *pods: Pod) -> Management:
     return plan(Snapshot(job=job, pods=pods), NOW)
 
 

@@ -10,7 +10,7 @@ import pytest
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
-from kcm_cli.controllers.job.plan import JobPlan, SyncAction, plan
+from kcm_cli.controllers.job.plan import Management, SyncAction, plan
 from kcm_cli.controllers.job.plan.creation import name_prefix
 from kcm_cli.controllers.job.plan.state import Snapshot
 
@@ -21,24 +21,24 @@ MakePod = Callable[..., Pod]
 INDEXED = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
 
 
-def planned(job: Job, *pods: Pod, satisfied: bool = True, backoff: Backoff = FRESH) -> JobPlan:
+def planned(job: Job, *pods: Pod, satisfied: bool = True, backoff: Backoff = FRESH) -> Management:
     snapshot = Snapshot(job=job, pods=pods, satisfied=satisfied, backoff=backoff)
     return plan(snapshot, NOW)
 
 
-def is_idle(found: JobPlan) -> bool:
+def is_idle(found: Management) -> bool:
     return not found.managed and not (found.finalizers or found.creations or found.deletions)
 
 
-def deleted(found: JobPlan) -> list[str]:
+def deleted(found: Management) -> list[str]:
     return [deletion.name for deletion in found.deletions]
 
 
-def created(found: JobPlan) -> list[dict[str, Any]]:
+def created(found: Management) -> list[dict[str, Any]]:
     return [msgspec.json.decode(creation.body) for creation in found.creations]
 
 
-def indexes(found: JobPlan) -> list[str]:
+def indexes(found: Management) -> list[str]:
     return [pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in created(found)]
 
 

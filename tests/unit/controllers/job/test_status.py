@@ -9,7 +9,7 @@ import pytest
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
-from kcm_cli.controllers.job.plan import JobPlan, Tracking, counted, finished, plan, status
+from kcm_cli.controllers.job.plan import Management, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.planning.actions import Create, Delete, Done, Failed, Outcome
@@ -23,7 +23,7 @@ PER_INDEX = {**INDEXED, "backoffLimitPerIndex": 5}
 IGNORE = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]}
 
 
-def sync(job: Job, *pods: Pod, refuse: tuple[type, ...] = (), **extra: Any) -> tuple[JobPlan, Tracking]:
+def sync(job: Job, *pods: Pod, refuse: tuple[type, ...] = (), **extra: Any) -> tuple[Management, Tracking]:
     """One sync up to the first status; writes of the ``refuse`` kinds fail."""
     planned = plan(Snapshot(job=job, pods=pods, **extra), NOW)
     actions = (*planned.creations, *planned.deletions)

@@ -141,8 +141,8 @@ def test_an_existing_taint_keeps_its_time() -> None:
     subject = NODES.decode(
         codec.encode({"metadata": {"name": "n"}, "spec": {"taints": [codec.decode_doc(codec.encode(old))]}})
     )
-    assert plan.swap_taints(subject, {UNREACHABLE}, {NOT_READY}, "NoExecute", NOW) == [old]
-    assert plan.swap_taints(subject, {NOT_READY}, {UNREACHABLE}, "NoExecute", NOW) == [
+    assert plan.swap_taints(subject, {UNREACHABLE}, {NOT_READY}, "NoExecute", NOW) == (old,)
+    assert list(plan.swap_taints(subject, {NOT_READY}, {UNREACHABLE}, "NoExecute", NOW)) == [
         Taint(NOT_READY, "", "NoExecute", at(0))
     ]
 

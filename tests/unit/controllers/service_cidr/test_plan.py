@@ -155,7 +155,7 @@ def leaving(since: str, *, held: bool = True) -> ServiceCIDR:
 
 
 def test_a_range_is_protected_and_ready() -> None:
-    assert plan.plan(OTHER, [OTHER], [], NOW) == plan.Plan(plan.protection(OTHER), plan.READY)
+    assert plan.plan(OTHER, [OTHER], [], NOW) == plan.Readiness(plan.protection(OTHER), plan.READY)
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,9 @@ def test_a_range_is_protected_and_ready() -> None:
 )
 def test_a_terminating_range(current: ServiceCIDR, objects: list[IPAddress], expected: str) -> None:
     plans = {
-        "blocked": plan.Plan(condition=plan.BLOCKED, orphan=ipaddress.ip_address("192.168.0.9")),
-        "waits": plan.Plan(wait_s=5.0),
-        "released": plan.Plan(plan.release(current), releases=True),
-        "nothing": plan.Plan(),
+        "blocked": plan.Readiness(condition=plan.BLOCKED, orphan=ipaddress.ip_address("192.168.0.9")),
+        "waits": plan.Readiness(wait_s=5.0),
+        "released": plan.Readiness(plan.release(current), releases=True),
+        "nothing": plan.Readiness(),
     }
     assert plan.plan(current, [current], objects, NOW) == plans[expected]
