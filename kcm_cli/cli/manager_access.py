@@ -17,6 +17,7 @@ from kcm_cli.component.clock import LoopClock, RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, STRING
 from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest import access
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.authorized import Authorized
@@ -25,6 +26,7 @@ from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, bearer
 from kcm_cli.rest.errors import AccessError, TLSFilesError
 from kcm_cli.rest.manager_port import ReadError
 from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import TLSFiles
 from kcm_cli.rest.transport import Transport
@@ -131,7 +133,7 @@ def run(
 
     try:
         return asyncio.run(main())
-    except (ReadError, AccessError, TLSFilesError) as error:
+    except (ReadError, AccessError, TLSFilesError, FormatError) as error:
         return fail([str(error)])
     except KeyboardInterrupt:
         return 0
@@ -153,10 +155,7 @@ async def opened(to: ManagerAccess, clock: RealClock, purpose: str) -> AsyncIter
     async with contextlib.AsyncExitStack() as stack:
         if to.kubeconfig:
             found = await access.load(path=to.kubeconfig, master="", clock=LoopClock())
-            agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/{purpose}"
-            session = Authorized(Session(found, clock), found.credentials)
-            client = Client(session, limiter=Unlimited(), user_agent=agent, clock=clock)
-            stack.push_async_callback(client.close)
+            client = await stack.enter_async_context(_reading(found, clock, purpose))
             if not to.token:
                 credentials = found.credentials
                 tls = _with_certificate(tls, found)
@@ -164,6 +163,25 @@ async def opened(to: ManagerAccess, clock: RealClock, purpose: str) -> AsyncIter
         transport = Authorized(Session(manager, clock), credentials)
         stack.push_async_callback(transport.close)
         yield transport, client
+
+
+@contextlib.asynccontextmanager
+async def cluster(kubeconfig: str, clock: RealClock, purpose: str) -> AsyncIterator[Client]:
+    """A client that only reads, of the cluster of a kubeconfig or, if it is empty, of this pod. purpose: for the user
+    agent. Raises AccessError and TLSFilesError."""
+    async with _reading(await access.load(path=kubeconfig, master="", clock=LoopClock()), clock, purpose) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def _reading(found: Access, clock: RealClock, purpose: str) -> AsyncIterator[Client]:
+    agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/{purpose}"
+    session = ReadOnly(Authorized(Session(found, clock), found.credentials))
+    client = Client(session, limiter=Unlimited(), user_agent=agent, clock=clock)
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 def _with_certificate(tls: TLSFiles, found: Access) -> TLSFiles:

@@ -1,9 +1,9 @@
 """``kcm trace``: why something happened, and what followed from it."""
 
 import asyncio
-import json
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
@@ -11,18 +11,40 @@ from kcm_cli.cli import manager_access
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
-from kcm_cli.component.kinds import BOOL, DURATION, STRING
+from kcm_cli.component.kinds import BOOL, DURATION, STRING, STRINGS
+from kcm_cli.machinery import codec
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
+from kcm_cli.sandbox import kubeconfig
 from kcm_cli.trace import text
-from kcm_cli.trace.join import Target, Trace, trace
+from kcm_cli.trace.audit import AuditLog, read_files
+from kcm_cli.trace.join import Target, Trace
+from kcm_cli.trace.observer import Observer
 from kcm_cli.trace.source import Source
+from kcm_cli.trace.sources import Sources
 
-_OBJECT, _OUTPUT = "Object", "Output"
+_OBJECT, _SOURCE, _OUTPUT = "Object", "Source", "Output"
 _PAUSE_S = 1.0
 FLAGS = FlagSet(
     (
         Flag("namespace", STRING, "default", "Namespace of the object.", _OBJECT, "n"),
         Flag("since", DURATION, 600.0, "How far back to look.", _OBJECT),
+        Flag(
+            "observe",
+            BOOL,
+            False,
+            "Ask no manager: list what the cluster of the kubeconfig has. For any manager; only reads.",
+            _SOURCE,
+        ),
+        Flag("for", DURATION, 0.0, "With --observe: watch for so long, then show the trace.", _SOURCE),
+        Flag(
+            "audit-log",
+            STRINGS,
+            (),
+            "Files of an API server's audit log (JSON, plain or gzip), or - for standard input. Asks nobody, unless "
+            "--observe or --server is given, too.",
+            _SOURCE,
+        ),
         Flag("follow", BOOL, False, "Go on with what happens from now on, until Ctrl-C.", _OUTPUT, "f"),
         Flag("output", STRING, "text", "Format: text or json.", _OUTPUT, "o", choices=("text", "json")),
         *manager_access.FLAGS,
@@ -30,20 +52,27 @@ FLAGS = FlagSet(
     )
 )
 _ABOUT = """kcm trace shows why something happened to an object, who did it, and what followed.
-It reads /debug/causes of a running kcm (also one of kcm sandbox), which keeps the last 4 MiB of causes.
+It asks a running kcm (also one of kcm sandbox), which keeps the causes of what it did; or it observes a cluster with
+any manager; or it reads an API server's audit log.
 
 Usage:
-  kcm trace KIND/NAME [-n NAMESPACE] [--since 10m] [--follow] [-o text|json]"""
+  kcm trace KIND/NAME [-n NAMESPACE] [--since 10m] [--follow] [-o text|json]
+  kcm trace KIND/NAME --observe [--for 5m | --follow]
+  kcm trace KIND/NAME --audit-log FILE [--since 24h]"""
 
 
 class Command(msgspec.Struct, frozen=True):
-    """The parsed command line."""
+    """The parsed command line. access: of the manager; None if it is not asked."""
 
     target: Target
     since_s: float
     follow: bool
-    as_json: bool
-    access: ManagerAccess
+    output: str
+    access: ManagerAccess | None
+    kubeconfig: str
+    observe: bool
+    for_s: float
+    audit_logs: tuple[str, ...]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,7 +87,7 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
 
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
-    words, since_s = list(parsed.rest), values["since"]
+    words, since_s, for_s = list(parsed.rest), values["since"], values["for"]
     kind, slash, name = (words[0] if words else "").partition("/")
     if len(words) != 1:
         problems.append("name one object as KIND/NAME, such as deploy/web")
@@ -66,53 +95,109 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
         problems.append(f"{words[0]} is not KIND/NAME, such as deploy/web")
     if not isinstance(since_s, float) or since_s <= 0:
         problems.append("--since: must be a duration above 0, such as 10m")
-    access = manager_access.of(values, problems)
+    observe, logs, follow = bool(values["observe"]), values["audit-log"], bool(values["follow"])
+    assert isinstance(logs, tuple | list)
+    if not isinstance(for_s, float) or for_s < 0 or (for_s and not observe):
+        problems.append("--for: must be a duration such as 5m, and goes with --observe")
+    if follow and for_s:
+        problems.append("--follow: it has no end, so --for has no meaning")
+    asks_manager = "server" in parsed.values if logs else not observe
+    if follow and logs and not (observe or asks_manager):
+        problems.append("--follow: a log is read once; follow with --observe")
+    access = manager_access.of(values, problems) if asks_manager else None
     problems += manager_access.outside_of_choices(FLAGS, values)
-    if problems or access is None:
+    if problems:
         return None
-    assert isinstance(since_s, float)
-    target = Target(kind, str(values["namespace"]), name)
-    return Command(target, since_s, bool(values["follow"]), values["output"] == "json", access)
+    assert isinstance(since_s, float) and isinstance(for_s, float)
+    path = str(values["kubeconfig"]) or (kubeconfig.usual() if observe else "")
+    return Command(
+        Target(kind, str(values["namespace"]), name),
+        since_s,
+        follow,
+        str(values["output"]),
+        access,
+        path,
+        observe,
+        for_s,
+        tuple(str(one) for one in logs),
+    )
 
 
 async def _run(command: Command) -> int:
     clock = RealClock()
-    async with manager_access.opened(command.access, clock, "trace") as (transport, _):
-        source = Source(ManagerPort(transport, command.access.server))
-        await source.read()
-        found = _found(command, source, source.now - command.since_s)
-        if command.as_json:
-            indent = None if command.follow else 2
-            sys.stdout.write(json.dumps(text.document(found, source.forgotten, source.started), indent=indent) + "\n")
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in text.lines(found, source.forgotten, source.started))
-        if command.follow:
-            await _follow(command, source, found)
+    sources = Sources(command.target, command.since_s, clock)
+    if command.audit_logs:
+        sources.log = AuditLog(command.target, sources.history)
+        read_files(command.audit_logs, sources.log)
+    async with _connected(command, clock) as (port, client):
+        if client is not None:
+            sources.observer = Observer(client, clock, command.target, sources.history)
+        if port is not None:
+            sources.ring = Source(port)
+            await _ask(command, sources)
+        async with sources.observing(follow=command.follow or command.for_s > 0):
+            if command.for_s:
+                await asyncio.sleep(command.for_s)
+            found = sources.trace()
+            _print(command, sources, found)
+            if command.follow:
+                shown = set[tuple[object, ...]]()
+                list(text.new_lines(found, shown))
+                await _follow(command, sources, shown)
     return 0
 
 
-def _found(command: Command, source: Source, earliest: float) -> Trace:
-    return trace(source.entries, command.target, forgotten=source.forgotten, earliest=earliest)
+@contextlib.asynccontextmanager
+async def _connected(command: Command, clock: RealClock) -> AsyncIterator[tuple[ManagerPort | None, Client | None]]:
+    """The manager's port and the cluster, as far as they are read."""
+    if command.access is not None:
+        async with manager_access.opened(command.access, clock, "trace") as (transport, client):
+            yield ManagerPort(transport, command.access.server), client
+    elif command.observe:
+        async with manager_access.cluster(command.kubeconfig, clock, "trace") as client:
+            yield None, client
+    else:
+        yield None, None
 
 
-async def _follow(command: Command, source: Source, found: Trace) -> None:
+async def _ask(command: Command, sources: Sources) -> None:
+    """Read the manager. One that has no causes, as kube-controller-manager, is not needed where there is a cluster."""
+    assert sources.ring is not None
+    try:
+        await sources.ring.read()
+    except ReadError as error:
+        if sources.observer is None:
+            raise
+        sources.ring = None
+        sys.stderr.write(f"{error}\nThe cluster is observed instead, as with --observe.\n")
+
+
+def _print(command: Command, sources: Sources, found: Trace) -> None:
+    if command.output == "json":
+        document = text.document(found, sources.notes(), **sources.recorded())
+        body = codec.encode(document)
+        sys.stdout.write((body if command.follow else msgspec.json.format(body, indent=2)).decode() + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in text.lines(found, sources.notes()))
+
+
+async def _follow(command: Command, sources: Sources, shown: set[tuple[object, ...]]) -> None:
     """Print what is new, a line each, until interrupted. A manager that does not answer is asked again."""
-    shown, down = set[tuple[object, ...]](), False
-    list(text.new_lines(found, shown))
-    earliest = source.now - command.since_s
+    down = False
     while True:
         sys.stdout.flush()
         await asyncio.sleep(_PAUSE_S)
-        try:
-            other = await source.read()
-        except ReadError as error:
-            if not down:
-                sys.stderr.write(f"{error}\n")
-            down = True
-            continue
-        down = False
-        if other:
-            shown.clear()
-            sys.stderr.write("Another manager answers: what caused its first syncs is unknown.\n")
-        for line in text.new_lines(_found(command, source, earliest), shown):
-            sys.stdout.write((json.dumps({"text": line}) if command.as_json else line) + "\n")
+        if sources.ring is not None:
+            try:
+                other = await sources.ring.read()
+            except ReadError as error:
+                if not down:
+                    sys.stderr.write(f"{error}\n")
+                down = True
+                continue
+            down = False
+            if other:
+                shown.clear()
+                sys.stderr.write("Another manager answers: what caused its first syncs is unknown.\n")
+        for line in text.new_lines(sources.trace(), shown):
+            sys.stdout.write((codec.encode({"text": line}).decode() if command.output == "json" else line) + "\n")

@@ -143,4 +143,5 @@ def _change(change: Change, shift: float) -> ChangeDocument:
         change.version,
         change.at + shift,
         change.deleting,
+        change.why,
     )

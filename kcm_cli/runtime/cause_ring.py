@@ -32,6 +32,7 @@ _MESSAGE = 2048
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
 _REFUSERS = (
     ('admission webhook "', '" denied the request', "admission webhook"),
+    ('failed calling webhook "', '": ', "failed webhook"),
     (" is forbidden: exceeded quota: ", ",", "exceeded quota"),
     (" is forbidden: ValidatingAdmissionPolicy '", "' with binding ", "ValidatingAdmissionPolicy"),
 )
@@ -230,6 +231,7 @@ def _cut_change(cause: Change) -> Change:
         identity(cause.version),
         cause.at,
         cause.deleting,
+        cause.why,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from kcm_cli.api.core import Pod
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.machinery.meta import Object
 
@@ -26,9 +27,12 @@ RESYNC, RETRY, DELAY, PASS, QUEUED = "resync", "retry", "delay", "pass", "queued
 """What a Tick is: QUEUED by the sync of another key or by a pass, without a delay."""
 
 
+_DISRUPTION, _LONGEST_REASON = "DisruptionTarget", 64
+
+
 class Change(msgspec.Struct, frozen=True, array_like=True, tag="change", tag_field="cause"):
     """A version of an object that a cache showed. key: namespace/name. at: when, monotonic seconds. deleting: whether
-    it has a deletionTimestamp."""
+    it has a deletionTimestamp. why: of a Pod that goes, the reason of its condition DisruptionTarget."""
 
     type: str
     group: str
@@ -38,6 +42,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True, tag="change", tag_fie
     version: str
     at: float
     deleting: bool = False
+    why: str = ""
 
 
 class Tick(msgspec.Struct, frozen=True, array_like=True, tag="clock", tag_field="cause"):
@@ -150,9 +155,17 @@ def told() -> Cause | None:
         change, resource, obj, now = cause
         meta, gvr = obj.metadata, resource.gvr
         deleting = meta.deletion_timestamp is not None
-        cause = Change(change, gvr.group, resource.kind, obj.key, meta.uid, meta.resource_version, now(), deleting)
+        why = _disruption(obj) if isinstance(obj, Pod) and (deleting or change == DELETED) else ""
+        cause = Change(change, gvr.group, resource.kind, obj.key, meta.uid, meta.resource_version, now(), deleting, why)
         _TELLING.cause = cause
     return cause
+
+
+def _disruption(pod: Pod) -> str:
+    """A word of the API, so not a text of any length."""
+    found = (one.reason for one in pod.status.conditions if one.type == _DISRUPTION and one.status == "True")
+    reason = next(found, "")
+    return reason if reason.isalnum() and len(reason) <= _LONGEST_REASON else ""
 
 
 def current() -> Cause | None:

@@ -14,9 +14,11 @@ import msgspec
 
 from kcm_cli.api.short_names import kind_of, plural_of
 from kcm_cli.runtime.cause_ring import Entry, Later, Saw, Sync, Wrote
-from kcm_cli.runtime.causes import DELETED, LISTED, Change, Tick
+from kcm_cli.runtime.causes import DELETED as CHANGE_DELETED
+from kcm_cli.runtime.causes import LISTED, Change, Tick
+from kcm_cli.trace.steps import AUDIT, CONDITION, CREATED, DELETED, ENDINGS, EVENT, IS, KUBELET, REFUSED, SCALED, Step
 
-KNOWN, UNKNOWN = "known", "unknown"
+KNOWN, INFERRED, UNKNOWN = "known", "inferred", "unknown"
 OTHERS = "a change by another client"
 AT_START = "unknown: it was there when this manager first listed it"
 FORGOTTEN = "unknown: the record does not reach back so far"
@@ -52,15 +54,16 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, eq=False):
-    """A change, sync, write or wait, with what followed from it.
+    """A change, sync, write, wait or step, with what followed from it.
 
-    what: its entry. edge: whether its parent, or the lack of one, is KNOWN. origin: of a node without a parent, where
-    it comes from. more: further causes of a sync than the parent. birth: of a change, the write that created its
-    object.
+    what: its entry. edge: whether its parent, or the lack of one, is KNOWN. basis: how, where the ring does not say it.
+    origin: of a node without a parent, where it comes from. more: further causes of a sync than the parent. birth: of a
+    change, the write that created its object.
     """
 
-    what: Change | Sync | Wrote | Later
+    what: Change | Sync | Wrote | Later | Step
     edge: str = KNOWN
+    basis: str = ""
     origin: str = ""
     more: int = 0
     birth: "Node | None" = None
@@ -74,7 +77,7 @@ class Node(msgspec.Struct, eq=False):
     def mentions(self, target: Target) -> bool:
         """Whether it is about the target itself."""
         match self.what:
-            case Change() | Sync():
+            case Change() | Sync() | Step():
                 return target.is_kind(self.what.kind) and target.is_key(self.what.key)
             case Wrote():
                 return target.is_kind(self.what.kind, self.what.resource) and target.is_key(self.what.key)
@@ -100,6 +103,7 @@ class _Joining:
         self.deletions: dict[str, Node] = {}
         self.births: dict[str, Node] = {}
         self.changes: dict[tuple[str, str, str, str, bool], Node] = {}
+        self.collections: dict[tuple[str, str], list[Node]] = {}
         self.lost: set[str] = set()
         self.nodes: list[Node] = []
         self.saw: list[Change] = []
@@ -116,6 +120,8 @@ class _Joining:
 
     def _file(self, wrote: Wrote, node: Node) -> None:
         succeeded = 200 <= wrote.code < 300
+        if succeeded and wrote.verb == "deletecollection":
+            self.collections.setdefault((wrote.resource, wrote.key.rpartition("/")[0]), []).append(node)
         if wrote.code == 0 or wrote.code >= 500 or (succeeded and not wrote.uid):
             self.lost.add(wrote.key)
         if not (succeeded and wrote.uid):
@@ -162,16 +168,16 @@ class _Joining:
             return 1 if source.controller == sync.controller else 6 if own else 5
         if cause.type == LISTED:
             return 0
-        return 6 if own else 5 if cause.type == DELETED else 3
+        return 6 if own else 5 if cause.type == CHANGE_DELETED else 3
 
     def _source(self, change: Change) -> Node:
         """The write that made a change or, where there is none, a node for the change."""
         found = self.made.get((change.uid, change.version)) if change.uid and change.version else None
-        if (found is None or found.at > change.at) and change.type == DELETED:
+        if (found is None or found.at > change.at) and change.type == CHANGE_DELETED:
             found = self.deletions.get(change.uid)
         if found is not None and found.at <= change.at:
             return found
-        place = change.kind, change.key, change.uid, change.version, change.type == DELETED
+        place = change.kind, change.key, change.uid, change.version, change.type == CHANGE_DELETED
         node = self.changes.get(place)
         if node is None:
             origin = self._origin(change)
@@ -179,13 +185,25 @@ class _Joining:
             node = Node(change, edge=KNOWN if origin == OTHERS else UNKNOWN, origin=origin, birth=birth)
             self.changes[place] = node
             self.nodes.append(node)
+            together = self._together(change)
+            if together is not None:
+                _attach(node, together, "")
+                node.edge, node.basis, node.origin = INFERRED, "time", ""
         return node
+
+    def _together(self, change: Change) -> Node | None:
+        """The deletion of a collection, whose answer names no object, shortly before an object's end."""
+        if not (change.deleting or change.type == CHANGE_DELETED):
+            return None
+        found = self.collections.get((plural_of(change.kind), change.key.rpartition("/")[0]), ())
+        return next((node for node in reversed(found) if change.at - _MARGIN_S <= node.at <= change.at), None)
 
     def _origin(self, change: Change) -> str:
         if change.type == LISTED:
             return AT_START
         namespace = change.key.partition("/")[0]
-        if not self.lost.isdisjoint((change.key, change.key[:-_RANDOM], f"{namespace}/")):
+        places = (change.key, change.key[:-_RANDOM], f"{namespace}/" if "/" in change.key else "")
+        if not self.lost.isdisjoint(places):
             return LOST
         if not change.uid or change.at - _MARGIN_S < self.first_at:
             return FORGOTTEN
@@ -200,7 +218,7 @@ def _attach(node: Node, parent: Node | None, otherwise: str) -> None:
         parent.children.append(node)
 
 
-class Trace(msgspec.Struct, frozen=True):
+class Trace(msgspec.Struct, frozen=True, eq=False):
     """What is known of a target. roots: first causes, the oldest first, with what is about the target, and followed
     from it. nodes: all of these."""
 
@@ -244,10 +262,10 @@ _PASSING = frozenset({"Conflict", "NotFound", "AlreadyExists"})
 
 
 def deletion(found: Trace) -> Node | None:
-    """What deleted the target: a write or, where another client did, the change that showed it. None where nothing is
-    known to have deleted it, or where it was created again."""
+    """What deleted the target: a write, a step or, where another client did, the change that showed it. None where
+    nothing is known to have deleted it, or where it was created again."""
     shown: Node | None = None
-    for node in reversed(sorted(found.nodes, key=lambda node: node.at)):
+    for node in sorted(found.nodes, key=lambda node: node.at, reverse=True):
         what = node.what
         if not node.mentions(found.target):
             continue
@@ -255,13 +273,53 @@ def deletion(found: Trace) -> Node | None:
             if what.verb in ("delete", "deletecollection"):
                 return node
             if what.verb == "create":
-                return shown
+                break
         elif isinstance(what, Change):
-            if what.type == DELETED or what.deleting:
+            if what.type == CHANGE_DELETED or what.deleting:
                 shown = node  # the first one that showed it
             elif what.type == "ADDED":
-                return shown
+                break
+        elif isinstance(what, Step):
+            if what.verb in ENDINGS:
+                shown = _better(node, shown)
+            elif what.verb == CREATED:
+                break
+    return _first_to_end(shown)
+
+
+def _first_to_end(shown: Node | None) -> Node | None:
+    """What a change, or a kubelet's last word to a pod that ends, followed from, if that is another end."""
+    above = shown.parent if shown is not None else None
+    while above is not None and shown is not None and _is_only_shown(shown):
+        what = above.what
+        if isinstance(what, Wrote):
+            return above if what.verb == "deletecollection" else shown
+        if not isinstance(what, Step) or what.verb not in ENDINGS:
+            break
+        shown, above = above, above.parent
     return shown
+
+
+def _is_only_shown(node: Node) -> bool:
+    what = node.what
+    if isinstance(what, Step):
+        return not what.actor or (what.actor.startswith(KUBELET) and what.verb == DELETED)
+    return isinstance(what, Change)
+
+
+_TRUST = {AUDIT: 0, CONDITION: 1, EVENT: 1}
+
+
+def _better(node: Node, than: Node | None) -> Node:
+    """Of two steps that ended an object the one that says who did; else the earlier one."""
+
+    def trust(one: Node) -> tuple[int, bool]:
+        what = one.what
+        if not isinstance(what, Step) or not what.actor:
+            return 9, False
+        return (6 if _is_only_shown(one) else _TRUST.get(what.source, 5)), one.parent is None
+
+    return than if than is not None and trust(than) < trust(node) else node
 
 
 def refused(found: Trace) -> list[Node]:
@@ -277,3 +335,58 @@ def refused(found: Trace) -> list[Node]:
         elif wrote.refusal not in _PASSING:
             held.setdefault(place, []).append(node)
     return max(held.values(), key=lambda nodes: nodes[-1].at, default=[])
+
+
+def troubles(found: Trace) -> list[Node]:
+    """The last steps that say what keeps the target, or what belongs to it, from going on: what an object refuses
+    first, then what its Pods wait for. Those of one kind, the oldest first."""
+    held: dict[tuple[str, str], list[Node]] = {}
+    for node in sorted(found.nodes, key=lambda node: node.at):
+        step = node.what
+        if not isinstance(step, Step):
+            continue
+        if step.settles or step.verb in (DELETED, CREATED):
+            held.pop(step.about.place, None)
+        if step.trouble:
+            held.setdefault(step.about.place, []).append(node)
+    every = [node for nodes in held.values() for node in nodes]
+    worst = min(every, key=lambda node: (_weight(node), -node.at), default=None)
+    if worst is None:
+        return []
+    weight, kind = _weight(worst), getattr(worst.what, "kind", "")
+    alike = [node for node in every if _weight(node) == weight and getattr(node.what, "kind", "") == kind]
+    return sorted(alike, key=lambda node: node.at)
+
+
+def is_grave(node: Node) -> bool:
+    """Whether it is a refusal, or what a Pod itself says; Events alone may tell of what is over."""
+    return not isinstance(node.what, Step) or _weight(node) <= 1
+
+
+def _weight(node: Node) -> int:
+    step = node.what
+    assert isinstance(step, Step)
+    if step.verb == REFUSED:
+        return 0
+    if step.kind == "Pod":
+        return 1 if step.verb == IS else 2
+    return 3
+
+
+def swings(found: Trace) -> list[Node]:
+    """The scalings by an autoscaler, the oldest first; none where there are fewer than MOST_CALM."""
+    nodes = []
+    for node in sorted(found.nodes, key=lambda node: node.at):
+        what = node.what
+        scaled = isinstance(what, Step) and what.verb == SCALED and what.actor == AUTOSCALER
+        if isinstance(what, Wrote):
+            scaled = what.controller == AUTOSCALER and what.resource.endswith("/scale") and 200 <= what.code < 300
+        if scaled:
+            nodes.append(node)
+    total = sum(node.what.count if isinstance(node.what, Step) else 1 for node in nodes)
+    return nodes if total >= MOST_CALM else []
+
+
+AUTOSCALER = "horizontal-pod-autoscaler-controller"
+MOST_CALM = 4
+"""Fewer scalings than this do not flap."""

@@ -8,7 +8,9 @@ import msgspec
 from kcm_cli.api.short_names import kind_of
 from kcm_cli.runtime.cause_ring import Later, Sync, Wrote
 from kcm_cli.runtime.causes import ADDED, DELETED, MODIFIED, Change
-from kcm_cli.trace.join import KNOWN, Node, Trace, deletion, refused
+from kcm_cli.trace.join import INFERRED, KNOWN, Node, Trace, deletion, is_grave, refused, swings, troubles
+from kcm_cli.trace.steps import DELETED as GONE
+from kcm_cli.trace.steps import ENDED, IS, REFUSED, SAYS, WRITTEN, Step
 
 _CHANGES = {ADDED: "was created", MODIFIED: "was changed", DELETED: "was deleted"}
 HEAD = 5
@@ -37,12 +39,16 @@ def sentence(node: Node) -> str:
 
 def _sentence(node: Node) -> str:
     what = node.what
+    if isinstance(what, Step):
+        origin = f"; {node.origin}" if node.origin else ""
+        return f"{_told(what)} ({_mark(node, what)}{origin})"
     origin = f" - {node.origin}" if node.origin else ""
     match what:
         case Change():
             marked = what.deleting and what.type != DELETED
             verb = "was marked for deletion" if marked else _CHANGES.get(what.type, "was there")
-            return f"{what.kind} {what.key} {verb} (version {what.version or '?'}){origin}"
+            why = f', for "{what.why}"' if what.why else ""
+            return f"{what.kind} {what.key} {verb}{why} (version {what.version or '?'}){origin}"
         case Sync():
             more = f", {node.more} more cause{'s' if node.more > 1 else ''}" if node.more else ""
             work = f"synced {what.kind or what.queue} {what.key}" if what.key else "made a pass"
@@ -55,6 +61,34 @@ def _sentence(node: Node) -> str:
             return f"waits for {_seconds(what.after_s)}"
         case Wrote():
             return f"{_write(what)}{origin}"
+
+
+def _told(step: Step) -> str:
+    """What a step says."""
+    thing = f"{step.kind} {step.key}"
+    times = f" ({step.count} times)" if step.count > 1 else ""
+    if step.verb == SAYS:
+        return f"{step.actor or 'someone'} says of {thing}: {step.detail}{times}"
+    if step.verb == IS:
+        return f"{thing}: {step.detail}"
+    if step.verb == REFUSED:
+        return f"{step.actor or 'someone'} was refused for {thing}: {step.detail}{times}"
+    if step.verb == WRITTEN:
+        return f"{thing}: {step.verb} by {step.actor}"
+    if step.verb == ENDED:
+        return f"{thing} ended: {step.detail}"
+    if step.key.endswith("/"):
+        return f"all of {thing} were deleted by {step.actor}"
+    by = f" by {step.actor}" if step.actor else ""
+    return f"{thing} {step.verb}{by}{f': {step.detail}' if step.detail else ''}{times}"
+
+
+def _mark(node: Node, step: Step) -> str:
+    """Whether a step is known, and whether it is known that it followed from the one before."""
+    mark = f"{KNOWN if step.is_known else INFERRED}: {step.source}"
+    if node.parent is not None and node.edge != KNOWN:
+        mark += f"; what it followed from is inferred: {node.basis}"
+    return mark
 
 
 def _write(what: Wrote) -> str:
@@ -79,11 +113,13 @@ def head(found: Trace) -> list[str]:
     deleted = deletion(found)
     if deleted is not None:
         return [f"{_time(deleted)} {plain(_gone(found, deleted))}", *_back(deleted)]
-    refusals = refused(found)
-    if refusals:
-        last = refusals[-1]
-        times = f" ({len(refusals)} times since {clock(refusals[0].at)})" if len(refusals) > 1 else ""
-        return [f"{_time(last)} refused{times}: {_by(last)}{sentence(last)}", *_back(last)]
+    held, scaled = refused(found) or troubles(found), swings(found)
+    is_told = bool(held) and not is_grave(held[-1])  # an Event alone, which may be over
+    if held and not (scaled and is_told):
+        word = "refused" if isinstance(held[-1].what, Wrote) else "trouble"
+        return _several(held, word)
+    if scaled:
+        return _several(scaled, "scaled")
     own = [node for node in found.nodes if node.mentions(found.target)]
     if not own:
         return [f"Nothing is recorded about {plain(found.target.text)}: what happened to it, and why, is unknown."]
@@ -91,8 +127,18 @@ def head(found: Trace) -> list[str]:
     return [f"{_time(last)} last: {_by(last)}{sentence(last)}", *_back(last)]
 
 
+def _several(nodes: Sequence[Node], word: str) -> list[str]:
+    """The last of several steps of one kind, how many there were, and where it came from."""
+    last = nodes[-1]
+    total = sum(node.what.count if isinstance(node.what, Step) else 1 for node in nodes)
+    times = f" ({total} times since {clock(nodes[0].at)})" if total > 1 and nodes[0] is not last else ""
+    return [f"{_time(last)} {word}{times}: {_by(last)}{sentence(last)}", *_back(last)]
+
+
 def _gone(found: Trace, node: Node) -> str:
     what = node.what
+    if isinstance(what, Step):
+        return _sentence(node)
     if not isinstance(what, Wrote):
         return f"deleted: {_sentence(node)}"
     reason = f', for "{what.reason}"' if what.reason else ""
@@ -106,7 +152,9 @@ def _by(node: Node) -> str:
 
 
 def _time(node: Node) -> str:
-    return clock(node.at)
+    is_vague = isinstance(node.what, Step) and node.what.vague
+    word = "before " if isinstance(node.what, Step) and node.what.verb == GONE else "after "
+    return f"{word if is_vague else ''}{clock(node.at)}"
 
 
 def _back(node: Node) -> list[str]:
@@ -117,12 +165,14 @@ def _back(node: Node) -> list[str]:
         return [f"  <- {plain(node.origin)}"]
     before = _birth(steps[-1] if steps else node)
     room = HEAD - 1 - len(before)
-    lines = [_step(one) for one in steps]
-    return [*(lines if len(lines) <= room else _short(steps, room)), *before]
+    lines = [_step(one, below) for below, one in zip((node, *steps), steps, strict=False)]
+    return [*(lines if len(lines) <= room else _short(node, steps, room)), *before]
 
 
-def _step(node: Node) -> str:
-    return f"  <- {_time(node)} {_by(node)}{sentence(node)}"
+def _step(node: Node, below: Node) -> str:
+    """A step back. below: what followed from it."""
+    arrow = "<~" if below.edge == INFERRED else "<-"
+    return f"  {arrow} {_time(node)} {_by(node)}{sentence(node)}"
 
 
 def _birth(node: Node) -> list[str]:
@@ -134,16 +184,16 @@ def _birth(node: Node) -> list[str]:
     return [f"     it was created at {_time(birth)} by {plain(getattr(birth.what, 'controller', ''))}{after}"]
 
 
-def _short(steps: Sequence[Node], room: int) -> list[str]:
-    """The writes and the first cause alone; what is still too long loses its middle."""
+def _short(node: Node, steps: Sequence[Node], room: int) -> list[str]:
+    """The writes and steps and the first cause alone; what is still too long loses its middle."""
     first = steps[-1]
-    chosen = [one for one in steps if isinstance(one.what, Wrote)]
+    chosen = [one for one in steps if isinstance(one.what, Wrote | Step)]
     if first not in chosen:
         chosen.append(first)
-    lines = [_step(one) for one in chosen]
+    lines = [_step(one, node if one is steps[0] else steps[steps.index(one) - 1]) for one in chosen]
     if len(lines) <= room:
         return lines
-    return [*lines[: room - 2], f"  <- ... {len(lines) - room + 1} writes between them", lines[-1]]
+    return [*lines[: room - 2], f"  <- ... {len(lines) - room + 1} steps between them", lines[-1]]
 
 
 def tree(found: Trace) -> Iterator[str]:
@@ -160,26 +210,31 @@ def tree(found: Trace) -> Iterator[str]:
                 waiting.append((child, below + ("└─ " if is_last else "├─ "), below + indent))
 
 
-def lines(found: Trace, forgotten: int, started: float) -> Iterator[str]:
-    """The whole text: what happened, then everything that is recorded."""
+def lines(found: Trace, notes: Sequence[str]) -> Iterator[str]:
+    """The whole text: what happened, then everything that is recorded. notes: about the sources."""
     yield from head(found)
     if found.roots:
         yield ""
         yield from tree(found)
     yield ""
-    lost = f"; {forgotten} older entries made room" if forgotten else ""
-    yield f"Times are UTC. The manager records since {_day(started)}{lost}. Every line is known unless it says unknown."
+    yield from (plain(note) for note in notes)
+    yield f"Times are UTC. {LEGEND}"
 
 
-def _day(at: float) -> str:
+LEGEND = "Every line is known unless it says inferred or unknown; <~ is an inferred cause."
+
+
+def day(at: float) -> str:
+    """The date and time, UTC."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return "?"
 
 
-def document(found: Trace, forgotten: int, started: float) -> dict[str, object]:
-    """The trace as JSON: the nodes with the number of their parent, so that readers need not recurse."""
+def document(found: Trace, notes: Sequence[str], started: float = 0.0, forgotten: float = 0) -> dict[str, object]:
+    """The trace as JSON: the nodes with the number of their parent, so that readers need not recurse. started,
+    forgotten: of the manager's record."""
     ordered = sorted(found.nodes, key=lambda node: node.at)
     numbers = {id(node): number for number, node in enumerate(ordered)}
     target = found.target
@@ -188,6 +243,7 @@ def document(found: Trace, forgotten: int, started: float) -> dict[str, object]:
         "recordedSince": started,
         "forgotten": forgotten,
         "head": head(found),
+        "notes": [plain(note) for note in notes],
         "nodes": [_node(node, numbers) for node in ordered],
     }
 
@@ -200,7 +256,9 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, object]:
     return {
         "number": numbers[id(node)],
         "parent": parent,
+        "at": node.at,
         "edge": node.edge,
+        "basis": node.basis,
         "origin": node.origin,
         "text": sentence(node),
         "type": type(node.what).__name__.removesuffix("Document").lower(),

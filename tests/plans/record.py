@@ -347,12 +347,12 @@ def main(arguments: Sequence[str]) -> None:
 
 
 @contextmanager
-def real_cluster(assets: Path, *flags: str) -> Iterator[tuple[str, Path, Path]]:
+def real_cluster(assets: Path, *flags: str, policy: str = _POLICY) -> Iterator[tuple[str, Path, Path]]:
     """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log. The
-    manager's log is ``manager.log`` in the folder; ``flags``: more of its flags."""
+    manager's log is ``manager.log`` in the folder; ``flags``: more of its flags; ``policy``: of the audit log."""
     with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
         folder = Path(name)
-        (folder / "policy.yaml").write_text(_POLICY)
+        (folder / "policy.yaml").write_text(policy)
         audit = folder / "audit.log"
         options = [
             f"--audit-policy-file={folder}/policy.yaml",

@@ -30,6 +30,7 @@ from kcm_cli.manager.selection import choose
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
@@ -116,13 +117,15 @@ class World:
         metrics: Registry | None = None,
         flags: tuple[str, ...] = (),
         served: frozenset[str] = frozenset(),
+        causes: CauseRing | None = None,
     ) -> "asyncio.Task[None]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
         ``only``: names or aliases of the controllers to run, if not all (long times are cheap without periodic ones).
         ``interceptor``: stands between its controllers' writes and the server. ``through``: what stands between it and
         the server. ``metrics``: where it counts. ``flags``: of its command line, but for --controllers. ``served``: API
-        resources as group/version/plural, for those controllers that ask whether there are theirs.
+        resources as group/version/plural, for those controllers that ask whether there are theirs. ``causes``: records
+        what they do, and why.
         """
         rng = random.Random(self.rng.random())
         self.server.api.faults.clear()
@@ -144,6 +147,7 @@ class World:
                 metrics=metrics or Registry(),
                 configs=config.by_type() | {type(default): default for default in DEFAULTS},
                 served=served,
+                causes=causes,
             ),
             interceptor=interceptor,
         )

@@ -1,8 +1,12 @@
 """The command line of ``kcm trace``."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from kcm_cli.cli.trace import main
+from tests.incidents.replay import METADATA, audit_log, target
 
 
 @pytest.mark.parametrize(
@@ -13,7 +17,12 @@ from kcm_cli.cli.trace import main
         (["web"], "web is not KIND/NAME, such as deploy/web"),
         (["a/b/c"], "a/b/c is not KIND/NAME"),
         (["po/x", "--since=0s"], "--since: must be a duration above 0, such as 10m"),
-        (["po/x", "-o", "html"], "--output: html is none of text, json"),
+        (["po/x", "-o", "yaml"], "--output: yaml is none of text, json"),
+        (["po/x", "--for=5m"], "--for: must be a duration such as 5m, and goes with --observe"),
+        (["po/x", "--observe", "--for=5m", "--follow"], "--follow: it has no end, so --for has no meaning"),
+        (["po/x", "--audit-log=a", "--follow"], "--follow: a log is read once; follow with --observe"),
+        (["po/x", "--audit-log=/nowhere/a"], "--audit-log: cannot read /nowhere/a"),
+        (["po/x", "--observe", "--kubeconfig=/nowhere"], "cannot read kubeconfig /nowhere"),
         (["po/x", "--server=http://x"], "--server: http://x is no address such as https://127.0.0.1:10257"),
         (["po/x", "--token=a", "--token-file=/nowhere"], "--token-file: it takes the place of --token"),
     ],
@@ -32,3 +41,15 @@ def test_a_manager_that_does_not_run(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["po/x", "--server=https://127.0.0.1:1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("(does the manager run? --server names its address)")
+
+
+def test_an_audit_log_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "audit.log"
+    log.write_bytes(audit_log("scale-down", METADATA) + b"{\n")
+    about = target("scale-down")
+    assert main([f"pod/{about.name}", "-n", "scale-down", f"--audit-log={log}", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "was deleted by replicaset-controller (known: audit log" in found["head"][0]
+    assert "1 could not be read" in found["notes"][0]
+    edges = {node["edge"] for node in found["nodes"] if node["parent"] is not None}
+    assert edges <= {"known", "inferred"} and "inferred" in edges

@@ -1,0 +1,266 @@
+"""Reads an API server's audit log: JSON lines of audit.k8s.io/v1, at the level Metadata and above.
+
+The log is read once from its beginning to its end, a line at a time. What is kept is what a target may have followed
+from, ``history.MOST`` steps; the oldest make room. Of the bodies, which the levels Request and RequestResponse have,
+only the fields of ``views`` are decoded.
+
+upstream: staging/src/k8s.io/apiserver/pkg/apis/audit/v1
+"""
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeVar
+
+import msgspec
+
+from kcm_cli.api.short_names import kind_of
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import View, controller_of
+from kcm_cli.machinery.times import seconds_of
+from kcm_cli.runtime.cause_ring import refusal
+from kcm_cli.trace.history import History, Write
+from kcm_cli.trace.join import Target
+from kcm_cli.trace.steps import (
+    AUDIT,
+    BOUND,
+    CHANGED,
+    CREATED,
+    DELETED,
+    EVICTED,
+    KUBELET,
+    REFUSED,
+    SCALED,
+    WRITTEN,
+    Ref,
+    Step,
+    actor_of,
+)
+from kcm_cli.trace.views import KINDS, ScaleTarget, Seen, Told
+
+T = TypeVar("T")
+MOST_LINE = 16 << 20
+"""Bytes of a line; what is longer is a bad line. API servers cut events at 10 MiB."""
+_GZIP = b"\x1f\x8b"
+_VERSION = "audit.k8s.io/v1"
+_DONE = ("ResponseComplete", "Panic")
+_WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
+_KINDS = frozenset(resource.kind for resource in KINDS)
+_CLUSTER = frozenset(resource.kind for resource in KINDS if not resource.namespaced)
+_PASSING = (404, 409)
+"""Refusals that a client expects, and repeats its write after."""
+
+
+class _User(View, frozen=True, gc=False):
+    username: str = ""
+
+
+class _Reference(View, frozen=True, gc=False):
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    subresource: str = ""
+
+
+class _Details(View, frozen=True, gc=False):
+    uid: str = ""
+
+
+class _Answer(View, frozen=True, gc=False):
+    """metav1.Status."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+class _Sent(View, frozen=True, gc=False):
+    """What is read of the body of a request that has no answer of its own kind."""
+
+    target: ScaleTarget | None = None
+
+
+class Event(View, frozen=True, gc=False):
+    """audit.k8s.io/v1 Event."""
+
+    api_version: str = ""
+    kind: str = ""
+    stage: str = ""
+    verb: str = ""
+    user: _User = _User()
+    impersonated_user: _User | None = None
+    user_agent: str = ""
+    object_ref: _Reference | None = None
+    response_status: _Answer | None = None
+    request_received_timestamp: str | None = None
+    request_object: msgspec.Raw = msgspec.Raw(b"null")
+    response_object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class AuditLog:
+    """What a log says about a target. lines, bad: how many there were, and how many of them could not be read. first,
+    last: Unix times of the first and last event; None where there is none."""
+
+    def __init__(self, target: Target, history: History) -> None:
+        self.history = history
+        self.lines = self.bad = 0
+        self.first: float | None = None
+        self.last: float | None = None
+        self._target = target
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read a file to its end."""
+        while line := stream.readline(MOST_LINE):
+            self.lines += 1
+            if not line.endswith(b"\n") and len(line) == MOST_LINE:
+                self.bad += 1
+                while (rest := stream.readline(MOST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+            elif line.strip() and not self._line(line):
+                self.bad += 1
+
+    def _line(self, line: bytes) -> bool:
+        """Take an event; returns whether it is one."""
+        try:
+            event = codec.decode(line, Event)
+        except codec.DecodeError:
+            return False
+        at = seconds_of(event.request_received_timestamp)
+        if at is None or event.api_version != _VERSION or event.kind != "Event":
+            return False
+        self.first = at if self.first is None else min(at, self.first)
+        self.last = at if self.last is None else max(at, self.last)
+        if event.stage in _DONE and event.verb in _WRITES and event.object_ref is not None:
+            self._write(event, event.object_ref, at)
+        return True
+
+    def _write(self, event: Event, ref: _Reference, at: float) -> None:
+        kind, answer = kind_of(ref.resource), event.response_status or _Answer()
+        namespace = "" if kind in _CLUSTER else ref.namespace
+        if kind == "Event" and ref.resource == "events":
+            self._told(event, ref, at)
+            return
+        if not self._is_near(kind, namespace, ref):
+            return
+        who = event.impersonated_user or event.user
+        actor = actor_of(who.username, event.user_agent)
+        if event.impersonated_user is not None:
+            actor = f"{actor} (as {event.user.username} said)"
+        if 200 <= answer.code < 300:
+            self._took(event, ref, kind, actor, at)
+        elif answer.code not in _PASSING:
+            why = f"{answer.code} {refusal(answer.reason, answer.message)}".strip()
+            name = ref.name
+            what = f"{event.verb} {kind}{'/' + ref.subresource if ref.subresource else ''}: {why}"
+            about = Ref(kind, f"{namespace}/{name}" if namespace else name)
+            owner = _owner(event.request_object, namespace)
+            self.history.add(Step(at, REFUSED, about, actor, AUDIT, what, trouble=True, behind=owner))
+
+    def _is_near(self, kind: str, namespace: str, ref: _Reference) -> bool:
+        target = self._target
+        if target.is_kind(kind, ref.resource) and ref.name == target.name:
+            return True
+        if kind == "Namespace":
+            return ref.name == target.namespace
+        return kind == "Node" or (kind in _KINDS and namespace == target.namespace)
+
+    def _took(self, event: Event, ref: _Reference, kind: str, actor: str, at: float) -> None:
+        """A write that succeeded."""
+        obj = _seen(event.response_object, kind)
+        details = event.response_status.details if event.response_status is not None else None
+        uid = obj.uid if obj is not None else ref.uid or (details.uid if details is not None else "")
+        name = obj.name if obj is not None else ref.name
+        key = f"{ref.namespace}/{name}" if ref.namespace and kind not in _CLUSTER else name
+        about = Ref(kind, key, uid)
+        if event.verb == "deletecollection":
+            self.history.add(Step(at, DELETED, Ref(kind, f"{ref.namespace}/"), actor, AUDIT, "all that match"))
+            return
+        if obj is not None:
+            verb = "" if ref.subresource in _STATUS else _verb(event.verb, ref.subresource)
+            self.history.version(kind, obj, at, write=Write(actor, verb))
+            return
+        if not name:
+            return
+        if ref.subresource == "binding":
+            sent = _decoded(event.request_object, _Sent)
+            node = sent.target.name if sent is not None and sent.target is not None else ""
+            if node:
+                self.history.relations.place(about, node)
+            self.history.add(Step(at, BOUND, about, actor, AUDIT, f"to node {node}" if node else "", settles=True))
+        elif ref.subresource in _STATUS:
+            if kind == "Pod" and actor.startswith(KUBELET):
+                self.history.relations.place(about, actor.removeprefix(KUBELET))
+            if self._target.is_kind(kind) and self._target.is_key(key):
+                self.history.add(Step(at, WRITTEN, about, actor, AUDIT))
+        else:
+            self.history.add(Step(at, _verb(event.verb, ref.subresource), about, actor, AUDIT))
+
+    def _told(self, event: Event, ref: _Reference, at: float) -> None:
+        """An Event that a component wrote: with the level Request, it says what it would to an observer."""
+        told = _decoded(event.request_object, Told) if ref.namespace in (self._target.namespace, "default") else None
+        if told is not None and event.verb == "create":
+            self.history.event(told, at)
+
+
+_STATUS = frozenset(("status", "resize", "ephemeralcontainers", "approval"))
+
+
+def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:
+    """The controller of an object that was to be created."""
+    sent = _decoded(raw, Seen)
+    owner = controller_of(sent) if sent is not None else None
+    return Ref(owner.kind, f"{namespace}/{owner.name}" if namespace else owner.name, owner.uid) if owner else None
+
+
+def _verb(verb: str, subresource: str) -> str:
+    if subresource == "eviction":
+        return EVICTED
+    if subresource == "scale":
+        return SCALED
+    return {"create": CREATED, "delete": DELETED}.get(verb, CHANGED)
+
+
+def _seen(raw: msgspec.Raw, kind: str) -> Seen | None:
+    """The object in an answer; None where there is none, or an object of another kind, such as a Status."""
+    head = _decoded(raw, _Head)
+    return _decoded(raw, Seen) if head is not None and head.kind == kind else None
+
+
+class _Head(View, frozen=True, gc=False):
+    kind: str = ""
+
+
+def _decoded(raw: msgspec.Raw, type_: type[T]) -> T | None:
+    try:
+        return codec.decode(raw, type_)
+    except codec.DecodeError:
+        return None
+
+
+def read_files(paths: Iterable[str], log: AuditLog) -> None:
+    """Read files, plain or gzip; - is standard input. Raises FormatError for one that cannot be read."""
+    for path in paths:
+        try:
+            with _opened(path) as stream:
+                log.read(stream)
+        except (OSError, EOFError, zlib.error) as error:
+            raise FormatError(f"--audit-log: cannot read {path}: {error}") from error
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(path).open("rb") as file:
+        if file.peek(2)[:2] != _GZIP:
+            yield file
+            return
+        with gzip.open(file) as stream:
+            yield stream  # type: ignore[misc]  # a BufferedIOBase has readline

@@ -1,0 +1,471 @@
+"""Turns versions of objects and Events into steps, as an observer sees them. Pure.
+
+A version says what is, not who made it so: that is inferred, from the newest managed field, a condition or an Event.
+
+upstream: none
+"""
+
+import re
+from collections import deque
+from collections.abc import Container, Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from kcm_cli.machinery.meta import controller_of
+from kcm_cli.machinery.times import seconds_of
+from kcm_cli.trace import steps
+from kcm_cli.trace.steps import (
+    AUDIT,
+    BOUND,
+    CHANGED,
+    CONDITION,
+    CREATED,
+    DELETED,
+    ENDED,
+    EVENT,
+    EVICTED,
+    IS,
+    MANAGED,
+    MARKED,
+    OBJECT,
+    REFUSED,
+    SAYS,
+    SCALED,
+    TAINTED,
+    Ref,
+    Step,
+    canonical,
+)
+from kcm_cli.trace.views import Condition, Involved, Manager, Seen, Told
+
+K = TypeVar("K")
+V = TypeVar("V")
+MOST = 100_000
+"""Steps that are kept, and objects of which something is known."""
+_LONGEST = 300
+_TARGET = "DisruptionTarget"
+_DISRUPTORS = {
+    "PreemptionByScheduler": "kube-scheduler",
+    "DeletionByTaintManager": "taint-eviction-controller",
+    "EvictionByEvictionAPI": "the eviction API",
+    "DeletionByPodGC": "pod-garbage-collector-controller",
+    "TerminationByKubelet": "kubelet",
+    "DeletionByDeviceTaintManager": "device-taint-eviction-controller",
+}
+"""Who sets the condition DisruptionTarget with a reason."""
+_STANDING = {
+    ("Deployment", "ReplicaFailure", "True"),
+    ("Deployment", "Progressing", "False"),
+    ("ReplicaSet", "ReplicaFailure", "True"),
+    ("ReplicationController", "ReplicaFailure", "True"),
+    ("Pod", "PodScheduled", "False"),
+    ("Job", "Failed", "True"),
+    ("Job", "Complete", "True"),
+    ("Job", "Suspended", "True"),
+    ("HorizontalPodAutoscaler", "ScalingActive", "False"),
+    ("HorizontalPodAutoscaler", "AbleToScale", "False"),
+    ("PodDisruptionBudget", "DisruptionAllowed", "False"),
+    ("Node", "Ready", "False"),
+    ("Node", "Ready", "Unknown"),
+    ("Node", "MemoryPressure", "True"),
+    ("Node", "DiskPressure", "True"),
+    ("Node", "PIDPressure", "True"),
+    ("Namespace", "NamespaceDeletionContentFailure", "True"),
+    ("Namespace", "NamespaceContentRemaining", "True"),
+    ("Namespace", "NamespaceFinalizersRemaining", "True"),
+}
+"""Conditions that are told."""
+_ENDINGS = frozenset((("Job", "Failed"), ("Job", "Complete")))
+_QUIET_WAITS = frozenset(("", "ContainerCreating", "PodInitializing"))
+_ROUTINE = frozenset(("Pulling", "Pulled", "Created", "Started", "LeaderElection", "NodeHasSufficientMemory"))
+"""Events that say what always happens."""
+_CREATED = re.compile(r"(?:Created (?:pod|job):? |[Cc]reate (?:Pod|Claim) )(\S{1,253})")
+_DELETED = re.compile(r"(?:Deleted (?:pod|job):? |[Dd]elete Pod )(\S{1,253})")
+_SCALED = re.compile(r"Scaled (?:up|down) replica set (\S{1,253}) from (\d{1,10}) to (\d{1,10})")
+_ASSIGNED = re.compile(r"Successfully assigned \S{1,512} to (\S{1,253})")
+_SIZE = re.compile(r"New size: (\d{1,10}); reason: (.{0,300})", re.DOTALL)
+_PREEMPTOR = re.compile(r"Preempted by pod (\S{1,64}) on node ")
+_MADE = {"CronJob": "Job"}
+"""What owners of a kind create, other than Pods."""
+
+
+class Relations(msgspec.Struct):
+    """Which object belongs to which, as it was seen. owners: by (kind, key). said: the same, by
+    Events of the owner. nodes: of pods, by key. targets: of
+    autoscalers, by key. named: objects by uid. expiring: Jobs by uid, with the seconds from end to deletion.
+
+    Each has MOST entries at most; the oldest make room.
+    """
+
+    owners: dict[tuple[str, str], Ref] = msgspec.field(default_factory=dict)
+    said: dict[tuple[str, str], Ref] = msgspec.field(default_factory=dict)
+    nodes: dict[str, str] = msgspec.field(default_factory=dict)
+    targets: dict[str, Ref] = msgspec.field(default_factory=dict)
+    named: dict[str, Ref] = msgspec.field(default_factory=dict)
+    expiring: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def place(self, pod: Ref, node: str) -> None:
+        """A pod is on a node."""
+        _keep(self.nodes, pod.key, node)
+
+    def take(self, about: Ref, obj: Seen) -> None:
+        """Learn what a version says."""
+        _keep(self.named, about.uid, about)
+        namespace = obj.metadata.namespace
+        owner = controller_of(obj) or next(iter(obj.metadata.owner_references), None)
+        if owner is not None and owner.uid:
+            key = owner.name if owner.kind == "Node" or not namespace else f"{namespace}/{owner.name}"
+            _keep(self.owners, about.place, Ref(owner.kind, key, owner.uid))
+        if about.kind == "Pod" and obj.spec.node_name:
+            self.place(about, obj.spec.node_name)
+        if obj.spec.ttl_seconds_after_finished is not None:
+            _keep(self.expiring, about.uid, obj.spec.ttl_seconds_after_finished)
+        target = obj.spec.scale_target_ref
+        if target is not None and target.kind:
+            _keep(self.targets, about.key, Ref(target.kind, f"{namespace}/{target.name}"))
+
+
+def _keep(table: dict[K, V], key: K, value: V) -> None:
+    table[key] = value
+    if len(table) > MOST:
+        del table[next(iter(table))]
+
+
+class Write(msgspec.Struct, frozen=True):
+    """A write of the audit log. verb: of its step; "" for one of a status."""
+
+    actor: str
+    verb: str = ""
+
+
+class History:
+    """The steps of what was seen so far. forgotten: how many made room for newer ones."""
+
+    def __init__(self) -> None:
+        self.steps: deque[Step] = deque(maxlen=MOST)
+        self.relations = Relations()
+        self.forgotten = 0
+        self._last: dict[str, Seen] = {}
+        self._told: dict[str, int] = {}
+        self._mentioned: dict[str, Ref] = {}
+
+    def add(self, step: Step) -> None:
+        """Keep a step."""
+        self.forgotten += len(self.steps) == MOST
+        self.steps.append(step)
+
+    def version(self, kind: str, obj: Seen, at: float, *, listed: bool = False, write: Write | None = None) -> None:
+        """A version of an object appeared at a time. listed: it was there before it was looked for. write: what it
+        is the answer to, if that is known."""
+        meta = obj.metadata
+        if not meta.uid:
+            return
+        about, old = Ref(kind, obj.key, meta.uid), self._last.get(meta.uid)
+        _keep(self._last, meta.uid, obj)
+        self.relations.take(about, obj)
+        before = old or _NOTHING
+        found = [
+            *(_born(about, obj, at, listed=listed) if old is None and write is None else ()),
+            *_changed(about, before, obj, at, first=old is None),
+            *(_marked(about, obj, at, listed=listed) if meta.deletion_timestamp and not _deleting(before) else ()),
+        ]
+        for step in found if write is None else _made(found, about, at, write, (old, obj)):
+            self.add(step)
+
+    def gone(self, kind: str, obj: Seen, at: float) -> None:
+        """An object was deleted."""
+        about = Ref(kind, obj.key, obj.uid)
+        self.relations.take(about, obj)
+        before = self._last.pop(obj.uid, None)
+        if before is not None and not _deleting(before) and not _deleting(obj):
+            for step in _disrupted(about, obj, at):
+                self.add(step)
+        self.add(Step(at, DELETED, about))
+
+    def event(self, told: Told, at: float) -> None:
+        """An Event, or a newer version of one."""
+        involved = told.involved_object
+        about = _ref(involved)
+        component = told.reporting_component or told.source.component
+        actor = canonical(component)
+        if actor == "kubelet" and told.source.host:
+            actor = f"{steps.KUBELET}{told.source.host}"
+        if not about.key or told.reason in _ROUTINE:
+            return
+        series = told.series
+        count = max(told.count, series.count if series is not None else 0, 1)
+        if count <= self._told.get(told.metadata.uid, 0):
+            return
+        _keep(self._told, told.metadata.uid, count)
+        times = (series.last_observed_time if series is not None else None, told.last_timestamp, told.event_time)
+        found = [seconds_of(text) for text in (*times, told.first_timestamp, told.metadata.creation_timestamp)]
+        moment = next((one for one in found if one is not None), at)
+        text = f"{told.reason}: {_short(told.message)}"
+        plain = Step(moment, SAYS, about, actor, EVENT, text, rough=moment == int(moment), count=count)
+        if about.uid:
+            _keep(self._mentioned, about.uid, about)
+        for step in self._of_event(told, plain):
+            self.add(step)
+            if step.verb == CREATED and step.behind is not None:
+                _keep(self.relations.said, step.about.place, step.behind)
+
+    def absent(self, kinds: Container[str], at: float) -> None:
+        """All objects of these kinds were listed: what Events are about and was not listed does not exist."""
+        for about in tuple(self._mentioned.values()):
+            if about.kind in kinds and about.uid not in self._last:
+                self.add(Step(at, DELETED, about, detail="it is not there any more", vague=True))
+
+    def forget_event(self, told: Told) -> None:
+        """An Event expired."""
+        self._told.pop(told.metadata.uid, None)
+
+    def _of_event(self, told: Told, plain: Step) -> Iterator[Step]:
+        """What an Event tells of its object, or of another one that its message names."""
+        reason, message, about = told.reason, told.message, plain.about
+        replace = msgspec.structs.replace
+        if reason == "Scheduled" and (match := _ASSIGNED.match(message)):
+            self.relations.place(about, match[1])
+        made = _MADE.get(about.kind, "Pod")
+        if reason == "SuccessfulCreate" and (match := _CREATED.match(message)) and "Claim" not in match[0]:
+            yield _other(plain, made, match[1], CREATED, "")
+        elif reason == "SuccessfulDelete" and (match := _DELETED.match(message)):
+            yield _other(plain, made, match[1], DELETED, plain.detail)
+        elif reason == "ScalingReplicaSet" and (match := _SCALED.match(message)):
+            yield _other(plain, "ReplicaSet", match[1], SCALED, f"from {match[2]} to {match[3]}")
+        elif reason == "SuccessfulRescale" and (match := _SIZE.match(message)):
+            target = self.relations.targets.get(about.key)
+            if target is not None:
+                detail = f"to {match[1]}, as {_short(match[2])}"
+                yield replace(plain, verb=SCALED, about=target, detail=detail, behind=about)
+            yield plain
+        elif reason == "Preempted":
+            match = _PREEMPTOR.match(message)
+            behind = self.relations.named.get(match[1]) if match else None
+            if behind is None and told.related is not None and told.related.name:
+                behind = _ref(told.related)
+            yield replace(plain, verb=MARKED, behind=behind)
+        elif reason.startswith(("FailedCreate", "FailedDelete")):
+            yield replace(plain, verb=REFUSED, trouble=True)
+        else:
+            yield _simple(told, plain)
+
+
+def _other(plain: Step, kind: str, name: str, verb: str, detail: str) -> Step:
+    """The step of an object that the message of an Event names."""
+    about = Ref(kind, f"{plain.key.partition('/')[0]}/{name}")
+    return msgspec.structs.replace(plain, verb=verb, about=about, detail=detail, count=1, behind=plain.about)
+
+
+def _simple(told: Told, plain: Step) -> Step:
+    if told.reason == "TaintManagerEviction" and told.message.startswith("Marking for deletion"):
+        return msgspec.structs.replace(plain, verb=MARKED)
+    if told.reason == "RemovingNode":  # the node lifecycle controller saw it go
+        return msgspec.structs.replace(plain, verb=DELETED, actor="")
+    if told.reason == "Evicted":
+        return msgspec.structs.replace(plain, verb=EVICTED)
+    if told.reason == "Scheduled":
+        return msgspec.structs.replace(plain, verb=BOUND, settles=True)
+    return msgspec.structs.replace(plain, trouble=told.type == "Warning")
+
+
+_NOTHING = Seen()
+
+
+def _deleting(obj: Seen) -> bool:
+    return obj.metadata.deletion_timestamp is not None
+
+
+_OF_SPEC = frozenset((CHANGED, SCALED, TAINTED))
+
+
+def _made(
+    found: list[Step], about: Ref, at: float, write: "Write", change: "tuple[Seen | None, Seen]"
+) -> Iterator[Step]:
+    """The steps of a version that is the answer to a write. What it shows for the first time may be the work of a
+    writer in between, whose answer is not in the log: a spec is said to be changed by a writer only if it was changed
+    once, and a state to be seen in the write."""
+    old, new = change
+    once = old is not None and new.metadata.generation <= old.metadata.generation + 1
+    spec = [one for one in found if one.verb in _OF_SPEC and one.source != CONDITION]
+    replace = msgspec.structs.replace
+    if write.verb in (CREATED, DELETED, EVICTED) or (write.verb and not once):
+        yield Step(at, write.verb, about, write.actor, AUDIT)
+    elif write.verb:
+        for one in spec:
+            yield replace(one, at=at, actor=write.actor, source=AUDIT, rough=False)
+    elif old is not None:
+        for one in found:
+            if one.verb == MARKED:
+                yield one
+            elif one not in spec and one.verb != BOUND:
+                how = one.detail if one.verb == EVICTED else f"{one.detail}, in a write of {write.actor}"
+                yield replace(one, at=at, actor=write.actor, source=AUDIT, rough=False, detail=how)
+
+
+def _ref(involved: Involved) -> Ref:
+    key = f"{involved.namespace}/{involved.name}" if involved.namespace and involved.kind != "Node" else involved.name
+    return Ref(involved.kind, key, "" if involved.kind == "Node" else involved.uid)  # kubelets name nodes as uids
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text[: 2 * _LONGEST].split())
+    return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}..."
+
+
+def _writers(obj: Seen) -> list[tuple[float, Manager]]:
+    """Managers with the times of their last writes, the oldest first."""
+    found = [(seconds_of(one.time), one) for one in obj.metadata.managed_fields if one.manager]
+    return sorted(((at, one) for at, one in found if at is not None), key=lambda pair: pair[0])
+
+
+def _born(about: Ref, obj: Seen, at: float, *, listed: bool) -> Iterator[Step]:
+    created = seconds_of(obj.metadata.creation_timestamp)
+    moment = created if created is not None else at
+    writers = _writers(obj)
+    scaler = _scaler(obj)
+    owner = controller_of(obj)
+    first = next((one.manager for when, one in writers if when <= moment + 1 and not one.subresource), "")
+    actor = steps.CONTROLLER_OF.get(owner.kind, "") if owner is not None else ""
+    source = OBJECT if not (actor or first) else MANAGED
+    yield Step(moment, CREATED, about, actor or first, source, rough=True)
+    if listed:
+        is_told = bool(scaler)
+        for when, one in writers:
+            own = owner is None and one.manager in steps.MANAGERS and one.subresource != "scale"
+            own = own or (about.kind == "Node" and one.manager == "kubelet")  # its labels and annotations
+            if when > moment + 1 and one.subresource != "status" and not own:
+                verb = SCALED if one.subresource == "scale" else CHANGED
+                how = f"by {one.operation or 'Update'}{f' of {one.subresource}' if one.subresource else ''}, last"
+                if obj.spec.taints:  # one of its writers did it
+                    verb, how = TAINTED, f"{_taints(obj)}, {how}"
+                yield Step(when, verb, about, one.manager, MANAGED, how, rough=True)
+                is_told = True
+        if scaler:
+            yield Step(moment, SCALED, about, scaler, MANAGED, "when is not recorded", rough=True, vague=True)
+        if obj.metadata.generation > 1 and not is_told:
+            detail = f"its spec, generation {obj.metadata.generation}; who and when is not recorded"
+            yield Step(moment, CHANGED, about, "", OBJECT, detail, rough=True, vague=True)
+
+
+def _taints(node: Seen) -> str:
+    return _short(", ".join(f"{one.key}:{one.effect}" for one in node.spec.taints))
+
+
+def _changed(about: Ref, old: Seen, new: Seen, at: float, *, first: bool) -> Iterator[Step]:
+    if not first:
+        yield from _spec(about, old, new, at)
+    if new.spec.node_name and not old.spec.node_name and not first:
+        yield Step(at, BOUND, about, detail=f"to node {new.spec.node_name}", settles=True)
+    elif first and new.spec.node_name and about.kind == "Pod":
+        bound = next((one for one in new.status.conditions if one.type == "PodScheduled"), None)
+        moment = seconds_of(bound.last_transition_time) if bound is not None and bound.status == "True" else None
+        if moment is not None:
+            yield Step(moment, BOUND, about, detail=f"to node {new.spec.node_name}", rough=True, settles=True)
+    yield from _conditions(about, old, new, at)
+    yield from _phase(about, old, new, at, first=first)
+
+
+def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
+    actor, owner = _writer(old, new), controller_of(new)
+    if actor in steps.MANAGERS and owner is not None:
+        actor = steps.CONTROLLER_OF.get(owner.kind, actor)
+    source = MANAGED if actor else OBJECT
+    if new.spec.taints != old.spec.taints or new.spec.unschedulable != old.spec.unschedulable:
+        was = {f"{one.key}:{one.effect}" for one in old.spec.taints}
+        now = {f"{one.key}:{one.effect}" for one in new.spec.taints}
+        told = [*(f"+{one}" for one in sorted(now - was)), *(f"-{one}" for one in sorted(was - now))]
+        yield Step(at, TAINTED, about, actor, source, _short(", ".join(told) or "unschedulable"))
+    elif new.spec.replicas != old.spec.replicas and new.spec.replicas is not None:
+        yield Step(at, SCALED, about, actor, source, f"from {old.spec.replicas} to {new.spec.replicas}")
+    elif new.metadata.generation != old.metadata.generation and not new.metadata.deletion_timestamp:
+        yield Step(at, CHANGED, about, actor, source, f"its spec, generation {new.metadata.generation}")
+
+
+def _writer(old: Seen, new: Seen) -> str:
+    """The manager of the newest entry that is new. That of the subresource scale has no time."""
+    before = set(old.metadata.managed_fields)
+    fresh = [one for _, one in _writers(new) if one not in before and one.subresource != "status"]
+    if fresh:
+        return fresh[-1].manager
+    return _scaler(new) if new.spec.replicas != old.spec.replicas else ""
+
+
+def _scaler(obj: Seen) -> str:
+    """Who wrote the subresource scale, at a time that is not recorded."""
+    return next((one.manager for one in obj.metadata.managed_fields if one.subresource == "scale" and not one.time), "")
+
+
+def _conditions(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
+    before = {one.type: one for one in old.status.conditions}
+    for one in new.status.conditions:
+        was = before.get(one.type)
+        if was is not None and (was.status, was.reason) == (one.status, one.reason):
+            continue
+        moment = seconds_of(one.last_transition_time)
+        moment, rough = (at, False) if was is None and old is not _NOTHING or moment is None else (moment, True)
+        text = f"{one.type}={one.status}" + _why(one)
+        if (about.kind, one.type, one.status) in _STANDING:
+            if (about.kind, one.type) in _ENDINGS:
+                yield Step(moment, ENDED, about, "", CONDITION, text, rough=rough, trouble=one.type == "Failed")
+            elif about.kind == "Node":
+                yield Step(moment, TAINTED, about, "", CONDITION, text, rough=rough)
+            else:
+                trouble = one.type not in ("Suspended",)
+                yield Step(moment, IS, about, "", CONDITION, text, rough=rough, trouble=trouble)
+        elif one.type in ("Ready", "Available") and one.status == "True" and about.kind != "Node":
+            yield Step(moment, IS, about, "", CONDITION, text, rough=rough, settles=True)
+
+
+def _why(condition: Condition) -> str:
+    return f", {condition.reason}: {_short(condition.message)}" if condition.reason else ""
+
+
+def _phase(about: Ref, old: Seen, new: Seen, at: float, *, first: bool) -> Iterator[Step]:
+    if about.kind == "Pod" and new.status.phase in ("Failed", "Succeeded") and new.status.phase != old.status.phase:
+        reason = f", {new.status.reason}: {_short(new.status.message)}" if new.status.reason else ""
+        if first and (ended := _finished(new)) is not None:
+            at = ended
+        evicted = new.status.reason == "Evicted"
+        actor = "kubelet" if evicted else ""
+        yield Step(
+            at, EVICTED if evicted else ENDED, about, actor, CONDITION if evicted else OBJECT, new.status.phase + reason
+        )
+    was = _waits(old)
+    for name, text in _waits(new).items():
+        if was.get(name) != text:
+            yield Step(at, IS, about, detail=f"container {name} waits: {text}", trouble=True)
+
+
+def _finished(pod: Seen) -> float | None:
+    """When it was last known to change."""
+    times = [seconds_of(one.last_transition_time) for one in pod.status.conditions]
+    return max((one for one in times if one is not None), default=None)
+
+
+def _waits(pod: Seen) -> Mapping[str, str]:
+    found = {}
+    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        waiting = one.state.waiting if one.state is not None else None
+        if waiting is not None and waiting.reason not in _QUIET_WAITS:
+            found[one.name] = f"{waiting.reason} (image {_short(one.image)})"
+    return found
+
+
+def _marked(about: Ref, obj: Seen, at: float, *, listed: bool) -> Iterator[Step]:
+    due = seconds_of(obj.metadata.deletion_timestamp)
+    rough = listed and due is not None
+    if rough and due is not None:
+        at = due - (obj.metadata.deletion_grace_period_seconds or 0)
+    yield from _disrupted(about, obj, at)
+    yield Step(at, MARKED, about, rough=rough)
+
+
+def _disrupted(about: Ref, obj: Seen, at: float) -> Iterator[Step]:
+    """Who set the condition that says that a pod is about to be ended."""
+    for one in obj.status.conditions:
+        if one.type == _TARGET and one.status == "True":
+            actor = _DISRUPTORS.get(one.reason, "")
+            if one.reason == "EvictionByEvictionAPI":
+                actor = next((w.manager for _, w in reversed(_writers(obj)) if w.subresource == "eviction"), actor)
+            yield Step(at, MARKED, about, actor, CONDITION, f"{one.reason}: {_short(one.message)}")

@@ -1,0 +1,128 @@
+"""Observes a cluster: lists and watches what a target may follow from, whichever manager runs there.
+
+It sends get, list and watch only, and decodes only the fields of ``views``. A kind that may not be read is named in
+``gaps``, and the others are read.
+
+upstream: none
+"""
+
+import asyncio
+import random
+from typing import Any
+
+import msgspec
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.meta import Object
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.listing import list_readable
+from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.informer import Informer, Scope
+from kcm_cli.trace.history import History
+from kcm_cli.trace.join import Target
+from kcm_cli.trace.views import EVENTS, KINDS, Seen, Told
+
+_SYNC_S = 30.0
+"""How long a kind may take to be listed before it is followed without the others waiting for it."""
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """What is read of a resource."""
+
+    resource: Resource[Any]
+    namespace: str = ""
+    field_selector: str = ""
+
+
+def _parts(target: Target) -> list[_Part]:
+    """What is read for a target: all that is in its namespace, the namespace, and the nodes."""
+    found = []
+    cluster_scoped = any(target.is_kind(one.kind) for one in KINDS if not one.namespaced)
+    for resource in KINDS:
+        if resource.namespaced and not cluster_scoped:
+            found.append(_Part(resource, target.namespace))
+        elif resource.kind == "Node":
+            found.append(_Part(resource))
+        elif resource.kind == "Namespace":
+            name = target.name if cluster_scoped and target.is_kind("Namespace") else target.namespace
+            found.append(_Part(resource, field_selector=f"metadata.name={name}"))
+    if not cluster_scoped:
+        found.append(_Part(EVENTS, target.namespace))
+    about = "Namespace" if target.is_kind("Namespace") else "Node"
+    if cluster_scoped or target.namespace != "default":
+        found.append(_Part(EVENTS, "default", f"involvedObject.kind={about}"))
+    return found
+
+
+class Observer:
+    """What was seen of a cluster. gaps: what could not be read, and why."""
+
+    def __init__(self, client: Client, clock: Clock, target: Target, history: History) -> None:
+        self.history = history
+        self.gaps: dict[str, str] = {}
+        self._client = client
+        self._clock = clock
+        self._parts = _parts(target)
+
+    def now(self) -> float:
+        """Unix time."""
+        return self._clock.now().timestamp()
+
+    async def look(self) -> None:
+        """List everything once."""
+        for part in self._parts:
+            try:
+                listed = await list_readable(
+                    self._client, part.resource, part.namespace, field_selector=part.field_selector
+                )
+            except RequestError as error:
+                self.gaps[part.resource.plural] = str(error)
+                continue
+            if listed.unknown:
+                self.gaps[part.resource.plural] = f"{len(listed.unknown)} objects cannot be decoded"
+            for obj in listed.items:
+                self._see(part, obj, listed=True)
+        read = {part.resource.kind for part in self._parts} - {"Event", "Node", "Namespace"}
+        unread = {part.resource.kind for part in self._parts if part.resource.plural in self.gaps}
+        self.history.absent(read - unread, self.now())
+
+    async def follow(self) -> None:
+        """List everything, and watch it until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for part in self._parts:
+                informer = self._informer(part)
+                group.create_task(informer.run())
+                group.create_task(self._await(part, informer))
+
+    async def _await(self, part: _Part, informer: Informer[Any]) -> None:
+        """Tell of a kind that is not listed, and take that back when it is."""
+        try:
+            await asyncio.wait_for(informer.synced.wait(), _SYNC_S)
+        except TimeoutError:
+            trouble = informer.trouble()
+            self.gaps[part.resource.plural] = trouble.why if trouble is not None else "it is not listed yet"
+            await informer.synced.wait()
+            self.gaps.pop(part.resource.plural, None)
+
+    def _informer(self, part: _Part) -> Informer[Any]:
+        scope = Scope(part.namespace, field_selector=part.field_selector)
+        informer: Informer[Any] = Informer(part.resource, self._client, self._clock, random.Random(), scope)
+        informer.listen(
+            on_add=lambda obj: self._see(part, obj, listed=not informer.synced.is_set()),
+            on_update=lambda _, obj: self._see(part, obj, listed=False),
+            on_delete=lambda obj: self._lose(part, obj),
+        )
+        return informer
+
+    def _see(self, part: _Part, obj: Object, *, listed: bool) -> None:
+        if isinstance(obj, Told):
+            self.history.event(obj, self.now())
+        elif isinstance(obj, Seen):
+            self.history.version(part.resource.kind, obj, self.now(), listed=listed)
+
+    def _lose(self, part: _Part, obj: Object) -> None:
+        if isinstance(obj, Told):
+            self.history.forget_event(obj)
+        elif isinstance(obj, Seen):
+            self.history.gone(part.resource.kind, obj, self.now())

@@ -1,0 +1,172 @@
+"""Lets an incident happen in a sandbox with kcm on virtual time, and traces it from kcm's record and the cluster."""
+
+from typing import Any
+
+import msgspec
+
+from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request
+from kcm_cli.runtime.cause_document import About, CausesDocument, document
+from kcm_cli.runtime.cause_ring import CauseRing, Wrote
+from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.views import NODES
+from kcm_cli.trace.behind import Linked, combined
+from kcm_cli.trace.history import History
+from kcm_cli.trace.join import Target, Trace, trace
+from kcm_cli.trace.observer import Observer
+from tests.incidents.table import Incident
+from tests.plans.scenarios import POOL, Space, Tree
+from tests.simulation.world import World, simulate
+
+_PLURALS = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+    "ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+}
+_WORDS = {"deploy": "Deployment", "deploy/web": "Deployment", "sts": "StatefulSet", "job": "Job"}
+_FLAGS = ("--node-monitor-grace-period=30s",)
+
+
+class _Stage:
+    def __init__(self, world: World, one: Incident) -> None:
+        self.world, self.one, self.space = world, one, Space(one.name)
+        self.client = Client(
+            world.server.transport(), limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=world.clock
+        )
+
+    async def send(self, method: str, path: str, body: Any = None, kind: str = MERGE) -> bytes:
+        headers = {"content-type": kind if method == "PATCH" else "application/json"}
+        query = (("fieldManager", "kubectl"),) if method == "PATCH" else ()
+        return await self.client.call(Request(method, path, query, headers, codec.encode(body) if body else b""))
+
+    async def apply(self, doc: Tree) -> None:
+        path = f"{_PLURALS[doc['kind']].format(self.one.name)}/{doc['metadata']['name']}"
+        await self.send("PATCH", path, doc, APPLY)
+
+    async def act(self, act: Any) -> None:
+        if isinstance(act, dict):
+            await self.apply(act)
+            return
+        words = act.replace("{name}", self.one.name).split()
+        match words:
+            case ["scale", word, name, flag]:
+                replicas = int(flag.partition("=")[2])
+                await self.send("PATCH", f"{self.path(word)}/{name}/scale", {"spec": {"replicas": replicas}})
+            case ["set", "image", word, image]:
+                patch = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image[2:]}]}}}}
+                await self.send("PATCH", f"{self.path(word)}/web", patch, STRATEGIC_MERGE)
+            case ["patch", word, name, _, "-p", text]:
+                await self.send("PATCH", f"{self.path(word)}/{name}", codec.decode_doc(text.encode()))
+            case [_, "node", *_]:
+                await self.act_on_node(words)
+            case ["delete", "deploy", name]:
+                await self.send("DELETE", f"{self.path('deploy')}/{name}", {"propagationPolicy": "Background"})
+            case ["delete", "namespace", name, _]:
+                await self.send("DELETE", f"/api/v1/namespaces/{name}")
+            case ["delete", "pod", "--all"]:
+                for name in await self.pods():
+                    await self.send("DELETE", f"/api/v1/namespaces/{self.one.name}/pods/{name}")
+            case ["drain", name, *_]:
+                await self.drain(name)
+            case _:
+                raise AssertionError(act)
+
+    async def act_on_node(self, words: list[str]) -> None:
+        match words:
+            case ["annotate", "node", name, note]:
+                key, _, value = note.partition("=")
+                await self.send("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"annotations": {key: value}}})
+            case ["label", "node", name, label]:
+                await self.send("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": {label[:-1]: None}}})
+            case ["taint", "node", name, taint]:
+                key, _, rest = taint.partition("=")
+                value, _, effect = rest.partition(":")
+                taints = [{"key": key, "value": value, "effect": effect}]
+                await self.send("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+            case ["delete", "node", name]:
+                await self.send("DELETE", f"/api/v1/nodes/{name}")
+            case _:
+                raise AssertionError(words)
+
+    async def drain(self, node: str) -> None:
+        await self.send("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+        for name in await self.pods(node):
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+            try:
+                await self.send("POST", f"/api/v1/namespaces/{self.one.name}/pods/{name}/eviction", body)
+            except TooManyRequests:
+                pass  # a budget does not allow it
+
+    def path(self, word: str) -> str:
+        return _PLURALS[_WORDS[word]].format(self.one.name)
+
+    async def pods(self, node: str = "") -> list[str]:
+        pods = self.world.objects("v1/pods", self.one.name)
+        return sorted(one["metadata"]["name"] for one in pods if not node or one["spec"].get("nodeName") == node)  # type: ignore[index]
+
+    async def begin(self) -> None:
+        await self.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.one.name}})
+        await self.world.clock.sleep(2)
+        for number in range(1, self.one.nodes + 1):
+            notes = {shape.SIMULATED: "true", shape.CAPACITY: "cpu=4,memory=16Gi"}
+            metadata = {
+                "name": f"{self.one.name}-{number}",
+                "labels": {POOL: self.one.name},
+                "annotations": notes,
+            }
+            await self.client.create(NODES, "", {"metadata": metadata})
+        await self.world.clock.sleep(10)
+        for doc in self.one.setup(self.space):
+            await self.apply(doc)
+        await self.world.clock.sleep(60)
+
+
+def simulated(one: Incident) -> Trace:
+    """What kcm's record and the cluster say of it in the end."""
+
+    async def story(world: World) -> Trace:
+        ring = CauseRing(world.clock)
+        world.manager(flags=_FLAGS, causes=ring)
+        stage = _Stage(world, one)
+        await stage.begin()
+        before = set(await stage.pods())
+        for act in one.acts(stage.space):
+            try:
+                await stage.act(act)
+            except (ApiError, NotFound) as error:
+                raise AssertionError(f"{act}: {error}") from error
+        await world.clock.sleep(one.wait_s)
+        kind, _, name = (one.observed_target or one.target).partition("/")
+        if kind == "pod":
+            after = set(await stage.pods())
+            known = {key.rpartition("/")[2] for key in _seen(ring)}
+            gone = sorted(pod for pod in (before | known) - after if pod.startswith(name) and not pod.endswith("-"))
+            name = (gone or sorted(pod for pod in before if pod.startswith(name)))[0]
+        target, history = Target(kind, one.name, name), History()
+        await Observer(world.client, world.clock, target, history).look()
+        recorded = causes(ring)
+        found = trace(recorded.entries, target, forgotten=recorded.forgotten)
+        return combined(found, Linked(history.steps, history.relations))
+
+    return simulate(7, story, ClusterOptions(nodes=0))
+
+
+def causes(ring: CauseRing) -> CausesDocument:
+    """What /debug/causes answers."""
+    return msgspec.json.decode(document(ring.snapshot(), About(), ring.now() + ring.shift), type=CausesDocument)
+
+
+def _seen(ring: CauseRing) -> set[str]:
+    return {one.key for one in ring.snapshot().entries() if isinstance(one, Wrote) and one.kind == "Pod"}

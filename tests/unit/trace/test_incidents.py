@@ -1,0 +1,63 @@
+"""The incidents, as an observer and an audit log of a cluster with the original manager tell them, and kcm's record."""
+
+import pytest
+
+from kcm_cli.trace.text import HEAD, head, lines
+from tests.incidents.replay import AUDITED, LISTED, METADATA, WATCHED, traced
+from tests.incidents.simulated import simulated
+from tests.incidents.table import INCIDENTS, OF_METADATA, RING, Incident
+from tests.incidents.table import LISTED as AFTERWARDS
+
+
+def told(one: Incident, source: str) -> str:
+    word = one.observed_target if source in (WATCHED, LISTED) else ""
+    found = head(traced(one.name, source, word))
+    assert 0 < len(found) <= HEAD
+    return "\n".join(found)
+
+
+def check(text: str, parts: tuple[str, ...]) -> None:
+    for part in parts:
+        if part.startswith("-"):
+            assert part[1:] not in text, text
+        else:
+            assert part in text, text
+
+
+@pytest.mark.parametrize("one", INCIDENTS, ids=lambda one: one.name)
+def test_an_observer_that_watched(one: Incident) -> None:
+    text = told(one, WATCHED)
+    check(text, one.observed)
+    assert "audit log" not in text
+
+
+@pytest.mark.parametrize("one", INCIDENTS, ids=lambda one: one.name)
+def test_an_audit_log_with_bodies(one: Incident) -> None:
+    check(told(one, AUDITED), one.audited)
+
+
+@pytest.mark.parametrize("one", INCIDENTS, ids=lambda one: one.name)
+def test_an_audit_log_of_metadata_invents_nothing(one: Incident) -> None:
+    """It names who wrote; what only bodies say is not there, and nothing is put in its place."""
+    check(told(one, METADATA), OF_METADATA.get(one.name, one.audited))
+
+
+@pytest.mark.parametrize("one", INCIDENTS, ids=lambda one: one.name)
+def test_an_observer_that_comes_afterwards_is_right_or_does_not_know(one: Incident) -> None:
+    check(told(one, LISTED), AFTERWARDS.get(one.name, one.observed))
+
+
+@pytest.mark.parametrize("one", [one for one in INCIDENTS if one.name != "flapping"], ids=lambda one: one.name)
+def test_kcms_own_record(one: Incident) -> None:
+    """On a sandbox, on virtual time; what others did is inferred from the cluster."""
+    found = head(simulated(one))
+    assert 0 < len(found) <= HEAD
+    check("\n".join(found), RING.get(one.name, one.observed))
+
+
+@pytest.mark.parametrize("source", [WATCHED, LISTED, AUDITED, METADATA])
+@pytest.mark.parametrize("one", INCIDENTS[:4], ids=lambda one: one.name)
+def test_each_line_is_marked(one: Incident, source: str) -> None:
+    for line in lines(traced(one.name, source), []):
+        if " " in line and not line.startswith(("Times are", "Nothing is recorded", "  <- ...")):
+            assert "known" in line or "inferred" in line, line

@@ -1,0 +1,119 @@
+"""An observer on a sandbox: what it asks for, what it may not see, and what it shows."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.trace.behind import Linked
+from kcm_cli.trace.history import History
+from kcm_cli.trace.join import Target
+from kcm_cli.trace.observer import Observer
+from kcm_cli.trace.text import head, lines
+from tests.kit.controlling import controllers
+from tests.kit.faults import refusal
+from tests.kit.world import PODS, World, resource
+
+DEPLOYMENTS = resource("deployments", "apps")
+SECRET = {"metadata": {"name": "s"}, "stringData": {"p": "sesame"}}
+
+
+class Asked:
+    """A transport that keeps the requests, and refuses some paths."""
+
+    def __init__(self, inner: Transport, refused: str = "-") -> None:
+        self._inner, self._refused, self.asked = inner, refused, list[Request]()
+
+    async def send(self, request: Request) -> Response:
+        self.asked.append(request)
+        return refusal(403, "Forbidden", "no") if self._refused in request.path else await self._inner.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        self.asked.append(request)
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        pass
+
+
+def observer(world: World, target: Target, refused: str = "-") -> tuple[Observer, Asked]:
+    asked = Asked(world.server.transport(), refused)
+    client = Client(asked, limiter=Unlimited(), user_agent="trace", clock=world.clock)
+    return Observer(client, world.clock, target, History()), asked
+
+
+async def web(world: World) -> None:
+    container = {"name": "c", "image": "i", "env": [{"name": "P", "value": "sesame"}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    await world.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+
+
+def told(seen: Observer, target: Target) -> str:
+    return "\n".join(head(Linked(seen.history.steps, seen.history.relations).about(target)))
+
+
+def test_it_only_reads_and_shows_no_values(play) -> None:
+    async def life(world: World) -> None:
+        configs = (DeploymentConfig(), ReplicaSetConfig())
+        async with controllers(world, *configs, names=["deployment-controller", "replicaset-controller"]):
+            await world.create(resource("secrets"), SECRET)
+            await web(world)
+            await world.wait(10)
+            target = Target("deploy", "default", "web")
+            seen, asked = observer(world, target)
+            watching = asyncio.create_task(seen.follow())
+            await world.wait(5)
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
+            await world.wait(30)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            assert {request.method for request in asked.asked} == {"GET"}
+            assert not any("secrets" in request.path or "configmaps" in request.path for request in asked.asked)
+            text = "\n".join(lines(Linked(seen.history.steps, seen.history.relations).about(target), []))
+            assert "sesame" not in text and "was scaled" in text and "from 2 to 1" in text, text
+
+    play(life)
+
+
+def test_what_may_not_be_read_is_a_gap_and_no_more(play) -> None:
+    async def life(world: World) -> None:
+        await web(world)
+        target = Target("deploy", "default", "web")
+        seen, _ = observer(world, target, "/nodes")
+        await seen.look()
+        assert list(seen.gaps) == ["nodes"] and "no" in seen.gaps["nodes"]
+        assert "Deployment default/web was created by test" in told(seen, target)
+
+    play(life)
+
+
+def test_an_object_that_is_not_there_is_unknown(play) -> None:
+    async def life(world: World) -> None:
+        for word in ("pod", "node", "secret", "thing.example.com"):
+            target = Target(word, "default", "none")
+            seen, _ = observer(world, target)
+            await seen.look()
+            assert "is unknown" in told(seen, target) and not seen.gaps
+
+    play(life)
+
+
+def test_a_pod_that_somebody_deleted_has_no_invented_cause(play) -> None:
+    async def life(world: World) -> None:
+        await world.pod("lone")
+        target = Target("pod", "default", "lone")
+        seen, _ = observer(world, target)
+        watching = asyncio.create_task(seen.follow())
+        await world.wait(5)
+        await world.delete(PODS, "lone")
+        await world.wait(60)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        text = told(seen, target)
+        assert "was marked for deletion" in text and "nothing says who did it" in text and " by " not in text, text
+
+    play(life)
