@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream release-check lock \
+.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream release-check lock lowest \
   docs site clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
@@ -97,6 +97,14 @@ lock: ## renew the lock files; no download address is recorded in them
 	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header -c $(VENV)/lock/pins pyproject.toml -o configs/runtime.lock
 	sed -i '/^ *#   -c /d' configs/runtime.lock
+
+LOWEST := $(VENV)/lowest
+
+lowest: ## unit tests with the lowest versions that pyproject.toml permits, in an environment of their own
+	$(PYTHON) -m venv $(LOWEST) && $(LOWEST)/bin/pip install -q $(UV)
+	$(LOWEST)/bin/uv pip compile -q --resolution lowest-direct --python-version 3.11 --all-extras pyproject.toml -o $(LOWEST)/pins
+	$(LOWEST)/bin/pip install -q -r $(LOWEST)/pins && $(LOWEST)/bin/pip install -q --no-deps --no-build-isolation -e .
+	$(LOWEST)/bin/python -m pytest -q -n 3 --dist loadgroup -m "not e2e" --ignore tests/e2e
 
 docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m tests.generate.docs
