@@ -26,9 +26,26 @@ def test_files_are_yaml(path: Path) -> None:
     assert list(yaml.safe_load_all(path.read_text()))
 
 
-def unit_flags() -> list[str]:
-    words = (CONFIGS / "systemd" / "kcm.service").read_text().replace("\\\n", " ")
-    return next(line for line in words.splitlines() if line.startswith("ExecStart=")).split()[1:]
+GROUPS = ("workloads", "others")
+
+
+def unit_flags(group: str = "") -> list[str]:
+    """The unit's flags, with the environment of a group's drop-in."""
+    text = (CONFIGS / "systemd" / "kcm.service").read_text()
+    more = (CONFIGS / "systemd" / "groups" / f"{group}.conf").read_text() if group else ""
+    variables = dict(re.findall(r'^Environment="?(KCM_\w+)=(.*?)"?$', text + more, re.MULTILINE))
+    words = text.replace("\\\n", " ")
+    line = next(line for line in words.splitlines() if line.startswith("ExecStart="))
+    return re.sub(r"\$\{?(KCM_\w+)\}?", lambda found: variables[found[1]], line).split()[1:]
+
+
+def test_groups_have_every_controller_once_and_a_lease_each() -> None:
+    configs = [complete(flag_set().parse(unit_flags(group))) for group in ("", *GROUPS)]
+    whole, *parts = (set(config.controllers) for config in configs)
+    assert set.union(*parts) == whole
+    assert sum(map(len, parts)) == len(whole)
+    assert len({config.component.generic.leader_election.resource_name for config in configs}) == 1 + len(GROUPS)
+    assert len({config.serving.port for config in configs[1:]}) == len(GROUPS)
 
 
 def test_the_units_flags_are_the_pods_with_its_credentials() -> None:
