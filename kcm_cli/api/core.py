@@ -5,6 +5,7 @@ decoder skips environment, mounts, probes and the like.
 """
 
 from functools import lru_cache
+from typing import ClassVar
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -64,6 +65,8 @@ class Container(View, frozen=True, gc=False):
 
 
 class Toleration(View, frozen=True, gc=False):
+    SHARED: ClassVar[bool] = True
+
     key: str = ""
     operator: str = ""
     value: str = ""

@@ -7,9 +7,13 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from kcm_cli.api.protobuf.messages import message_of
+from kcm_cli.api.protobuf.views import Reader, reader_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
+from kcm_cli.machinery.protofields import fields
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.raw_fields import RawField
 
@@ -71,6 +75,12 @@ class Undecodable(msgspec.Struct, frozen=True):
         return f"{meta.namespace}/{meta.name}" if meta.namespace and meta.name else meta.name
 
 
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """An object of a list or watch in protobuf, without its envelope."""
+
+    data: bytes
+
+
 class _TypeMeta(msgspec.Struct, frozen=True, gc=False):
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""
@@ -125,6 +135,13 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         """Raises codec.TextError for invalid UTF-8 outside of what the API server returns as it was written."""
         codec.check_text(codec.without(data, (field.names for field in self.raw_fields), codec.MANAGED_FIELDS))
 
+    def reader(self, *, metadata_only: bool = False) -> "Reader[T] | None":
+        """The reader of objects in protobuf; None for those that are read in JSON.
+
+        That is what updates edit: the bytes that are kept must be JSON.
+        """
+        return _reader(self, metadata_only)
+
     def heads(self, *, metadata_only: bool = False) -> tuple[bytes, ...]:
         """The first bytes of most objects of this kind. Go writes structs and maps in different orders."""
         return _heads(self.api_version, self.kind, metadata_only)
@@ -141,20 +158,41 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
             found = codec.decode(data, _TypeMeta)
         except codec.DecodeError:
             return ""  # it cannot be decoded as any kind
-        if metadata_only and found.kind == _METADATA_ONLY[1]:
+        if not self.is_foreign(found.api_version, found.kind, metadata_only=metadata_only):
             return ""
-        if found.kind in ("", self.kind) and (metadata_only or found.api_version in ("", self.api_version)):
-            return ""  # client-go does not look at the version of metadata
         return f"{quote(found.kind)} ({quote(found.api_version)})"
 
-    def read_item(self, data: msgspec.Raw, *, metadata_only: bool = False) -> "T | Undecodable":
+    def is_foreign(self, api_version: str, kind: str, *, metadata_only: bool = False) -> bool:
+        """Whether an object that states these is of another kind."""
+        if metadata_only and kind == _METADATA_ONLY[1]:
+            return False
+        # client-go does not look at the version of metadata
+        return kind not in ("", self.kind) or not (metadata_only or api_version in ("", self.api_version))
+
+    def read_item(self, data: msgspec.Raw | Message, *, metadata_only: bool = False) -> "T | Undecodable":
         """Decode one object of a list. One of another kind is returned as ``spoilt``, since the object in its place is
         unknown."""
+        if isinstance(data, Message):  # its list says of which kind it is
+            return self.read_message(data.data, metadata_only=metadata_only)
         if memoryview(data)[: len(_UNTYPED)] != _UNTYPED:  # items do not repeat what the list says
             what = self.foreign(data, metadata_only=metadata_only)
             if what:
                 return Undecodable(ObjectMeta(), f"an object of another kind: {what}", spoilt=True)
         return self.decode_or_explain(data)
+
+    def read_message(self, data: bytes, *, metadata_only: bool = False) -> "T | Undecodable":
+        """Decode one object in protobuf, without its envelope, or return why that is not possible."""
+        reader = self.reader(metadata_only=metadata_only)
+        if reader is None:
+            return Undecodable(ObjectMeta(), f"{self.kind} is not read in protobuf", spoilt=True)
+        try:
+            obj = reader.read(data)
+        except codec.DecodeError as error:
+            return Undecodable(_metadata_of_message(data), str(error), spoilt=not isinstance(error, codec.ShapeError))
+        if obj.metadata.name and _INVALID not in obj.metadata.name:
+            return obj
+        why = "the object has no name" if not obj.metadata.name else "the name of the object is not UTF-8"
+        return Undecodable(ObjectMeta(), why, spoilt=True)
 
     def decode_or_explain(self, data: bytes | msgspec.Raw) -> "T | Undecodable":
         """Decode one object of a list or watch, or return why that is not possible."""
@@ -168,7 +206,7 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
         return str(self.gvr)
 
 
-_METADATA = frozenset(field.encode_name for field in msgspec.structs.fields(ObjectMeta))
+_METADATA_NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(ObjectMeta))
 
 
 @lru_cache(1024)
@@ -184,6 +222,42 @@ def _heads(api_version: str, of_kind: str, metadata_only: bool) -> tuple[bytes, 
     return tuple(text.encode() for text in texts)
 
 
+_INVALID = "\ufffd"
+PARTIAL = "meta.v1.PartialObjectMetadata"
+_METADATA, _IDENTITY = 1, (1, 3, 5, 6)
+"""Numbers in protobuf: of metadata in an object; in that of name, namespace, uid and resourceVersion."""
+
+
+@lru_cache(1024)
+def _reader(resource: Resource[Any], metadata_only: bool) -> Reader[Any] | None:
+    if metadata_only:
+        return reader_of(resource.view, PARTIAL)
+    group = resource.gvr.group
+    if resource.keeps_raw or ("." in group and not group.endswith(".k8s.io")):
+        return None
+    return reader_of(resource.view, message_of(resource.api_version, resource.kind))
+
+
+def _metadata_of_message(data: bytes) -> ObjectMeta:
+    """The readable part of the metadata of an object that cannot be decoded: all of it, or what identifies it."""
+    reader = reader_of(PartialObject, PARTIAL)
+    try:
+        if reader is not None:
+            return reader.read(data).metadata
+    except codec.DecodeError:
+        pass
+    found: dict[int, str] = {}
+    try:
+        for number, value in fields(data):
+            for inner, text in fields(value) if number == _METADATA and isinstance(value, bytes) else ():
+                if isinstance(text, bytes):
+                    found[inner] = text.decode()
+    except (FormatError, UnicodeDecodeError):
+        pass  # what came before that is known
+    name, namespace, uid, version = (found.get(number, "") for number in _IDENTITY)
+    return ObjectMeta(name=name, namespace=namespace, uid=uid, resource_version=version)
+
+
 @lru_cache(1024)
 def _metadata_only(resource: Resource[Any]) -> Resource[PartialObject]:
     return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
@@ -196,13 +270,13 @@ def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
     except codec.DecodeError:
         pass
     metadata = codec.members(data).get("metadata", msgspec.Raw(b"{}"))
-    fields = codec.members(metadata).items()
-    return codec.convert(dict(chain.from_iterable(_readable(name, value) for name, value in fields)), ObjectMeta)
+    members = codec.members(metadata).items()
+    return codec.convert(dict(chain.from_iterable(_readable(name, value) for name, value in members)), ObjectMeta)
 
 
 def _readable(name: str, text: msgspec.Raw) -> Iterator[tuple[str, object]]:
     """A field of metadata as far as it can be decoded: whole, or the valid items of a list."""
-    if name not in _METADATA:
+    if name not in _METADATA_NAMES:
         return
     value = _decoded(text)
     if value is not None and _fits({name: value}):

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from kcm_cli.component.kinds import FLOAT32, INT32, STRING
 from kcm_cli.component.options import option
+from kcm_cli.machinery.envelope import MEDIA_TYPE
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,17 @@ class ClientConnectionConfig:
         STRING,
         "",
         key="acceptContentTypes",
-        help="Accept header of requests. Accepted for compatibility: kcm requests JSON.",
+        help="Overrides contentType for lists and watches: protobuf if it is among these types, else JSON.",
     )
     content_type: str = option(
         STRING,
-        "application/vnd.kubernetes.protobuf",
+        MEDIA_TYPE,
         flag="kube-api-content-type",
         key="contentType",
-        help=("Content type of requests to the API server. Accepted for compatibility: kcm sends JSON."),
+        help=(
+            "Content type of lists and watches. Protobuf is for kinds that have it and that kcm does not update; "
+            "all else, and everything with another content type, is JSON."
+        ),
     )
     qps: float = option(
         FLOAT32,
@@ -54,6 +58,11 @@ class ClientConnectionConfig:
         unit="requests",
         help="Requests that each client may send at once, above --kube-api-qps.",
     )
+
+    @property
+    def protobuf(self) -> bool:
+        """Whether to ask for protobuf."""
+        return MEDIA_TYPE in (self.accept_content_types or self.content_type)
 
     def problems(self) -> Iterator[str]:
         if self.qps > 0 and self.burst <= 0:

@@ -26,10 +26,11 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.envelope import MEDIA_TYPE
 from kcm_cli.machinery.errors import MachineryError
 from kcm_cli.machinery.kref import KRef
 from kcm_cli.machinery.meta import Object, PartialObject
-from kcm_cli.machinery.raw_fields import MEDIA_TYPE, restored
+from kcm_cli.machinery.raw_fields import restored
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, from_response
 from kcm_cli.rest.parts import Change, object_path
@@ -98,6 +99,7 @@ class Door(Client):
             user_agent=client._user_agent,
             clock=client._clock,
             metrics=client._metrics,
+            protobuf=client._protobuf,
         )
         self._controller = controller
         self._count = count

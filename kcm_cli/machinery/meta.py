@@ -6,6 +6,7 @@ since most are never read.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
@@ -14,11 +15,18 @@ NO_LABELS: Mapping[str, str] = {}
 
 class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """The base of all views: frozen, camelCase, unknown fields are skipped, not tracked by Python's garbage
-    collector."""
+    collector.
+
+    SHARED: lists of these are equal in many objects, which may share them.
+    """
+
+    SHARED: ClassVar[bool] = False
 
 
 class OwnerReference(View, frozen=True, gc=False):
     """metav1.OwnerReference."""
+
+    SHARED: ClassVar[bool] = True
 
     api_version: str = ""
     kind: str = ""

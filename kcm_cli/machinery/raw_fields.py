@@ -11,13 +11,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.envelope import opened
 from kcm_cli.machinery.protofields import fields
-
-MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
-_MAGIC = b"k8s\x00"
-_OBJECT = 2
-"""The field of the envelope that has the object."""
 
 
 class RawField(msgspec.Struct, frozen=True):
@@ -36,11 +31,10 @@ def restored(doc: Doc, stored: bytes, raw_fields: Iterable[RawField]) -> Doc:
     A field of which the two have different numbers of values is left as it is. Raises FormatError if ``stored`` is not
     such a form.
     """
-    if not stored.startswith(_MAGIC):
-        raise FormatError("no protobuf")
+    message = opened(stored).data
     for field in raw_fields:
         places = list(_places(doc, field.names))
-        values = list(_values(stored[len(_MAGIC) :], (_OBJECT, *field.numbers)))
+        values = list(_values(message, field.numbers))
         if len(places) == len(values):
             for (parent, name), value in zip(places, values, strict=True):
                 parent[name] = msgspec.Raw(value)

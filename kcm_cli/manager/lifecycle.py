@@ -301,7 +301,8 @@ class Manager:
     async def _connected(self, election: Election | None) -> AsyncIterator[Connections]:
         """Connect the controllers. They write only while the election is safe."""
         safe = election.safe if election is not None else None
-        making = connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
+        place = self._place
+        making = connect(self._config, self._clock, self._show.rest, safe, place.dial, in_process=place.in_process)
         connections = await unless(self._stop, making)
         try:
             yield connections

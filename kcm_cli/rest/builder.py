@@ -43,10 +43,12 @@ _ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform
 
 
 class ClientSettings(msgspec.Struct, frozen=True):
-    """Settings of all clients of a process. ``qps``: below zero for no limit."""
+    """Settings of all clients of a process. ``qps``: below zero for no limit. ``protobuf``: of lists and watches, for
+    kinds that have it."""
 
     qps: float = 20.0
     burst: int = 30
+    protobuf: bool = False
     command: str = "kube-controller-manager"
     version: str = GIT_VERSION
     commit: str = "unknown"
@@ -97,6 +99,7 @@ class RootClients:
             user_agent=self._settings.user_agent(name),
             clock=self._clock,
             metrics=self._metrics,
+            protobuf=self._settings.protobuf,
         )
 
 

@@ -14,16 +14,17 @@ upstream: staging/src/k8s.io/client-go/rest/{request,with_retry}.go
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from kcm_cli.api.resource import Resource
+from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V3, V6
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.envelope import MEDIA_TYPE
 from kcm_cli.machinery.meta import Object, View
 from kcm_cli.planning.actions import APPLY, JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest import errors
@@ -40,8 +41,8 @@ V = TypeVar("V")
 
 MAX_RETRIES = 10
 JSON_TYPE = "application/json"
-_AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-_AS_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_AS_METADATA = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_AS_METADATA_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _LOST_WAIT_S = 1.0
 _WORTH_LOGGING_S = 0.05
 _LONG_S = 1.0
@@ -49,6 +50,17 @@ _TELL_PERIOD_S = 10.0
 _THROTTLED = "client-side throttling, not priority and fairness"
 _REFUSAL_LIMIT = 64 * 1024
 ERROR_CODE = "<error>"
+
+
+_REFUSALS = (errors.NotAcceptable, errors.UnsupportedMediaType)
+"""Answers of a server, or a proxy, that does not know protobuf, although it could answer in JSON."""
+
+
+def _accept(form: str, *, packed: bool) -> str:
+    """An Accept header. form: the parameters of what objects are turned into. JSON is always accepted, too, and whole
+    objects in place of metadata."""
+    types = [f"{MEDIA_TYPE}{form}"] if packed else []
+    return ",".join(dict.fromkeys((*types, f"{JSON_TYPE}{form}", JSON_TYPE)))
 
 
 class _Answer(View, frozen=True, gc=False):
@@ -66,6 +78,7 @@ class Client:
         user_agent: str,
         clock: Clock,
         metrics: RequestMetrics = NO_METRICS,
+        protobuf: bool = False,
     ) -> None:
         self._transport = transport
         self._limiter = limiter
@@ -74,8 +87,13 @@ class Client:
         self._metrics = metrics
         self._logged_at = float("-inf")
         self._accept_json: Mapping[str, str] = {"accept": JSON_TYPE, "user-agent": user_agent}
-        self._accept_metadata: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA}
-        self._accept_metadata_list: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA_LIST}
+        self._protobuf = protobuf
+        self._forms = {
+            (form, packed): {**self._accept_json, "accept": _accept(form, packed=packed)}
+            for form in ("", _AS_METADATA, _AS_METADATA_LIST)
+            for packed in (False, True)
+        }
+        self._refused: set[GVR] = set()
         self._bodies: Mapping[str, Mapping[str, str]] = {
             kind: {**self._accept_json, "content-type": kind}
             for kind in (JSON_TYPE, STRATEGIC_MERGE, MERGE, JSON_PATCH, APPLY)
@@ -90,9 +108,10 @@ class Client:
             user_agent=self._user_agent,
             clock=self._clock,
             metrics=self._metrics,
+            protobuf=self._protobuf,
         )
 
-    # -- reading
+    # -- reading. Lists and watches are asked for in protobuf for kinds that can be read in it, unless JSON is wanted
 
     async def get(
         self,
@@ -106,7 +125,7 @@ class Client:
     ) -> T:
         """One object. Raises NotFound."""
         query = (("resourceVersion", resource_version),) if resource_version else ()
-        headers = self._accept_metadata if metadata_only else self._accept_json
+        headers = self._forms[_AS_METADATA if metadata_only else "", False]
         path = object_path(resource, namespace, name, subresource)
         body = await self._call(Request("GET", path, query, headers))
         return read_object(resource, body, name, subresource)
@@ -135,7 +154,7 @@ class Client:
         field_selector: str = "",
         metadata_only: bool = False,
     ) -> bytes:
-        """A list, or one page of it (``limit``), as bytes.
+        """A list, or one page of it (``limit``), as bytes: see ``listing.read_page``.
 
         An empty namespace lists all of them. Raises Expired where the continue token is too old.
         """
@@ -146,11 +165,17 @@ class Client:
             ("labelSelector", label_selector),
             ("fieldSelector", field_selector),
         )
-        headers = self._accept_metadata_list if metadata_only else self._accept_json
-        path = resource.gvr.path(namespace)
-        return await self._call(Request("GET", path, given(pairs), headers))
+        form = _AS_METADATA_LIST if metadata_only else ""
+        path, query = resource.gvr.path(namespace), given(pairs)
+        if self._packed(resource, metadata_only=metadata_only):
+            try:
+                return await self._call(Request("GET", path, query, self._forms[form, True]))
+            except _REFUSALS:
+                self._refused.add(resource.gvr)
+        return await self._call(Request("GET", path, query, self._forms[form, False]))
 
-    def watch(
+    @asynccontextmanager
+    async def watch(
         self,
         resource: Resource[Any],
         namespace: str = "",
@@ -159,15 +184,32 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
         metadata_only: bool = False,
-    ) -> AbstractAsyncContextManager[Stream]:
-        """Open a watch; its chunks are JSON lines, cut anywhere. ``query`` carries resourceVersion and so on.
+    ) -> AsyncIterator[Stream]:
+        """Open a watch; its chunks are cut anywhere, and its headers tell the form: see ``runtime.frames``. ``query``
+        carries resourceVersion and so on.
 
         Raises ApiError on entry where the server refuses, TransportError on entry and while iterating.
         """
         pairs = (("labelSelector", label_selector), ("fieldSelector", field_selector))
-        headers = self._accept_metadata if metadata_only else self._accept_json
-        full = (("watch", "true"), *given(pairs), *query)
-        return self.stream(Request("GET", resource.gvr.path(namespace), full, headers))
+        form = _AS_METADATA if metadata_only else ""
+        path, full = resource.gvr.path(namespace), (("watch", "true"), *given(pairs), *query)
+        async with AsyncExitStack() as stack:
+            stream: Stream | None = None
+            if self._packed(resource, metadata_only=metadata_only):
+                request = Request("GET", path, full, self._forms[form, True])
+                try:
+                    stream = await stack.enter_async_context(self.stream(request))
+                except _REFUSALS:
+                    self._refused.add(resource.gvr)
+            if stream is None:
+                request = Request("GET", path, full, self._forms[form, False])
+                stream = await stack.enter_async_context(self.stream(request))
+            yield stream
+
+    def _packed(self, resource: Resource[Any], *, metadata_only: bool) -> bool:
+        """Whether to ask for protobuf."""
+        wanted = self._protobuf and resource.gvr not in self._refused
+        return wanted and resource.reader(metadata_only=metadata_only) is not None
 
     # -- writing. ``reason`` and ``owner`` are for logs, see ``Request``
 

@@ -39,8 +39,12 @@ upstream: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
+from kcm_cli.api.protobuf.views import reader_of
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.envelope import MAGIC, opened
+from kcm_cli.machinery.errors import FormatError, MachineryError
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, RequestError, Response
@@ -273,8 +277,8 @@ _KEEPS_TEXT: Mapping[int, str] = {403: "Forbidden", 406: "NotAcceptable", 415: "
 def from_status(data: bytes | msgspec.Raw) -> ApiError:
     """The error of a Status document, as an ERROR event of a watch carries it; one without sense is a 500."""
     try:
-        status = codec.decode(data, Status)
-    except codec.DecodeError as error:
+        status = _read(bytes(data))
+    except MachineryError as error:
         return InternalError(500, "InternalError", f"an error that cannot be read: {error}")
     return _from_status(status, 500, None)
 
@@ -283,12 +287,22 @@ def from_response(response: Response, request: Request | None = None) -> ApiErro
     """The error of an answer that is no success. ``request`` is named where the body is no Status."""
     retry_after_s = retry_after(response.headers)
     try:
-        status = codec.decode(response.body, Status)
-    except codec.DecodeError:
+        status = _read(response.body)
+    except MachineryError:
         return _from_text(response, request, retry_after_s)
     if status.kind != "Status" or status.status == "Success":
         return _from_text(response, request, retry_after_s)
     return _from_status(status, response.status, retry_after_s)
+
+
+def _read(body: bytes) -> Status:
+    """A Status in JSON, or in protobuf with its envelope. Raises MachineryError."""
+    if not body.startswith(MAGIC):
+        return codec.decode(body, Status)
+    envelope, reader = opened(body), reader_of(Status, "meta.v1.Status")
+    if reader is None or envelope.kind != "Status":
+        raise FormatError(f"protobuf of the kind {quote(envelope.kind)}")
+    return replace(reader.read(envelope.data), kind=envelope.kind)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

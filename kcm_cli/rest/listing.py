@@ -4,15 +4,20 @@ upstream: staging/src/k8s.io/client-go/tools/pager/pager.go
 """
 
 import asyncio
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.api.resource import Resource, Undecodable
-from kcm_cli.machinery import codec
+from kcm_cli.api.resource import Message, Resource, Undecodable
+from kcm_cli.machinery import codec, upb
+from kcm_cli.machinery.envelope import MAGIC, opened
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.upb import BYTES, MESSAGE, STRING, Declared, Parse
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Expired
 from kcm_cli.rest.reading import read, unreadable
@@ -29,12 +34,18 @@ class _Meta(msgspec.Struct, frozen=True, gc=False):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class Page(msgspec.Struct, frozen=True):
-    """A page of a list whose items are still bytes."""
-
+class _JsonPage(msgspec.Struct, frozen=True, gc=False):
     kind: str = ""
     metadata: _Meta = _Meta()
     items: tuple[msgspec.Raw, ...] = ()
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page of a list whose items are still bytes: JSON, or Messages."""
+
+    kind: str = ""
+    metadata: _Meta = _Meta()
+    items: Sequence[msgspec.Raw | Message] = ()
 
     @property
     def resource_version(self) -> str:
@@ -51,21 +62,23 @@ def read_page(body: bytes, kind: str = "") -> Page:
 
     Raises Unreadable, also for JSON that is no such list: it would be one of nothing.
     """
-    return _of_kind(read(body, Page), kind)
+    return _of_kind(_unpacked(body) if body.startswith(MAGIC) else _page(read(body, _JsonPage)), kind)
 
 
 async def read_page_in_turns(body: bytes, kind: str = "") -> Page:
     """As ``read_page``. If some item is not usual, the items are split one by one, and other tasks run in between."""
-    page = codec.usual(body, Page)
+    if body.startswith(MAGIC):
+        return read_page(body, kind)
+    page = codec.usual(body, _JsonPage)
     if page is None:
         try:
             page = await _split(body)
         except codec.DecodeError as error:
             raise unreadable(error) from None
-    return _of_kind(page, kind)
+    return _of_kind(_page(page), kind)
 
 
-async def _split(body: bytes) -> Page:
+async def _split(body: bytes) -> _JsonPage:
     head: dict[str, msgspec.Raw] = {}
     items: list[msgspec.Raw] = []
     for name, value, element in codec.parts(body):
@@ -75,7 +88,30 @@ async def _split(body: bytes) -> Page:
             items.append(value)
             if len(memoryview(value)) > LARGE:
                 await asyncio.sleep(0)
-    return replace(codec.decode(codec.encode(head), Page), items=tuple(items))
+    return replace(codec.decode(codec.encode(head), _JsonPage), items=tuple(items))
+
+
+def _page(page: _JsonPage) -> Page:
+    return Page(page.kind, page.metadata, page.items)
+
+
+@cache
+def _parse_list() -> Parse:
+    """Parses ListMeta and the bytes of the items. All lists have these fields."""
+    meta = Declared("resource_version", 2, STRING), Declared("next", 3, STRING)
+    both = Declared("metadata", 1, MESSAGE, message="Meta"), Declared("items", 2, BYTES, repeated=True)
+    return upb.parsers((("Meta", meta), ("List", both)))["List"]
+
+
+def _unpacked(body: bytes) -> Page:
+    """A list in protobuf. Raises Unreadable."""
+    try:
+        envelope = opened(body)
+        found = _parse_list()(envelope.data)
+        meta = _Meta(found.metadata.resource_version, found.metadata.next)
+    except (FormatError, upb.decode_error()) as error:
+        raise Unreadable(f"the answer cannot be read: protobuf is malformed: {error}") from None
+    return Page(envelope.kind, meta, tuple(map(Message, found.items[:])))
 
 
 def _of_kind(page: Page, kind: str) -> Page:
@@ -160,12 +196,16 @@ async def list_readable(
                 raise _unreadable(resource, obj)
             else:
                 unknown.append(obj)
-            if len(memoryview(item)) > LARGE:
+            if _size(item) > LARGE:
                 await asyncio.sleep(0)
         token = pages.next(page)
         if not token:
             return Listed(items, page.resource_version, unknown)
         await asyncio.sleep(0)
+
+
+def _size(item: msgspec.Raw | Message) -> int:
+    return len(item.data if isinstance(item, Message) else memoryview(item))
 
 
 def _unreadable(resource: Resource[Any], obj: Undecodable) -> Unreadable:

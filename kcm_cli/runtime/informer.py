@@ -44,11 +44,12 @@ from kcm_cli.rest.transport import ConnectionLost, RequestError, TimedOut, Unrea
 from kcm_cli.runtime import causes
 from kcm_cli.runtime.backoff import Backoff
 from kcm_cli.runtime.causes import ADDED, LISTED, MODIFIED, RESYNC, Tick
+from kcm_cli.runtime.frames import decoder_of
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.turns import Turns
-from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, EventDecoder, WatchEvent
+from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, WatchEvent
 
 T = TypeVar("T", bound=Object)
 
@@ -533,12 +534,6 @@ class Informer(Generic[T]):
         opened: called when the server has accepted the watch.
         """
         scope = self.scope
-        decoder = EventDecoder(
-            self.resource,
-            metadata_only=scope.metadata_only,
-            lenient=self._spoilt >= PATIENCE,
-            odd=partial(self._object_errors.odd, self.resource),
-        )
         count, turns = 0, Turns.of_loop()
         async with self._client.watch(
             self.resource,
@@ -550,6 +545,13 @@ class Informer(Generic[T]):
         ) as stream:
             opened()
             opened_at = self._opened_at = self._clock.monotonic()
+            decoder = decoder_of(
+                stream.headers,
+                self.resource,
+                metadata_only=scope.metadata_only,
+                lenient=self._spoilt >= PATIENCE,
+                odd=partial(self._object_errors.odd, self.resource),
+            )
             try:
                 async for chunk in stream.chunks:
                     for event in decoder.feed(chunk):

@@ -13,10 +13,10 @@ from kcm_cli.api.protobuf.messages import Field, message, message_of
 from kcm_cli.api.protobuf.special import chosen, special
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.envelope import as_bytes, opened
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protofields import fields, signed
 
-MAGIC = b"k8s\x00"
 _ZEROS: dict[str, object] = {"int": 0, "double": 0, "bool": False, "string": "", "bytes": ""}
 
 
@@ -26,19 +26,21 @@ class UnknownForm(FormatError):
 
 def to_json(body: bytes) -> bytes:
     """The body as JSON. Raises FormatError, UnknownForm."""
-    if not body.startswith(MAGIC):
-        raise FormatError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
-    envelope = dict(fields(body[len(MAGIC) :]))
-    meta = dict(fields(_bytes(envelope.get(1, b""))))
-    api_version, kind = (_bytes(meta.get(number, b"")).decode("utf-8", "replace") for number in (1, 2))
+    envelope = opened(body)
     try:
-        doc = _read(message_of(api_version, kind), _bytes(envelope.get(2, b"")))
-        return codec.encode({"kind": kind, "apiVersion": api_version, **doc})
+        doc = _read(message_of(envelope.api_version, envelope.kind), envelope.data)
+        return codec.encode({"kind": envelope.kind, "apiVersion": envelope.api_version, **doc})
     except RecursionError as error:
         raise FormatError("exceeded max depth") from error
 
 
-def _read(name: str, data: bytes) -> Doc:
+def document(name: str, data: bytes) -> Doc:
+    """A message as a document, with the fields that are known here. Raises FormatError."""
+    return _read(name, data, strict=False)
+
+
+def _read(name: str, data: bytes, *, strict: bool = True) -> Doc:
+    """strict: raise UnknownForm for unknown fields."""
     known = message(name)
     if known is None:
         raise UnknownForm(f"the protobuf form of {name} is not known")
@@ -46,40 +48,42 @@ def _read(name: str, data: bytes) -> Doc:
     for number, value in fields(data):
         field = known.get(number)
         if field is None:
+            if not strict:
+                continue
             raise UnknownForm(f"the protobuf form of {name} has no known field {number}")
-        _set(doc, field, value)
+        _set(doc, field, value, strict=strict)
     return doc
 
 
-def _set(doc: Doc, field: Field, value: int | bytes) -> None:
+def _set(doc: Doc, field: Field, value: int | bytes, *, strict: bool) -> None:
     if not field.name:
-        embedded = _value(field.type, value)
+        embedded = _value(field.type, value, strict=strict)
         assert isinstance(embedded, dict)
         doc |= embedded
     elif field.keyed:
-        pair = dict(fields(_bytes(value)))
+        pair = dict(fields(as_bytes(value)))
         entries = doc.setdefault(field.name, {})
         assert isinstance(entries, dict)
-        key = _bytes(pair.get(1, b"")).decode("utf-8", "replace")
-        entries[key] = _value(field.type, pair[2]) if 2 in pair else _zero(field.type)
+        key = as_bytes(pair.get(1, b"")).decode("utf-8", "replace")
+        entries[key] = _value(field.type, pair[2], strict=strict) if 2 in pair else _zero(field.type)
     elif field.repeated:
         items = doc.setdefault(field.name, [])
         assert isinstance(items, list)
-        items.append(_value(field.type, value))
+        items.append(_value(field.type, value, strict=strict))
     else:
-        doc[field.name] = _value(field.type, value)
+        doc[field.name] = _value(field.type, value, strict=strict)
 
 
 def _zero(type_: str) -> object:
-    return _ZEROS[type_] if type_ in _ZEROS else _value(type_, b"")
+    return _ZEROS[type_] if type_ in _ZEROS else _value(type_, b"", strict=True)
 
 
-def _value(type_: str, value: int | bytes) -> object:
+def _value(type_: str, value: int | bytes, *, strict: bool) -> object:
     if type_ in ("int", "bool"):
         if not isinstance(value, int):
             raise FormatError(f"wrong wireType for a field of type {type_}")
         return signed(value) if type_ == "int" else value != 0
-    data = _bytes(value)
+    data = as_bytes(value)
     if type_ == "double":
         return _double(data)
     if type_ == "string":
@@ -87,7 +91,7 @@ def _value(type_: str, value: int | bytes) -> object:
     if type_ == "bytes":
         return base64.b64encode(data).decode()
     reader = special(type_)
-    return chosen(type_, _read(type_, data)) if reader is None else reader(data)
+    return chosen(type_, _read(type_, data, strict=strict)) if reader is None else reader(data)
 
 
 def _double(data: bytes) -> float:
@@ -98,9 +102,3 @@ def _double(data: bytes) -> float:
     if not math.isfinite(value):
         raise FormatError(f"unsupported value: {value}")
     return int(value) if value.is_integer() and abs(value) < 1e21 else value
-
-
-def _bytes(value: int | bytes) -> bytes:
-    if not isinstance(value, bytes):
-        raise FormatError("wrong wireType")
-    return value

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from kcm_cli.api.protobuf.decoding import MAGIC, UnknownForm
+from kcm_cli.api.protobuf.decoding import UnknownForm
 from kcm_cli.api.protobuf.messages import Field, Message, message, message_of
 from kcm_cli.api.protobuf.special import choice, writer
+from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protowire import doubled, numbered, packed
 

@@ -24,9 +24,10 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.volumes.matching import capacity
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.frames import decoder_of
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.tasks import Tasks
-from kcm_cli.runtime.wire import ADDED, EventDecoder, WatchEvent
+from kcm_cli.runtime.wire import ADDED, WatchEvent
 
 GI = 1 << 30
 EMPTIES = 'test -e /scrub && find /scrub -mindepth 1 -delete && test -z "$(ls -A /scrub)" || exit 1'
@@ -217,8 +218,8 @@ class Recycler:
 
     async def _copy_events(self, namespace: str, name: str, emit: Emit) -> None:
         """Copy the pod's Events until cancelled, or until the watch ends. Recycling does not depend on this."""
-        decoder = EventDecoder(EVENTS)
         async with self._client.watch(EVENTS, namespace, field_selector=f"involvedObject.name={name}") as stream:
+            decoder = decoder_of(stream.headers, EVENTS)
             async for chunk in stream.chunks:
                 for event in decoder.feed(chunk):
                     if isinstance(event, WatchEvent) and event.type == ADDED:

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from kcm_cli.api.protobuf.decoding import MAGIC, to_json
+from kcm_cli.api.protobuf.decoding import to_json
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User

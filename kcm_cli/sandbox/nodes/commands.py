@@ -10,7 +10,7 @@ from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
-from kcm_cli.rest.listing import read_page
+from kcm_cli.rest.listing import list_all
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.views import NODE_LEASES, NODES
 
@@ -38,8 +38,8 @@ async def add(client: Client, name: str, *, capacity: str = "") -> None:
 
 async def add_some(client: Client, count: int, *, capacity: str = "") -> list[str]:
     """Add ``count`` nodes under the first free names. Return their names."""
-    page = read_page(await client.list_page(_METADATA, metadata_only=True))
-    taken = {_METADATA.decode(item).name for item in page.items}
+    listed = await list_all(client, _METADATA, metadata_only=True)
+    taken = {node.name for node in listed.items}
     added: list[str] = []
     number = 0
     while len(added) < count:

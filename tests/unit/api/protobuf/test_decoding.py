@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.api.protobuf.decoding import MAGIC, UnknownForm, to_json
+from kcm_cli.api.protobuf.decoding import UnknownForm, to_json
 from kcm_cli.api.protobuf.messages import _message, message
+from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protofields import fields, signed, varint
 

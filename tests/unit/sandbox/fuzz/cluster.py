@@ -8,9 +8,10 @@ from typing import Any
 
 import yaml
 
-from kcm_cli.api.protobuf.decoding import MAGIC, to_json
+from kcm_cli.api.protobuf.decoding import to_json
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.virtual import VirtualLoop
+from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.transport import InProcessTransport

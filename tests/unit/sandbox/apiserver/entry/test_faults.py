@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kcm_cli.api.protobuf.decoding import MAGIC
 from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Unreachable
 from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, faults_of
