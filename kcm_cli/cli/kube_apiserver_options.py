@@ -17,7 +17,7 @@ from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.catalog import built_in_versions
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
 from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S, PLUGINS, Settings
 from kcm_cli.sandbox.apiserver.types import User
@@ -215,7 +215,7 @@ class _Reader:
         return tuple(f"{component}:{setting}" if component else setting for component, setting in pairs)
 
     def _apis(self) -> None:
-        served = {each.info.gvr.group_version for each in Catalog()}
+        served = built_in_versions()
         pairs = self._given.get("runtime-config", ())
         assert isinstance(pairs, tuple)
         for name, value in pairs:

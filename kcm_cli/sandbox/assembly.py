@@ -7,15 +7,29 @@ from kcm_cli.sandbox.apiserver.admission import Admission
 from kcm_cli.sandbox.apiserver.admission.dynamic.reviews import Reviewer
 from kcm_cli.sandbox.apiserver.admission.dynamic.users import UserDefined
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.components import Components
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
-from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.own_writes import OwnWrites
+from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.server import ApiServer, Dependencies
+from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.webhooks import Calls, WebhookCalls
+from kcm_cli.sandbox.kubelet_api.server import KubeletApi
+
+
+class Server(ApiServer):
+    """An API server, with the simulated API of kubelets."""
+
+    def __init__(self, core: Core, custom: CustomResources, kubelets: KubeletApi) -> None:
+        super().__init__(core, custom)
+        self.kubelets = kubelets
 
 
 def assemble(  # noqa: PLR0913  # the parts, and a server's settings
@@ -27,17 +41,32 @@ def assemble(  # noqa: PLR0913  # the parts, and a server's settings
     address: str,
     settings: Settings = DEFAULTS,
     calls: Calls | None = None,
-) -> ApiServer:
+) -> Server:
     """address: host:port at which the server reaches itself. calls: how webhooks are called; by default over the
     network."""
     security = Security.assemble(store, clock, rng, certificates, settings, address)
-    catalog, schemas = Catalog(), Schemas()
+    catalog, schemas = Catalog(KINDS.get), Schemas()
     calls = calls or WebhookCalls(store)
+    custom = CustomResources(schemas, catalog, calls, rng)
+    patching = Patching(schemas, KINDS.writable, KindVersions(catalog, schemas))
+    own = OwnWrites(store, catalog, patching, KINDS.strategy, clock, rng)
     users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas, settings.disabled_plugins)
-    status = OwnStatus(store, catalog, Patching(schemas), clock)
-    admission = Admission(store, clock, rng, status, users, settings.disabled_plugins)
-    deps = Dependencies(
-        store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, settings.ratchets,
-        settings.flags(), settings.version, settings.deletion_gap_s,
-    )  # fmt: skip
-    return ApiServer(deps)
+    kubelets = KubeletApi(store, clock, security.token_requests.create)
+    core = Core(
+        store=store,
+        catalog=catalog,
+        clock=clock,
+        random=rng,
+        schemas=schemas,
+        kinds=KINDS,
+        custom=custom,
+        patching=patching,
+        own=own,
+        admission=Admission(store, clock, rng, own, users, settings.disabled_plugins),
+        security=security,
+        kubelets=kubelets,
+        routes=calls.routes,
+        components=Components(),
+        settings=settings,
+    )
+    return Server(core, custom, kubelets)

@@ -28,12 +28,11 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
-from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of
-from kcm_cli.sandbox.assembly import assemble
+from kcm_cli.sandbox.assembly import Server, assemble
 from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
@@ -96,7 +95,7 @@ class Sandbox:
         self.clock: Clock = clock or RealClock()
         self.turns = Turns() if clock is None else None
         """Shared by in-process clients in real time."""
-        self.api: ApiServer
+        self.api: Server
         self.certificates: Certificates
         self.folder: Path
         """The folder for files of this cluster: the data directory, or a temporary one that is deleted at the end."""
@@ -130,7 +129,7 @@ class Sandbox:
         address = self.url.removeprefix("https://")
         self.api = assemble(self.store, self.clock, self._random, self.certificates, address=address, settings=settings)
         self.api.components.probe = healthz
-        CaInjection(self.api.core, self.api.routes, self.certificates.ca.certificate)
+        CaInjection(self.api.core, self.certificates.ca.certificate)
         for fault in self.options.faults:
             self.api.faults.add(fault)
         for service, where in self.options.routes:
@@ -175,9 +174,9 @@ class Sandbox:
         options = ClusterOptions(given.nodes, given.heartbeat_s, ranged, given.rules, renewals)
         cluster = Cluster(transport, self.clock, self._random, options)
         annotations = cluster.nodes.rules.annotations
-        self.api.inside.annotations = annotations
-        self.api.inside.commands.changed = cluster.nodes.set_probe_results
-        self.api.inside.commands.signalled = cluster.nodes.signal
+        self.api.kubelets.annotations = annotations
+        self.api.kubelets.commands.changed = cluster.nodes.set_probe_results
+        self.api.kubelets.commands.signalled = cluster.nodes.signal
         self.api.aggregate(MetricsApi(self.store, self.clock, annotations))
         return cluster
 

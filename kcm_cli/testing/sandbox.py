@@ -567,15 +567,15 @@ class HostedSandbox:
     def _restore(self, snapshot: Snapshot) -> int:
         self._sandbox.api.faults.clear()
         self._cluster.nodes.restore_images()
-        self._sandbox.api.inside.commands.written = snapshot.written
+        self._sandbox.api.kubelets.commands.written = snapshot.written
         return snapshots.restore(self._sandbox.store, snapshot)
 
     def _take(self) -> Snapshot:
         taken = snapshots.take(self._sandbox.store)
-        return replace(taken, written=self._sandbox.api.inside.commands.written, cluster=str(self._folder))
+        return replace(taken, written=self._sandbox.api.kubelets.commands.written, cluster=str(self._folder))
 
     def _override(self, change: Callable[[Overrides], None]) -> None:
-        self.run(lambda: change(self._sandbox.api.inside.overrides))
+        self.run(lambda: change(self._sandbox.api.kubelets.overrides))
 
     @property
     def _admin(self) -> Client:

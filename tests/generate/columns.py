@@ -17,9 +17,7 @@ from tests.generate import data
 def main() -> None:
     """Write columns.json.gz."""
     definitions = data.definitions()
-    wanted = {
-        column.about for layout in (*(kind.table for kind in KINDS.values()), PLAIN, SCALE) for column in layout.columns
-    }
+    wanted = {column.about for layout in (*(kind.table for kind in KINDS), PLAIN, SCALE) for column in layout.columns}
     found = {about: text for about in sorted(wanted) if (text := _description(definitions, about))}
     data.write("columns", json.dumps(found, indent=0, sort_keys=True) + "\n")
 

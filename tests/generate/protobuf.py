@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kcm_cli.api.protobuf.messages import DATA, message_of
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from tests.generate import data
 
@@ -91,7 +92,7 @@ def _plain(key: str) -> str:
 
 def _needed(messages: Messages) -> set[str]:
     wanted = set(_ALSO)
-    for served in Catalog():
+    for served in Catalog(KINDS.get):
         info = served.info
         wanted.add(message_of(info.api_version, info.kind))
         for sub in served.subresources.values():

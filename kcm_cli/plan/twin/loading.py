@@ -16,6 +16,7 @@ from kcm_cli.machinery.meta import OwnerReference, View, number_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.sandbox.apiserver.crd.resources import storage_of
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.store import Stored
 
@@ -86,7 +87,7 @@ class _Rows:
     def __init__(self, snapshot: Snapshot, loaded: Loaded) -> None:
         self._snapshot = snapshot
         self._loaded = loaded
-        self._catalog = Catalog()
+        self._catalog = Catalog(KINDS.get)
         self._there: set[tuple[str, str, str, str]] = set()
         self._owners: dict[str, tuple[str, OwnerReference]] = {}
         self._nodes: set[str] = set()

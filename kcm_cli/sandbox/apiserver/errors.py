@@ -3,7 +3,7 @@
 ``group`` and ``plural`` name a resource as Status.details does; an empty plural means that there is no resource.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from kcm_cli.api.resource import group_resource
 from kcm_cli.machinery.codec import Doc
@@ -69,16 +69,6 @@ def internal(message: str) -> ApiError:
 def plain(message: str) -> ApiError:
     """500: an error that upstream does not classify: no reason, no details."""
     return ApiError(500, "", message)
-
-
-class Unconverted(Exception):
-    """A conversion webhook has to convert an object first. ``convert``: calls it; a failure is raised later, where the
-    object is needed.
-    """
-
-    def __init__(self, convert: Callable[[], Awaitable[object]]) -> None:
-        super().__init__()
-        self.convert = convert
 
 
 class UnknownVersion(ApiError):

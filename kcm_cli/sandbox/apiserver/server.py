@@ -7,27 +7,17 @@ interceptors and injected faults, impersonates, authorizes, routes, and runs the
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.api.resource import GVR
-from kcm_cli.component.clock import Clock
-from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.apply.patching import Patching
-from kcm_cli.sandbox.apiserver.controllers.api_services import CustomApiServices
+from kcm_cli.sandbox.apiserver.controllers import controllers
 from kcm_cli.sandbox.apiserver.controllers.bootstrap import create_missing
-from kcm_cli.sandbox.apiserver.controllers.event_expiry import EventExpiry
-from kcm_cli.sandbox.apiserver.controllers.flow_schemas import FlowSchemaStatus
-from kcm_cli.sandbox.apiserver.controllers.remote_apis import RemoteApis
-from kcm_cli.sandbox.apiserver.controllers.service_ranges import DefaultRange
 from kcm_cli.sandbox.apiserver.controllers.upkeep import Upkeep
-from kcm_cli.sandbox.apiserver.crd.controller import DefinitionController
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery, check_route
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Interceptor
@@ -35,18 +25,15 @@ from kcm_cli.sandbox.apiserver.entry import served as served_faults
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, OpenWatch
 from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.flow_classes import FlowClasses
-from kcm_cli.sandbox.apiserver.kinds.core.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
-from kcm_cli.sandbox.apiserver.registry.components import Components
-from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
+from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
+from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
-from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.registry.responses import (
     error_response,
     indented,
@@ -56,38 +43,14 @@ from kcm_cli.sandbox.apiserver.registry.responses import (
 )
 from kcm_cli.sandbox.apiserver.registry.tables import media
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
-from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.routing.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
-from kcm_cli.sandbox.apiserver.schema import Schemas
-from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
-from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
-from kcm_cli.sandbox.apiserver.store import NotKept, Store
+from kcm_cli.sandbox.apiserver.store import NotKept
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
-from kcm_cli.sandbox.apiserver.webhooks import Calls
-from kcm_cli.sandbox.kubelet_api.server import KubeletApi
 from kcm_cli.sandbox.streams import websocket
 
 _log = logging.getLogger(__name__)
-
-
-class Dependencies(msgspec.Struct, frozen=True):
-    """The parts that a server is made of."""
-
-    store: Store
-    clock: Clock
-    random: Random
-    security: Security
-    catalog: Catalog
-    schemas: Schemas
-    admission: Admission
-    calls: Calls
-    service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
-    ratchets: bool = False
-    flags: Mapping[str, str] = msgspec.field(default_factory=dict)
-    version: str = GIT_VERSION
-    deletion_gap_s: float = 0.0
 
 
 class _Work(msgspec.Struct):
@@ -115,60 +78,29 @@ class AggregatedApi(Protocol):
 class ApiServer:
     """See the module. Belongs to one event loop."""
 
-    def __init__(self, deps: Dependencies) -> None:
-        self.catalog = deps.catalog
-        self.routes = deps.calls.routes
-        self._security = security = deps.security
-        services = self.catalog.find("", "v1", "services")
-        assert services is not None
-        custom = CustomResources(deps.schemas, self.catalog, deps.calls, deps.random)
-        self.core = Core(
-            store=deps.store,
-            catalog=self.catalog,
-            clock=deps.clock,
-            random=deps.random,
-            schemas=deps.schemas,
-            patching=Patching(deps.schemas, KindVersions(self.catalog, deps.schemas, custom)),
-            admission=deps.admission,
-            authorizer=security.authorizer,
-            services=ServiceAllocator(deps.store, services.info, deps.random, deps.service_ranges),
-            custom=custom,
-            ratchets=deps.ratchets,
-        )
-        status = OwnStatus(deps.store, deps.catalog, self.core.patching, deps.clock)
-        DefinitionController(deps.store, deps.clock, custom, status)
+    def __init__(self, core: Core, custom: CustomResources) -> None:
+        """custom: the custom resources of ``core``, which follow their definitions."""
+        self.core = core
+        self.catalog, self.routes, self.components = core.catalog, core.routes, core.components
+        self._security = core.security
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
-        self._verbs = Verbs(self.core, security, deps.deletion_gap_s)
-        self._verbs.inside.routes = self.routes
-        FlowSchemaStatus(self.core)
-        self._flows = FlowClasses(deps.store)
-        DefaultRange(self.core, deps.service_ranges)
-        EventExpiry(deps.store, deps.clock)
-        CustomApiServices(self.core)
-        RemoteApis(self.core)
-        self._metrics = ServerMetrics(deps.store)
+        self._verbs = Verbs(core)
+        for controller in controllers(custom):
+            controller(core)
+        self._flows = FlowClasses(core.store)
+        self._metrics = ServerMetrics(core.store)
         self.interceptors: list[Interceptor] = []
         """Each request passes them in order, and then the injected faults."""
-        self.faults = Faults(self, deps.clock)
+        self.faults = Faults(self, core.clock)
         self._verbs.watching.opened = self.faults.opened
         custom.replaced = self._verbs.watching.end_later
-        self._discovery = Discovery(self.catalog, deps.clock, deps.flags, deps.version)
-        self._openapi = OpenApi(self.catalog, deps.schemas.builtin, custom)
+        self._discovery = Discovery(self.catalog, core.clock, core.settings.flags(), core.settings.version)
+        self._openapi = OpenApi(self.catalog, core.schemas.builtin, custom)
 
     @property
     def authenticator(self) -> Authenticator:
         """Maps credentials to users."""
         return self._security.authenticator
-
-    @property
-    def components(self) -> Components:
-        """The statuses of components (ComponentStatuses)."""
-        return self._verbs.components
-
-    @property
-    def inside(self) -> KubeletApi:
-        """The simulated insides of containers: logs, exec, attach, port-forward."""
-        return self._verbs.inside
 
     def aggregate(self, api: AggregatedApi) -> None:
         """Serve a group whose objects are not in the store, as an aggregated API server would."""
@@ -262,8 +194,8 @@ class ApiServer:
             return self._plain(request, info)
         served = route(self.catalog, info, request.method, work.rest, request.path, warnings)
         work.routed = True
-        if found := _DEPRECATED.get(served.info.gvr):
-            warnings.append(found)
+        if served.warning and not served.info.custom:  # that of a custom resource is there
+            warnings.append(served.warning)
         aggregated = self._aggregated.get((info.group, info.version))
         if aggregated is not None:
             return aggregated.answer(info, query, request.headers.get("accept", ""))
@@ -306,11 +238,6 @@ class ApiServer:
 
 
 _TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])
-_DEPRECATED = {
-    GVR("", "v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-    GVR("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
-}
-"""Warnings in all responses of these resources."""
 
 
 def _without_token(headers: Mapping[str, str]) -> Mapping[str, str]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.sandbox.apiserver.registry.options import integer
-from kcm_cli.sandbox.apiserver.routing.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.registry.options import integer, truthy
 from kcm_cli.sandbox.programs.outcomes import Written
 
 

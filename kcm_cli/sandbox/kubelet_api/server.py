@@ -23,11 +23,11 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request
+from kcm_cli.sandbox.apiserver.kinds.core.connect_options import ports
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.connecting import ports
 from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.store import Store, Stored
-from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, where_of
+from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
@@ -114,8 +114,6 @@ class KubeletApi:
     def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
         """``issue``: issues the tokens in volumes."""
         self.overrides = Overrides()
-        self.routes = Routes()
-        """Those of Services."""
         self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
         """The effective annotations of a pod: its own, and those of rules."""
         self._store = store

@@ -27,7 +27,7 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
 )
 from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
 from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
-from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
+from kcm_cli.sandbox.apiserver.registry.own_writes import OwnWrites
 from kcm_cli.sandbox.apiserver.security.bindings import GROUP as RBAC
 from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
 from kcm_cli.sandbox.apiserver.store import Store
@@ -92,7 +92,7 @@ class Admission:
         store: Store,
         clock: Clock,
         rng: random.Random,
-        status: OwnStatus,
+        own: OwnWrites,
         users: UserDefined,
         disabled: Collection[str] = (),
     ) -> None:
@@ -107,7 +107,7 @@ class Admission:
         self._classes = storage.DefaultClasses(store)
         self._security = PodSecurity(store)
         self._certificates = CertificateRequests(authorizer)
-        self._quotas = ResourceQuotas(store, clock, status)
+        self._quotas = ResourceQuotas(store, clock, own)
         self._escalation = EscalationGuard(authorizer)
         self._users = users
         self._mutating = Chain(hook for hook in self._mutating_hooks() if hook.plugin not in disabled)

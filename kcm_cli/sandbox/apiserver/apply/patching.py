@@ -1,5 +1,6 @@
 """The interface of this package for the registry: patches, server-side apply and managed fields."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import cast
 
@@ -8,6 +9,7 @@ import msgspec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.apply import patches, tracking
 from kcm_cli.sandbox.apiserver.apply.patches import Patched
+from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.apply.serverside import ServerSide, described
 from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, Versions
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
@@ -27,7 +29,11 @@ class Applied(msgspec.Struct, frozen=True):
 class Patching:
     """Patches objects and tracks their managed fields, for the kinds of one server."""
 
-    def __init__(self, schemas: Schemas, versions: Versions | None = None) -> None:
+    def __init__(
+        self, schemas: Schemas, writable: Callable[[ResourceInfo, str], Writable], versions: Versions | None = None
+    ) -> None:
+        """writable: the fields that writers of a resource or subresource can own."""
+        self._writable = writable
         self._schemas = schemas
         self._patches = patches.Patches(schemas)
         self._tracker = Tracker(versions)
@@ -126,6 +132,7 @@ class Patching:
             node = self._schemas.node(target)
             assert node is not None, f"no type for {resource.kind}"
             normalizers = Normalizers() if self._schemas.is_custom(target) else self._schemas.normalizers
-            place = Place(resource, subresource, node, cast("Doc", normalizers.run(node, {})))
+            empty, writable = cast("Doc", normalizers.run(node, {})), self._writable(resource, subresource)
+            place = Place(resource, subresource, node, empty, writable)
             self._places[id(resource), subresource] = place  # the place holds the resource, so its id is not reused
         return place

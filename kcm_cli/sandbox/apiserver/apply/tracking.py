@@ -35,7 +35,6 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
     write,
 )
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
-from kcm_cli.sandbox.apiserver.kinds import writable
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
@@ -55,13 +54,14 @@ _STRIPPED = frozenset(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The target of a write: a resource or subresource, its type, and a normalised object without fields (``empty``),
-    which must not be changed."""
+    """The target of a write: a resource or subresource, its type, a normalised object without fields (``empty``), which
+    must not be changed, and the fields that its writers can own."""
 
     resource: ResourceInfo
     subresource: str
     node: Node
     empty: Doc
+    writable: Writable
 
     @property
     def version(self) -> str:
@@ -69,10 +69,6 @@ class Place(msgspec.Struct, frozen=True):
 
     def manager(self, name: str, operation: str) -> ManagerId:
         return build_manager_id(name, operation, self.version, self.subresource)
-
-    @property
-    def writable(self) -> Writable:
-        return writable(self.resource, self.subresource)
 
 
 class Versions(Protocol):

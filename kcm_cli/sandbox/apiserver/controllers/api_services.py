@@ -6,7 +6,6 @@ pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.own_objects import create
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -41,11 +40,11 @@ class CustomApiServices:
             if not _is_ours(known):
                 continue
             if doc is None:
-                self._core.store.delete(API_SERVICES, "", stored.name)
+                self._core.own.delete(API_SERVICES, stored)
             elif known["spec"] != doc["spec"]:
-                self._core.store.update(API_SERVICES, "", stored.name, stored.copy() | {"spec": doc["spec"]})
+                self._core.own.update(API_SERVICES, stored, stored.copy() | {"spec": doc["spec"]})
         for doc in wanted.values():
-            create(self._core, API_SERVICES, doc)
+            self._core.own.create(API_SERVICES, doc)
 
     def _wanted(self) -> dict[str, Tree]:
         found: dict[str, Tree] = {}

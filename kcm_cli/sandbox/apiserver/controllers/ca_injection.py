@@ -15,11 +15,10 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import pem
 from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.own_objects import update
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, annotated
+from kcm_cli.sandbox.apiserver.webhooks.routes import annotated
 from kcm_cli.sandbox.apiserver.webhooks.targets import routed
 
 _MANAGER = "kcm-sandbox"
@@ -41,9 +40,8 @@ _CERTIFICATE = f"{_CERT_MANAGER}/certificate-name"
 class CaInjection:
     """See the module. ``ca``: the cluster's CA certificate, PEM."""
 
-    def __init__(self, core: Core, routes: Routes, ca: bytes) -> None:
+    def __init__(self, core: Core, ca: bytes) -> None:
         self._core = core
-        self._routes = routes
         self._ca = b64encode(ca).decode()
         self._next_tick = NextTick(self._settle)
         self._known: set[tuple[GVR, str]] = set()
@@ -55,7 +53,7 @@ class CaInjection:
             core.store.subscribe(gvr, partial(self._written, gvr))
         core.store.subscribe(_SERVICES, self._service_written)
         core.store.subscribe(_SECRETS, self._secret_written)
-        routes.changed.append(self._settle_all)
+        core.routes.changed.append(self._settle_all)
         self._settle_all()
 
     def _note(self, gvr: GVR, name: str, doc: Tree) -> bool:
@@ -100,7 +98,7 @@ class CaInjection:
                 for client, bundle in zip(_clients(new), wanted, strict=True):
                     if bundle is not None:
                         client["caBundle"] = bundle
-                update(self._core, gvr, current, new, _MANAGER)
+                self._core.own.update(gvr, current, new, _MANAGER)
 
     def _bundles(self, doc: Tree) -> list[str | None]:
         """The new ``caBundle`` of each ``clientConfig``; None for no change."""
@@ -111,7 +109,7 @@ class CaInjection:
         known = client.get("caBundle") or ""
         if not replaces and _has_certificate(known):
             return None
-        wanted = asked or (self._ca if routed(client, self._core.store, self._routes) else known)
+        wanted = asked or (self._ca if routed(client, self._core.store, self._core.routes) else known)
         return wanted if wanted != known else None
 
     def _asked_for(self, doc: Tree) -> tuple[str, bool]:

@@ -6,8 +6,8 @@ upstream: pkg/registry/core/event/storage/storage.go, pkg/controlplane/apiserver
 from collections import deque
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.component.clock import Clock
-from kcm_cli.sandbox.apiserver.store import Event, NotKept, Store, Stored
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.store import Event, NotKept, Stored
 
 EVENTS = GVR("", "v1", "events")
 TTL_S, _RETRY_S = 3600.0, 60.0
@@ -16,13 +16,12 @@ TTL_S, _RETRY_S = 3600.0, 60.0
 class EventExpiry:
     """Deletes Events regardless of finalizers. Those of an earlier process get an hour from the start."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, core: Core) -> None:
+        self._store, self._clock, self._own = core.store, core.clock, core.own
         self._due: deque[tuple[float, str, str, int]] = deque()
         """The end, namespace, name and revision of each write."""
-        store.subscribe(EVENTS, self._written)
-        for stored in store.list(EVENTS):
+        core.store.subscribe(EVENTS, self._written)
+        for stored in core.store.list(EVENTS):
             self._add(stored)
 
     def _written(self, event: Event) -> None:
@@ -44,7 +43,7 @@ class EventExpiry:
             current = self._store.get(EVENTS, namespace, name)
             if current is not None and current.revision == revision:
                 try:
-                    self._store.delete(EVENTS, namespace, name)
+                    self._own.delete(EVENTS, current)
                 except NotKept:
                     self._clock.call_later(_RETRY_S, self._expire)
                     return

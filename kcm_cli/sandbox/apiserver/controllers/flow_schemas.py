@@ -8,7 +8,6 @@ import asyncio
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.own_status import apply_status
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition
@@ -45,7 +44,7 @@ class FlowSchemaStatus:
         # atomic: no await
         current = self._core.store.get(FLOW_SCHEMAS, "", name)
         if current is not None and _differs(current.doc, found := self._condition(current)):
-            apply_status(self._core, FLOW_SCHEMAS, current, {"conditions": [found]}, _MANAGER)
+            self._core.own.apply_status(FLOW_SCHEMAS, current, {"conditions": [found]}, _MANAGER)
 
     def _condition(self, current: Stored) -> Tree:
         doc: Tree = current.doc

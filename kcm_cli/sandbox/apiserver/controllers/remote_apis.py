@@ -10,7 +10,6 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.controllers.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition
@@ -25,7 +24,6 @@ class RemoteApis:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._status = OwnStatus(core.store, core.catalog, core.patching, core.clock)
         self._next_tick = NextTick(self._settle)
         self._used: frozenset[tuple[str, str]] = frozenset()
         core.store.subscribe(API_SERVICES, self._next_tick.ask)
@@ -63,7 +61,7 @@ class RemoteApis:
         new_condition |= {"reason": reason, "message": message}
         new: Tree = stored.copy()
         new["status"] = {"conditions": [one for one in known if one["type"] != "Available"] + [new_condition]}
-        self._status.update(API_SERVICES, stored, new)
+        self._core.own.update_status(API_SERVICES, stored, new)
 
     def _state(self, spec: Tree) -> tuple[str, str, str]:
         """Status, reason and message of the condition."""

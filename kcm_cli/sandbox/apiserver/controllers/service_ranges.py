@@ -4,13 +4,10 @@ upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_con
 """
 
 import asyncio
-from collections.abc import Sequence
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.own_objects import create
-from kcm_cli.sandbox.apiserver.registry.own_status import apply_status
 from kcm_cli.sandbox.apiserver.security.bootstrap import service_cidr
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.trees import condition
@@ -24,8 +21,7 @@ _MESSAGE = "Kubernetes default Service CIDR is ready"
 class DefaultRange:
     """Creates the default ServiceCIDR again when it is deleted, and sets its Ready condition."""
 
-    def __init__(self, core: Core, ranges: Sequence[str]) -> None:
-        self._ranges = ranges
+    def __init__(self, core: Core) -> None:
         self._core = core
         core.store.subscribe(SERVICE_CIDRS, self._written)
         self._settle()
@@ -38,7 +34,7 @@ class DefaultRange:
     def _make(self) -> None:
         # atomic: no await
         if self._core.store.get(SERVICE_CIDRS, "", _NAME) is None:
-            create(self._core, SERVICE_CIDRS, dict(service_cidr(self._ranges)))
+            self._core.own.create(SERVICE_CIDRS, dict(service_cidr(self._core.settings.service_ranges)))
 
     def _settle(self) -> None:
         # atomic: no await
@@ -47,7 +43,7 @@ class DefaultRange:
             return
         now = format_time(self._core.clock.now())
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "message": _MESSAGE}
-        apply_status(self._core, SERVICE_CIDRS, current, {"conditions": [ready]}, _MANAGER)
+        self._core.own.apply_status(SERVICE_CIDRS, current, {"conditions": [ready]}, _MANAGER)
 
 
 def _has_status(doc: Tree) -> bool:

@@ -10,7 +10,6 @@ apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 from collections.abc import Callable
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
@@ -25,8 +24,8 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
     set_condition,
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
-from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.trees import condition, is_true, put
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -38,10 +37,8 @@ DEFINITIONS = GVR(GROUP, "v1", PLURAL)
 class DefinitionController:
     """See the module. For one event loop."""
 
-    def __init__(self, store: Store, clock: Clock, resources: CustomResources, status: OwnStatus) -> None:
-        self._store = store
-        self._status = status
-        self._clock = clock
+    def __init__(self, resources: CustomResources, core: Core) -> None:
+        self._store, self._own, self._clock = core.store, core.own, core.clock
         self._resources = resources
         self._next_tick = NextTick(self._run)
         self._watched: set[GVR] = set()
@@ -49,8 +46,8 @@ class DefinitionController:
         """The definitions that were read last, with their revisions."""
         self._changed: set[str] = set()
         """Definitions whose names have to be checked, since they were written or deleted."""
-        store.subscribe(DEFINITIONS, self._next_tick.ask)
-        if store.count(DEFINITIONS):
+        core.store.subscribe(DEFINITIONS, self._next_tick.ask)
+        if core.store.count(DEFINITIONS):
             self._run()
 
     def _run(self) -> None:
@@ -96,7 +93,7 @@ class DefinitionController:
         held: Tree = current.doc
         doc = {**held, "metadata": copy(held["metadata"]), "status": copy(held.get("status") or {})}
         if change(doc):
-            self._status.update(DEFINITIONS, current, doc)
+            self._own.update_status(DEFINITIONS, current, doc)
 
     def _now(self) -> str:
         return format_time(self._clock.now())
@@ -190,14 +187,14 @@ class DefinitionController:
         for stored in self._store.list(gvr):
             doc: Tree = stored.doc
             if not doc["metadata"].get("finalizers"):
-                self._store.delete(gvr, stored.namespace, stored.name)
+                self._own.delete(gvr, stored)
                 continue
             kept = True
             if not doc["metadata"].get("deletionTimestamp"):
                 fresh: Tree = stored.copy()
                 fresh["metadata"] |= {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
                 fresh["metadata"]["generation"] = (fresh["metadata"].get("generation") or 0) + 1
-                self._store.update(gvr, stored.namespace, stored.name, fresh, stored.revision)
+                self._own.replace(gvr, stored, fresh)
         return not kept
 
     def _object_written(self, event: Event) -> None:
@@ -224,9 +221,9 @@ class DefinitionController:
         rest = [one for one in doc["metadata"].get("finalizers") or () if one != FINALIZER]
         if rest:
             doc["metadata"]["finalizers"] = rest
-            self._store.update(DEFINITIONS, "", name, doc, stored.revision)
+            self._own.replace(DEFINITIONS, stored, doc)
         else:
-            self._store.delete(DEFINITIONS, "", name, expected=stored.revision)
+            self._own.delete(DEFINITIONS, stored)
 
 
 def _accepted_names(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tuple[Tree, str, str]:

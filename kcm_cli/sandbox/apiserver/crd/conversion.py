@@ -2,19 +2,17 @@
 
 Reads do not wait for webhooks. So stored objects are converted before they are read, and the results are cached by
 object version. Lists and watches use them, as they use upstream's watch cache; all else calls the webhook. Objects that
-are not stored are converted for one request (``one_request``).
+are not stored are converted for one request (``unconverted``).
 
 upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go (v1.36)
 """
 
 import asyncio
-import contextlib
 import hashlib
 import random
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -23,10 +21,10 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.errors import Unconverted
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
+from kcm_cli.sandbox.apiserver.unconverted import MADE, Unconverted
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
 from kcm_cli.sandbox.apiserver.webhooks import CallError, Calls
 
@@ -39,8 +37,6 @@ _SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid",
 _CHANGEABLE = ("labels", "annotations")
 
 _Key = tuple[str, str, str]
-_MADE: ContextVar[dict[_Key, Doc | ApiError] | None] = ContextVar("made", default=None)
-"""The conversions of the current request, by digest and version."""
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -105,7 +101,7 @@ class Webhook:
         """A copy of any object, converted to another apiVersion. Raises Unconverted before it was converted for this
         request, and ApiError 500 if that failed.
         """
-        made = _MADE.get()
+        made = MADE.get()
         key = hashlib.sha256(codec.encode_sorted(doc)).hexdigest(), "", version
 
         async def convert() -> None:
@@ -157,16 +153,6 @@ class Webhook:
             raise _Failed(f"failed: {why}")
         assert review.response is not None
         return review.response.converted_objects or []
-
-
-@contextlib.contextmanager
-def one_request() -> Iterator[None]:
-    """What ``known`` needs is converted once inside, and forgotten at the end."""
-    token = _MADE.set({})
-    try:
-        yield
-    finally:
-        _MADE.reset(token)
 
 
 def _key(doc: Tree, version: str) -> _Key:

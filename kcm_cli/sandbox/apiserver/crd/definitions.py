@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.crd.checks.definition import validate, validate_s
 from kcm_cli.sandbox.apiserver.crd.checks.structure import parts
 from kcm_cli.sandbox.apiserver.crd.definition import FINALIZER, set_condition
 from kcm_cli.sandbox.apiserver.crd.formats import recognized
-from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, Terminating
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
@@ -72,8 +72,8 @@ def _prepare_update(new: Tree, old: Tree) -> None:
     _store(new)
 
 
-def mark_terminating(doc: Tree, now: str) -> None:
-    """Mark a definition as terminating, in place."""
+def _terminate(doc: Tree, policy: str | None, now: str) -> None:
+    """Its objects are deleted first, see ``controller``."""
     meta = doc["metadata"]
     meta["deletionTimestamp"] = now
     if FINALIZER not in (meta.get("finalizers") or ()):
@@ -107,4 +107,5 @@ STRATEGY = Strategy(
     check_status=validate_status,
     warn=_warnings,
     needs_version_on_update=True,
+    terminating=Terminating(_terminate, held=lambda doc: False),
 )

@@ -192,7 +192,10 @@ class CustomVersion:
             name = str(cast("Doc", doc["metadata"]).get("name", ""))
             raise invalid_kind(found.group, found.kind, name, [error.error]) from None
 
-    # Conversion.
+    # Conversion: see ``registry.conversion``.
+
+    def to_storage(self, doc: Tree) -> Tree:
+        return doc
 
     def default(self, doc: Tree) -> None:
         """Fill in the defaults of this version, in place."""

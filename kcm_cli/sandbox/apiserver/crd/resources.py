@@ -9,14 +9,14 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd import columns, published
 from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
-from kcm_cli.sandbox.apiserver.crd.definition import GROUP, Definition, VersionFacts, by_priority
-from kcm_cli.sandbox.apiserver.crd.definitions import STRATEGY, default_definition
+from kcm_cli.sandbox.apiserver.crd.definition import Definition, VersionFacts, by_priority
 from kcm_cli.sandbox.apiserver.crd.embedded import MetaReader
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion, Shape
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
 from kcm_cli.sandbox.apiserver.crd.writes import Kind, strategy_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
+from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.webhooks import Calls
@@ -99,17 +99,12 @@ class CustomResources:
         return served, kinds
 
     def rules(self, info: ResourceInfo) -> Strategy:
-        """The strategy of a custom kind or of CustomResourceDefinitions."""
-        if info.gvr.group == GROUP:
-            return STRATEGY
+        """The strategy of a custom kind."""
         return self.kind(info).strategy
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in defaults, in place."""
-        if info.gvr.group == GROUP:
-            default_definition(doc)
-        else:
-            self.kind(info).default(doc)
+        self.kind(info).default(doc)
 
     def kind(self, info: ResourceInfo) -> CustomVersion:
         """The kind, or its last state: requests and watches may outlive their definition."""
@@ -122,12 +117,6 @@ class CustomResources:
         """
         found = self._kinds.get(target)
         return None if found is None else published.schema_of(found.schema, target, old=old)
-
-
-def kind_of(served: Served) -> CustomVersion:
-    """The kind from whose definition a resource was served. The definition may have changed since."""
-    assert isinstance(served.kind, CustomVersion)
-    return served.kind
 
 
 def _strategy(definition: Definition, version: VersionFacts, own: Shape) -> Strategy:
@@ -160,11 +149,11 @@ def _served(definition: Definition, version: VersionFacts, kind: CustomVersion) 
         subresources=parts,
         storage_hash=definition.storage_hash,
         list_kind=names.get("listKind") or f"{names['kind']}List",
-        selectable={path[1:]: path[1:] for path in version.selectable},
+        selectable=Selectable({path[1:]: path[1:] for path in version.selectable}),
         scale=version.scale,
         table=columns.layout_of(version.columns),
         warning=version.warning,
         same=len(definition.versions) == 1 and definition.generation == 1,
         closed=definition.terminating,
-        kind=kind,
+        conversion=kind,
     )

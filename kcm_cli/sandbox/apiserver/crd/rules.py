@@ -22,8 +22,8 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.same import same
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.machinery.whole_floats import has_whole_float
-from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
+from kcm_cli.sandbox.apiserver.crd.field_paths import resolve
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
 from kcm_cli.sandbox.apiserver.crd.lists import by_key, item_key, unchanged
 from kcm_cli.sandbox.apiserver.crd.structural import Structural

@@ -9,7 +9,6 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.same import same
-from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
 from kcm_cli.sandbox.apiserver.crd.embedded import has_embedded, validate_embedded
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.lists import has_list_types, repeated
@@ -18,6 +17,7 @@ from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT, Checker
 from kcm_cli.sandbox.apiserver.errors import invalid_kind
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
+from kcm_cli.sandbox.apiserver.registry.scale_form import nested
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.trees import keep, put
@@ -45,7 +45,6 @@ _UNCHECKED = FieldError(
     "errors to complete validation",
 )
 _INT32_MOST = (1 << 31) - 1
-_GO_TYPES = {str: "string", bool: "bool", float: "float64", list: "[]interface {}", dict: "map[string]interface {}"}
 
 
 def blocked(found: list[FieldError]) -> bool:
@@ -214,29 +213,6 @@ def _check_replicas(doc: Tree, path: str) -> list[FieldError]:
     if number > _INT32_MOST:
         return [invalid(f".{path}", number, f"should be less than or equal to {_INT32_MOST}")]
     return []
-
-
-def nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
-    """The value at a dotted path (None if there is none), or the error if a type is wrong."""
-    value: object = doc
-    parts = path.split(".")
-    for index, part in enumerate(parts):
-        if value is None:
-            return None, ""
-        if not isinstance(value, dict):
-            where = "." + ".".join(parts[: index + 1])
-            return None, f"{where} accessor error: {_go(value)}, expected map[string]interface{{}}"
-        if part not in value:
-            return None, ""
-        value = value[part]
-    if type(value) is not type_:
-        return None, f".{path} accessor error: {_go(value)}, expected {go}"
-    return value, ""
-
-
-def _go(value: object) -> str:
-    name = "<nil>" if value is None else _GO_TYPES.get(type(value), "int64")
-    return f"{go_value(value)} is of the type {name}"
 
 
 def _finalizer_warnings(new: Tree, old: Tree | None) -> list[str]:

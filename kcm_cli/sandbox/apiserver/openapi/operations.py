@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -291,7 +291,7 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
         if verb in verbs:
             yield from _on_object(verb, path, names, kind, definition)
     if "delete" in verbs:
-        returned = kinds.strategy_of(served.info).returns_object_on_delete and kind.kind != "Namespace"  # as upstream
+        returned = KINDS.strategy(served.info).returns_object_on_delete and kind.kind != "Namespace"  # as upstream
         answered = definition if returned else STATUS
         yield Operation(
             path, "delete", names.id("delete"), "delete", f"delete {names.kind}", kind, names.tag, _DELETE,

@@ -3,23 +3,20 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import Protocol
 
 import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.data import read_data
+from kcm_cli.sandbox.apiserver.registry.conversion import Conversion, StoredAs
 from kcm_cli.sandbox.apiserver.schema.scheme import internal
+from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.types import ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-
-_STORED_AS = {
-    GVR("events.k8s.io", "v1", "events"): GVR("", "v1", "events"),
-    GVR("autoscaling", "v1", "horizontalpodautoscalers"): GVR("autoscaling", "v2", "horizontalpodautoscalers"),
-}
-"""Resources whose objects are stored as those of another resource."""
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -43,10 +40,10 @@ class ScalePaths(msgspec.Struct, frozen=True):
 class Served(msgspec.Struct, frozen=True, eq=False):
     """A served resource.
 
-    storage: the resource that its objects are stored as. warning: in all responses. For custom resources: selectable:
-    fields for selectors, label -> path; scale: paths for its Scale; table: its columns; same: the definition never had
-    another version, so objects are stored as served; closed: the definition is terminating, so none are created; kind:
-    kept as long as this.
+    storage: the resource that its objects are stored as. warning: in all responses. hidden: an annotation that
+    PartialObjectMetadata does not have. conversion: None for objects that are stored as they are. For custom resources:
+    selectable: fields for selectors; scale: paths for its Scale; table: its columns; same: the definition never had
+    another version, so objects are stored as served; closed: the definition is terminating, so none are created.
     """
 
     info: ResourceInfo
@@ -54,13 +51,14 @@ class Served(msgspec.Struct, frozen=True, eq=False):
     subresources: Mapping[str, Subresource] = msgspec.field(default_factory=dict)
     storage_hash: str = ""
     list_kind: str = ""
-    selectable: Mapping[str, str] | None = None
+    selectable: Selectable | None = None
     scale: ScalePaths | None = None
     table: Layout | None = None
     warning: str = ""
+    hidden: str = ""
     same: bool = False
     closed: bool = False
-    kind: object = None
+    conversion: Conversion | None = None
 
     @property
     def go_type(self) -> str:
@@ -73,6 +71,30 @@ class Served(msgspec.Struct, frozen=True, eq=False):
     def converts(self) -> bool:
         """Whether the stored form of objects differs from this resource's."""
         return self.storage != self.info.gvr and not self.same
+
+    def to_storage(self, doc: Tree) -> Tree:
+        """A document of a built-in resource in the stored form. Custom objects stay as they are."""
+        return doc if self.conversion is None else self.conversion.to_storage(doc)
+
+    def from_storage(self, doc: Tree) -> Tree:
+        """A stored document of a built-in resource in its form. Custom objects stay as they are."""
+        return doc if self.conversion is None or self.info.custom else self.conversion.read(doc)
+
+
+class Declared(Protocol):
+    """What the declaration of a built-in kind says about its resource."""
+
+    @property
+    def stored_as(self) -> Mapping[str, StoredAs]:
+        """By version, how objects are stored, if not in this version."""
+
+    @property
+    def warning(self) -> str:
+        """The warning in all responses."""
+
+    @property
+    def hidden(self) -> str:
+        """An annotation that PartialObjectMetadata does not have, or empty."""
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -121,15 +143,17 @@ def _names(served: Served) -> Iterator[str]:
 class Catalog:
     """The served resources. ``changed``: callbacks, called after each change (discovery drops its cache)."""
 
-    def __init__(self) -> None:
-        self._builtin_groups, served = _builtin()
+    def __init__(self, declared: Callable[[str, str], Declared]) -> None:
+        """declared: the declaration of a built-in kind, by group and resource."""
+        facts = _facts()
+        self._builtin_groups = facts.groups
         self._custom_groups: dict[str, Group] = {}
         self._served: dict[tuple[str, str, str], Served] = {}
         self._versions: set[tuple[str, str]] = set()
         self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
-        for one in served:
-            self._insert(one)
+        for data in facts.resources:
+            self._insert(_served(data, declared(data.gv[0], data.name)))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -164,6 +188,12 @@ class Catalog:
 
     def by_gvr(self, gvr: GVR) -> Served | None:
         return self._served.get((gvr.group, gvr.version, gvr.plural))
+
+    def info(self, gvr: GVR) -> ResourceInfo:
+        """A resource that is always served."""
+        served = self.by_gvr(gvr)
+        assert served is not None, f"{gvr} is not served"
+        return served.info
 
     def by_kind(self, api_version: str, kind: str) -> Served | None:
         """The resource of a kind."""
@@ -232,14 +262,18 @@ def _with_versions(group: Group, versions: Iterable[str]) -> Group:
     return Group(group.group, group.versions + more, group.preferred) if more else group
 
 
+def built_in_versions() -> set[str]:
+    """The groups and versions that are served without definitions: ``v1``, ``apps/v1``."""
+    return {GVR(*data.gv, "").group_version for data in _facts().resources}
+
+
 @cache
-def _builtin() -> tuple[tuple[Group, ...], tuple[Served, ...]]:
+def _facts() -> _File:
     """The built-in groups and resources."""
-    facts = codec.decode(read_data("discovery"), _File)
-    return facts.groups, tuple(_served(one) for one in facts.resources)
+    return codec.decode(read_data("discovery"), _File)
 
 
-def _served(data: _Data) -> Served:
+def _served(data: _Data, declared: Declared) -> Served:
     gvr = GVR(*data.gv, data.name)
     info = ResourceInfo(
         gvr=gvr,
@@ -256,4 +290,9 @@ def _served(data: _Data) -> Served:
         for sub in data.subresources
     }
     list_kind = "" if "list" not in data.verbs else data.kind + "List"
-    return Served(info, _STORED_AS.get(gvr, gvr), subresources, data.hash, list_kind)
+    conversion = declared.stored_as.get(gvr.version)
+    storage = gvr if conversion is None else conversion.storage
+    return Served(
+        info, storage, subresources, data.hash, list_kind,
+        warning=declared.warning, hidden=declared.hidden, conversion=conversion,
+    )  # fmt: skip

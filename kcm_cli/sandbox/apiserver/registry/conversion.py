@@ -1,60 +1,60 @@
-"""Conversion of built-in resources that are stored as another version: events.k8s.io and autoscaling/v1.
+"""Conversion between the form of a resource and the one in which its objects are stored.
 
 Requests are converted to the stored form, and back for responses. Metadata is not converted.
-
-upstream: pkg/apis/events/v1/conversion.go (v1.36)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.kinds.autoscaling import v1 as autoscaling_v1
-from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.types import Tree
 
-_EVENT_NAMES = (
-    ("regarding", "involvedObject"),
-    ("note", "message"),
-    ("deprecatedSource", "source"),
-    ("deprecatedFirstTimestamp", "firstTimestamp"),
-    ("deprecatedLastTimestamp", "lastTimestamp"),
-    ("deprecatedCount", "count"),
-    ("reportingController", "reportingComponent"),
-)
-_TO_CORE = dict(_EVENT_NAMES)
-_FROM_CORE = {core: ours for ours, core in _EVENT_NAMES}
-_EVENT_ALWAYS: Tree = {"reportingComponent": "", "reportingInstance": ""}
-"""Fields without omitempty in the core form."""
-_EVENT_OPTIONAL = frozenset(["reportingComponent", "reportingInstance", "message", "reason", "action"])
+
+class Conversion(Protocol):
+    """Of one resource. Built-in objects are stored as ``to_storage`` makes them, custom ones as ``stored`` does."""
+
+    def to_storage(self, doc: Tree) -> Tree:
+        """A document in the stored form; a custom object stays as it is."""
+
+    def read(self, doc: Tree) -> Tree:
+        """A stored document in the resource's form. Does not change it."""
+
+    def versioned(self, doc: Tree, *, stored: bool) -> Tree:
+        """``read`` for comparisons. ``stored``: the object exists. Raises Unconverted, ApiError 500."""
+
+    async def prepare(self, docs: Sequence[Tree], *, cached: bool) -> None:
+        """Prepare ``read`` of stored documents. Raises ApiError 500, UnknownVersion."""
+
+    def check_versions(self, docs: Iterable[Tree]) -> None:
+        """Raises UnknownVersion if a document has a version that its definition no longer has."""
+
+    async def stored(self, doc: Tree) -> Tree:
+        """A document as it is stored. Raises ApiError 500."""
+
+    async def dry_run_result(self, doc: Tree) -> Tree:
+        """``read`` for a document that is not stored. Raises ApiError 500."""
 
 
-def to_storage(served: Served, doc: Tree) -> Tree:
-    """The document in the stored form. Custom objects are converted in ``crd``."""
-    if not served.converts or served.info.custom:
+class StoredAs(msgspec.Struct, frozen=True):
+    """The conversion of a version of a built-in kind to another resource, by two functions."""
+
+    storage: GVR
+    to_storage: Callable[[Tree], Tree]
+    read: Callable[[Tree], Tree]
+
+    def versioned(self, doc: Tree, *, stored: bool) -> Tree:
+        return self.read(doc)
+
+    async def prepare(self, docs: Sequence[Tree], *, cached: bool) -> None:
+        """Nothing: the functions need no preparation."""
+
+    def check_versions(self, docs: Iterable[Tree]) -> None:
+        """Nothing: each stored version is known."""
+
+    async def stored(self, doc: Tree) -> Tree:
         return doc
-    return _CONVERTERS[served.info.gvr][0](doc)
 
-
-def from_storage(served: Served, doc: Tree) -> Tree:
-    """A stored document in the resource's form. Does not change ``doc``."""
-    if not served.converts or served.info.custom:
-        return doc
-    return _CONVERTERS[served.info.gvr][1](doc)
-
-
-def _event_to_core(doc: Tree) -> Tree:
-    find = _TO_CORE.get
-    core = {find(key, key): value for key, value in doc.items()}
-    return {**_EVENT_ALWAYS, **core, "apiVersion": "v1"}
-
-
-def _event_from_core(doc: Tree) -> Tree:
-    find = _FROM_CORE.get
-    ours = {find(key, key): value for key, value in doc.items() if value or key not in _EVENT_OPTIONAL}
-    return {**ours, "apiVersion": "events.k8s.io/v1"}
-
-
-_CONVERTERS: dict[GVR, tuple[Callable[[Tree], Tree], Callable[[Tree], Tree]]] = {
-    GVR("events.k8s.io", "v1", "events"): (_event_to_core, _event_from_core),
-    GVR("autoscaling", "v1", "horizontalpodautoscalers"): (autoscaling_v1.to_v2, autoscaling_v1.from_v2),
-}
+    async def dry_run_result(self, doc: Tree) -> Tree:
+        return self.read(doc)

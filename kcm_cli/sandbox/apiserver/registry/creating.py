@@ -3,8 +3,8 @@
 upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go#Create (v1.36)
 """
 
-import re
 from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
@@ -13,10 +13,10 @@ from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import forbidden, invalid, plain
-from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.core import Core, Write
 from kcm_cli.sandbox.apiserver.registry.empties import reworded
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, unsigned, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
@@ -26,8 +26,6 @@ from kcm_cli.sandbox.apiserver.validation.errors import required
 
 _NAME_ATTEMPTS = 8
 _KEPT_BODIES, _LONGEST_BODY = 32, 16 * 1024
-_PODS = GVR("", "v1", "pods")
-_TOKEN_VOLUME = re.compile(rb"kube-api-access-[a-z0-9]{5}")
 _CLOSED = "create not allowed while custom resource definition is terminating"
 
 
@@ -37,13 +35,16 @@ class Creator:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._decoded: dict[Hashable, bytes] = {}
-        self._valid_pods: set[bytes] = set()
+        self._valid: set[tuple[GVR, bytes]] = set()
+        """What new objects that were valid have in common with others (``Strategy.alike``)."""
+        made = ((kind, kind.around) for kind in core.kinds)
+        self._around = {(kind.group, kind.resource): around(core) for kind, around in made if around is not None}
 
     async def create(self, call: Call) -> Response:
         """POST to a collection. Raises ApiError."""
         options = write_options("CreateOptions", call.request, call.query)
         doc = self._received(call, options)
-        made = await self.insert(call, self._core.to_storage(call.served, doc), options, from_body=True)
+        made = await self.insert(call, call.served.to_storage(doc), options, from_body=True)
         return await self.answer(call, made, 201)
 
     def _received(self, call: Call, options: WriteOptions) -> Tree:
@@ -90,7 +91,7 @@ class Creator:
             gvr, name = call.resource.gvr, meta.get("name") or ""
             raise forbidden(gvr.group, gvr.plural, name, _CLOSED)
         attrs = Attributes(
-            "CREATE", call.resource, "", self.namespace_of(call, meta), meta.get("name") or "", call.user, doc, None,
+            "CREATE", call.resource, "", namespace_of(core, call, meta), meta.get("name") or "", call.user, doc, None,
             options.dry_run, options.document("CreateOptions"), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
@@ -101,13 +102,14 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         stem = "" if meta.get("name") else meta.get("generateName") or ""
         pristine = codec.encode(doc) if stem else b""
-        alike = _without_token_name(pristine) if call.hub.storage == _PODS else b""
+        alike = core.rules(call.hub.info).alike(pristine)
         for _ in range(_NAME_ATTEMPTS):
             objects.fill_system_fields(doc["metadata"], core.random, core.clock.now())
             if stem:
                 doc["metadata"]["name"] = generate_name(stem, core.random)
             try:
-                return await self._insert_once(call, doc, attrs, options, alike, from_body)
+                async with self.around(call, Write(doc, None, options.dry_run)):
+                    return await self._checked(call, doc, attrs, options, alike, from_body)
             except AlreadyExists:
                 if not stem:
                     break
@@ -119,31 +121,27 @@ class Creator:
         deleting = current is not None and "deletionTimestamp" in current.doc["metadata"]  # type: ignore[operator]
         raise api_errors.already_exists(call.resource, meta["name"], deleting=deleting)
 
-    async def _insert_once(
-        self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, alike: bytes, from_body: bool
-    ) -> "Stored | Tree":
-        core = self._core
-        if not is_service(call) or call.subresource:  # one that is created by an update of its status gets no address
-            return await self._checked(call, doc, attrs, options, alike, from_body)
-        held = core.services.begin_create(doc, dry_run=options.dry_run)
-        try:
-            return await self._checked(call, doc, attrs, options, alike, from_body)
-        finally:
-            held.done()
+    def around(self, call: Call, write: Write) -> AbstractAsyncContextManager[None]:
+        """What the kind declares around the write of an object."""
+        gvr = call.resource.gvr
+        around = None if call.subresource else self._around.get((gvr.group, gvr.plural))
+        return nullcontext() if around is None else around(write)
 
     async def _checked(
         self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, alike: bytes, from_body: bool
     ) -> "Stored | Tree":
         """Prepare, validate and store an object.
 
-        alike: for a pod without a name, what decides whether it is valid; otherwise empty. It is the same for all pods
-        that a ReplicaSet creates in a second, so that only the first is validated.
+        alike: what decides whether it is valid, or empty. It is the same for all pods that a ReplicaSet creates in a
+        second, so that only the first is validated.
         """
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
         rules = self._core.rules(call.ruled)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
-        known = alike in self._valid_pods
-        if errors := [*device_access.on_create(core, call, doc), *(() if known else rules.validate_create(doc))]:
+        valid = call.hub.storage, alike
+        known = valid in self._valid
+        refused = core.kinds.of(hub).check_access(core, call, doc, None)
+        if errors := [*refused, *(() if known else rules.validate_create(doc))]:
             if from_body and call.resource is hub and not hub.custom:
                 stated = core.schemas.stated(hub, call.request.body, call.content_type)
                 errors = reworded(errors, doc, stated, rules.validate_create)
@@ -154,9 +152,9 @@ class Creator:
             warnings = rules.warn(doc, None)
             call.warnings += warnings
             if not warnings and 0 < len(alike) <= _LONGEST_BODY:
-                if len(self._valid_pods) >= _KEPT_BODIES:
-                    self._valid_pods.clear()
-                self._valid_pods.add(alike)
+                if len(self._valid) >= _KEPT_BODIES:
+                    self._valid.clear()
+                self._valid.add(valid)
         attrs.name = meta["name"]  # may have been generated
         await core.admission.validate(attrs)
         if _is_version(meta.get("resourceVersion") or "0") and not options.dry_run:
@@ -170,23 +168,10 @@ class Creator:
             return kept
         return core.store.create(call.hub.storage, call.namespace, meta["name"], kept)
 
-    def namespace_of(self, call: Call, meta: Tree) -> str:
-        """The namespace for admission. That of a Namespace is its name."""
-        gvr = call.resource.gvr
-        if gvr.plural == "namespaces" and not gvr.group:
-            return meta.get("name") or ""
-        return call.namespace
 
-
-def _without_token_name(pod: bytes) -> bytes:
-    """An encoded pod with NUL, which JSON does not contain, for the random name of its token volume wherever it is.
-
-    Empty for a pod with several such names: whether it is valid depends on where each of them is.
-    """
-    names = set(_TOKEN_VOLUME.findall(pod))
-    if len(names) > 1:
-        return b""
-    return pod.replace(names.pop(), b"\0") if names else pod
+def namespace_of(core: Core, call: Call, meta: Tree) -> str:
+    """The namespace for admission."""
+    return meta.get("name") or "" if core.rules(call.hub.info).is_namespace else call.namespace
 
 
 def _is_version(text: str) -> bool:
@@ -195,8 +180,3 @@ def _is_version(text: str) -> bool:
         return unsigned(text) != 0
     except FormatError:
         return False
-
-
-def is_service(call: Call) -> bool:
-    gvr = call.resource.gvr
-    return gvr.plural == "services" and not gvr.group

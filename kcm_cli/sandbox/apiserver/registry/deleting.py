@@ -9,28 +9,20 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.api.well_known import FOREGROUND
+from kcm_cli.api.well_known import FOREGROUND, ORPHAN
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.crd.definitions import mark_terminating
 from kcm_cli.sandbox.apiserver.errors import conflict, forbidden
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
-from kcm_cli.sandbox.apiserver.registry import namespaces, objects
+from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.namespaces import ORPHAN
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import check_list_version, select
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
-from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, Terminating
 from kcm_cli.sandbox.apiserver.trees import put
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
-
-_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-_JOB_WARNING = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
-    "set propagationPolicy=Orphan to suppress this warning"
-)
 
 
 class _Outcome(msgspec.Struct, frozen=True):
@@ -44,18 +36,17 @@ class _Outcome(msgspec.Struct, frozen=True):
 class Deleter:
     """Handles delete and deletecollection.
 
-    gap_s: the time between the two writes of a graceful deletion with a period of 0, as etcd takes it: controllers of
-    clients see the deletionTimestamp before the object is gone.
+    A graceful deletion with a period of 0 has two writes. Between them is the time that etcd takes
+    (``Settings.deletion_gap_s``), so that controllers of clients see the deletionTimestamp before the object is gone.
     """
 
-    def __init__(self, core: Core, gap_s: float = 0.0) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
-        self._gap_s = gap_s
 
     async def delete(self, call: Call) -> Response:
         """DELETE of one object. Raises ApiError."""
         options = delete_options(self._core.schemas, call.request, call.query)
-        _warn(call, options)
+        self._warn(call, options)
         why = self._core.rules(call.hub.info).lasting.get(call.name)
         if why is not None:
             gvr = call.resource.gvr
@@ -82,7 +73,7 @@ class Deleter:
             listed = replace(listed, limit=sys.maxsize)  # the version of a list with a limit is an exact one
         chosen, page = select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
-        _warn(call, options)
+        self._warn(call, options)
         for stored in chosen:
             one = _of(call, stored)
             try:
@@ -111,11 +102,9 @@ class Deleter:
 
     async def _attempt(self, call: Call, options: DeleteOptions, current: Stored, *, admit: bool) -> _Outcome:
         old: Tree = current.doc
-        if call.hub.info.gvr.group_resource == "namespaces" and (done := await self._namespace(call, options, current)):
-            return done
-        if call.hub.info.gvr.group_resource == _DEFINITIONS and not old["metadata"].get("deletionTimestamp"):
-            return await self._definition(call, options, current)
         rules = self._core.rules(call.hub.info)
+        if rules.terminating is not None and (done := await self._begin(call, options, current, rules.terminating)):
+            return done
         self.check_preconditions(call, options, old["metadata"])
         doc = current.copy()
         meta: Tree = doc["metadata"]  # type: ignore[assignment]  # every stored object has metadata
@@ -139,40 +128,34 @@ class Deleter:
         stored = self._core.store.update(call.hub.storage, call.namespace, call.name, doc, current.revision)
         if finalizers or graceful_s:
             return _Outcome(stored, uid, False)
-        if self._gap_s:
-            await self._core.clock.sleep(self._gap_s)
+        if self._core.settings.deletion_gap_s:
+            await self._core.clock.sleep(self._core.settings.deletion_gap_s)
             latest = self._core.store.get(call.hub.storage, call.namespace, call.name)
             if latest is None or _uid(latest) != uid:
                 return _Outcome(stored if rules.returns_object_on_delete else None, uid, True)
             stored = latest
         return self._remove(call, options, rules, stored)
 
-    async def _namespace(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome | None:
-        """Mark a namespace as terminating. None if it can be deleted as any other object."""
+    async def _begin(
+        self, call: Call, options: DeleteOptions, current: Stored, terminating: Terminating
+    ) -> _Outcome | None:
+        """Mark an object as terminating. None if it can be deleted as any other object."""
         old: Tree = current.doc
-        namespaces.check_preconditions(call, options, old["metadata"])
+        _check_metadata(call, options, old["metadata"])
         uid: str = old["metadata"]["uid"]
-        if not old["metadata"].get("deletionTimestamp"):
-            await self._admit(call, options, old)
-            doc: Tree = current.copy()
-            namespaces.mark_terminating(doc, options, self._core.clock.now())
-            doc = objects.ordered(call.hub.info, doc)
-            if options.dry:
-                return _Outcome(doc, uid, False)
-            return _Outcome(self._core.store.update(call.hub.storage, "", call.name, doc, current.revision), uid, False)
-        return _Outcome(current, uid, False) if namespaces.held(old) else None
-
-    async def _definition(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome:
-        """Mark a CustomResourceDefinition as terminating: its objects are deleted first."""
-        old: Tree = current.doc
-        namespaces.check_preconditions(call, options, old["metadata"])
+        if old["metadata"].get("deletionTimestamp"):
+            return _Outcome(current, uid, False) if terminating.held(old) else None
         await self._admit(call, options, old)
         doc: Tree = current.copy()
-        mark_terminating(doc, format_time(self._core.clock.now()))
-        uid: str = old["metadata"]["uid"]
+        policy, orphan = options.propagation_policy, options.orphan_dependents
+        if orphan is not None:
+            policy = "Orphan" if orphan else "Foreground"
+        terminating.mark(doc, policy, format_time(self._core.clock.now()))
+        doc = objects.ordered(call.hub.info, doc)
         if options.dry:
             return _Outcome(doc, uid, False)
-        return _Outcome(self._core.store.update(call.hub.storage, "", call.name, doc, current.revision), uid, False)
+        stored = self._core.store.update(call.hub.storage, call.namespace, call.name, doc, current.revision)
+        return _Outcome(stored, uid, False)
 
     def _remove(self, call: Call, options: DeleteOptions, rules: Strategy, current: Stored) -> _Outcome:
         uid: str = current.doc["metadata"]["uid"]  # type: ignore[index]
@@ -200,6 +183,12 @@ class Deleter:
         await self._core.admission.mutate(attrs)
         await self._core.admission.validate(attrs)
 
+    def _warn(self, call: Call, options: DeleteOptions) -> None:
+        """Warn that dependents stay if the request does not say otherwise, even if the object does not exist."""
+        warning = self._core.rules(call.hub.info).kept_dependents
+        if warning and options.propagation_policy is None and options.orphan_dependents is None:
+            call.warnings.append(warning)
+
     def check_preconditions(self, call: Call, options: DeleteOptions, meta: Tree) -> None:
         """Raises ApiError 409."""
         wanted = options.preconditions
@@ -225,11 +214,17 @@ def _uid(stored: Stored) -> object:
     return doc["metadata"]["uid"]
 
 
-def _warn(call: Call, options: DeleteOptions) -> None:
-    """Warn that Jobs deleted without a propagation policy leave their pods, even if the Job does not exist."""
-    says = options.propagation_policy is not None or options.orphan_dependents is not None
-    if call.resource.gvr.group_resource == "jobs.batch" and not says:
-        call.warnings.append(_JOB_WARNING)
+def _check_metadata(call: Call, options: DeleteOptions, meta: Tree) -> None:
+    """Raises ApiError 409 if a precondition of a deletion that only begins does not hold."""
+    wanted = options.preconditions
+    if wanted is None:
+        return
+    for word, given, known in (
+        ("UID", wanted.uid, meta["uid"]),
+        ("ResourceVersion", wanted.resourceVersion, meta["resourceVersion"]),
+    ):
+        if given is not None and given != known:
+            raise api_errors.conflict(call.resource, call.name, api_errors.precondition(word, given, known))
 
 
 class _Mark:

@@ -5,11 +5,11 @@ Tables are in ``tables.media``.
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Protocol
 
 from kcm_cli.api.protobuf.decoding import UnknownForm
 from kcm_cli.api.protobuf.encoding import to_protobuf, to_protobuf_frame
-from kcm_cli.api.well_known import TEMPLATE_GENERATION
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
@@ -21,11 +21,6 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 META_V1 = "meta.k8s.io/v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-_OLD_FIELDS = {
-    ("apps/v1", "DaemonSet"): TEMPLATE_GENERATION,
-    ("apps/v1", "Deployment"): "deprecated.deployment.rollback.to",
-}
-"""Annotations that stand for fields of older versions, which upstream's internal objects have."""
 KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
 """Subresources that a kubelet serves. Their responses are not objects."""
 
@@ -120,7 +115,7 @@ class PartialJson(Media):
         self._served = served
         self._version = f"meta.k8s.io/{version}"
         self._of_list = of_list
-        self._item = _metadata if bare else self._part
+        self._bare = bare
 
     def object(self, status: int, stored: Stored) -> Response:
         return responses.doc_response(status, self._shown(stored.doc))
@@ -131,7 +126,8 @@ class PartialJson(Media):
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         if not self._of_list:
             raise wrong_shape("PartialObjectMetadata", f"a list (*{self._served.go_type}List)")
-        shown = [self._item(stored.doc) for stored in items] or None
+        item = partial(_metadata, self._served) if self._bare else self._part
+        shown = [item(stored.doc) for stored in items] or None
         kind, metadata = "PartialObjectMetadataList", responses.list_metadata(revision, more, left)
         doc: Doc = {"kind": kind, "apiVersion": self._version, "metadata": metadata, "items": shown}
         return responses.doc_response(200, doc)
@@ -148,7 +144,7 @@ class PartialJson(Media):
         return self._part(doc)
 
     def _part(self, doc: Tree) -> Tree:
-        return {**partial(doc), "apiVersion": self._version}
+        return {**metadata_only(self._served, doc), "apiVersion": self._version}
 
 
 class _Rewritten:
@@ -191,16 +187,15 @@ class ProtobufMedia(_Rewritten):
         super().__init__(inner, as_protobuf)
 
 
-def partial(doc: Tree) -> Tree:
+def metadata_only(served: Served, doc: Tree) -> Tree:
     """The object's PartialObjectMetadata."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, **_metadata(doc)}
+    return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, **_metadata(served, doc)}
 
 
-def _metadata(doc: Tree) -> Tree:
+def _metadata(served: Served, doc: Tree) -> Tree:
     meta: Tree = doc.get("metadata") or {}
-    hidden = _OLD_FIELDS.get((str(doc.get("apiVersion")), str(doc.get("kind"))))
-    if hidden and hidden in (found := meta.get("annotations") or {}):
-        rest = {key: value for key, value in found.items() if key != hidden}
+    if served.hidden and served.hidden in (found := meta.get("annotations") or {}):
+        rest = {key: value for key, value in found.items() if key != served.hidden}
         meta = {
             key: rest if key == "annotations" else value for key, value in meta.items() if key != "annotations" or rest
         }

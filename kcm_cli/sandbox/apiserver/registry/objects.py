@@ -11,6 +11,7 @@ from datetime import datetime
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.errors import bad_request
+from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 
 _SYSTEM = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -86,30 +87,9 @@ def drop_repeated_owners(meta: Tree, warnings: list[str], *, mutated: bool) -> N
         meta["ownerReferences"] = list(kept.values())
 
 
-def emptied(new: Tree, old: Tree, info: ResourceInfo) -> bool:
+def emptied(new: Tree, old: Tree, rules: Strategy) -> bool:
     """Whether an update removes the last finalizer of an object that is being deleted."""
     meta, known = new["metadata"], old["metadata"]
-    if meta.get("finalizers") or not known.get("deletionTimestamp"):
+    if meta.get("finalizers") or not known.get("deletionTimestamp") or known.get("deletionGracePeriodSeconds"):
         return False
-    if known.get("deletionGracePeriodSeconds"):
-        return False
-    namespace = info.gvr.plural == "namespaces" and not info.gvr.group
-    return not (namespace and (new.get("spec") or {}).get("finalizers"))
-
-
-_STORAGE_PREFIXES = {
-    "replicationcontrollers": "controllers",
-    "endpoints": "services/endpoints",
-    "nodes": "minions",
-    "services": "services/specs",
-    "ingresses.networking.k8s.io": "ingress",
-    "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
-    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
-}
-
-
-def storage_key(info: ResourceInfo, key: str, *, dry_run: bool = False) -> str:
-    """The etcd key of an object in upstream's errors. Those of dry runs lack the prefix."""
-    default = f"{info.gvr.group}/{info.gvr.plural}" if info.custom else info.gvr.plural
-    root = "" if dry_run else "/registry"
-    return f"{root}/{_STORAGE_PREFIXES.get(info.gvr.group_resource, default)}/{key}"
+    return rules.terminating is None or not rules.terminating.held(new)

@@ -17,7 +17,6 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, plain
 from kcm_cli.sandbox.apiserver.registry.selection import parse_selectors
-from kcm_cli.sandbox.apiserver.routing.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse, unrecognized
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
@@ -310,3 +309,8 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 def _refuse(kind: str, errors: list[FieldError]) -> None:
     if errors:
         raise invalid_kind(_GROUP, kind, "", errors)
+
+
+def truthy(text: str) -> bool:
+    """A boolean query parameter that is present: anything except 0 and false is true."""
+    return text != "0" and text.lower() != "false"

@@ -71,9 +71,11 @@ def fetch(core: Core, call: Call) -> Stored:
     return stored
 
 
-def chosen_by(call: Call, options: ListOptions) -> Selection:
+def chosen_by(core: Core, call: Call, options: ListOptions) -> Selection:
     """The selection of a list or watch. Raises ApiError 400."""
-    chosen = selection(call.resource, options.labels, options.fields, call.served.selectable)
+    own = call.served.selectable
+    rules = core.kinds.of(call.resource).selectable if own is None else own
+    chosen = selection(rules, options.labels, options.fields)
     if call.name and chosen.name != call.name:
         if not options.fields.empty:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
@@ -181,7 +183,7 @@ def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tup
     oldest: earlier revisions have expired, except the latest.
     """
     store = core.store
-    chosen = chosen_by(call, options)
+    chosen = chosen_by(core, call, options)
     namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
     prefix = f"{namespace}/" if namespace else ""
     start, at = _position(options, prefix)

@@ -55,7 +55,7 @@ class Scaling:
         doc: Tree = self._core.from_storage(call.hub, stored.doc)
         if call.served.info.custom and not shows_replicas(call.served, doc):
             raise internal(f'the spec replicas field "{_shown_path(call.served)}" does not exist')
-        return call.media.document(200, scale_of(call.served, doc))
+        return call.media.document(200, self._scale(call, doc))
 
     async def update(self, call: Call) -> Response:
         """PUT. Raises ApiError."""
@@ -101,6 +101,9 @@ class Scaling:
 
         return await self._write(call, options, make)
 
+    def _scale(self, call: Call, doc: Tree) -> Tree:
+        return scale_of(self._core.kinds.of(call.resource), call.served, doc)
+
     def _same(self, call: Call, scale: Tree) -> Tree:
         """The Scale, after checking that it has the name and namespace of the path. Raises ApiError 400."""
         objects.match_namespace(scale["metadata"], call.namespace)
@@ -124,12 +127,12 @@ class Scaling:
             return doc
 
         made, _ = await self._updater.write(call, Change(produce, options, SCALE))
-        return call.media.document(200, scale_of(call.served, made.doc if isinstance(made, Stored) else made))
+        return call.media.document(200, self._scale(call, made.doc if isinstance(made, Stored) else made))
 
     def _scaled(self, call: Call, doc: Tree, make: Make, current: Stored, *, dry_run: bool) -> None:
         """Change the parent by its Scale. Raises ApiError."""
         served, meta = call.served, doc["metadata"]
-        live, owners = scale_of(served, doc), meta.pop("managedFields", None)
+        live, owners = self._scale(call, doc), meta.pop("managedFields", None)
         if replicas_owners := scale_owners.of_scale(owners, lambda version: _place(call, version)):
             live["metadata"]["managedFields"] = replicas_owners
         if call.resource.custom and not shows_replicas(served, doc):

@@ -1,18 +1,19 @@
 """Conversion between an object and its Scale."""
 
-from kcm_cli.machinery import labels
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.crd.writes import nested
+from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
 from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths, Served
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.trees import at
 from kcm_cli.sandbox.apiserver.types import Tree
 
+_GO_TYPES = {str: "string", bool: "bool", float: "float64", list: "[]interface {}", dict: "map[string]interface {}"}
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
 
 
-def scale_of(served: Served, doc: Doc) -> Tree:
+def scale_of(kind: Kind, served: Served, doc: Doc) -> Tree:
     """The Scale of an object. Raises ApiError 500 if a custom object's fields have the wrong type."""
     parent: Tree = doc
     where = served.scale or _BUILTIN
@@ -22,7 +23,7 @@ def scale_of(served: Served, doc: Doc) -> Tree:
     if replicas := at(parent, where.spec):
         spec["replicas"] = replicas
     status: Tree = {"replicas": at(parent, where.status) or 0}
-    if selector := _selector(served, parent, where):
+    if selector := _selector(kind, served, parent, where):
         status["selector"] = selector
     known = parent["metadata"]
     metadata = {field: known[field] for field in _SHOWN if field in known}
@@ -56,12 +57,31 @@ def _check_types(parent: Tree, where: ScalePaths) -> None:
             raise plain(problem)
 
 
-def _selector(served: Served, parent: Tree, where: ScalePaths) -> str:
+def _selector(kind: Kind, served: Served, parent: Tree, where: ScalePaths) -> str:
     if served.info.custom:
         return str(at(parent, where.selector) or "") if where.selector else ""
     selector = (parent.get("spec") or {}).get("selector")
-    if selector is None:
-        return ""
-    if served.info.gvr.plural == "replicationcontrollers":
-        return labels.format_set(selector)
-    return str(labels.from_label_selector(labels.read_label_selector(selector)))
+    return "" if selector is None else kind.scale_selector(selector)
+
+
+def nested(doc: Tree, path: str, type_: type, go: str) -> tuple[object, str]:
+    """The value at a dotted path (None if there is none), or the error if a type is wrong."""
+    value: object = doc
+    parts = path.split(".")
+    for index, part in enumerate(parts):
+        if value is None:
+            return None, ""
+        if not isinstance(value, dict):
+            where = "." + ".".join(parts[: index + 1])
+            return None, f"{where} accessor error: {_go(value)}, expected map[string]interface{{}}"
+        if part not in value:
+            return None, ""
+        value = value[part]
+    if type(value) is not type_:
+        return None, f".{path} accessor error: {_go(value)}, expected {go}"
+    return value, ""
+
+
+def _go(value: object) -> str:
+    name = "<nil>" if value is None else _GO_TYPES.get(type(value), "int64")
+    return f"{go_value(value)} is of the type {name}"

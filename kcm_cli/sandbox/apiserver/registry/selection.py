@@ -1,6 +1,6 @@
 """Label and field selectors of lists and watches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
@@ -9,10 +9,9 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.fields import FieldRequirement, FieldSelector
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.remembered import remembered
-from kcm_cli.sandbox.apiserver import kinds
-from kcm_cli.sandbox.apiserver.selectable import Selectable, Values
+from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.store import Stored
-from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ApiError
 
 _parse_labels = remembered(1024, longest=1024)(labels.parse)
 
@@ -62,25 +61,11 @@ def parse_selectors(label_text: str, field_text: str) -> tuple[Selector, FieldSe
         raise ApiError(400, "BadRequest", str(error)) from error
 
 
-def selection(
-    info: ResourceInfo, chosen: Selector, field_selector: FieldSelector, custom: Mapping[str, str] | None = None
-) -> Selection:
-    """The selection of a request. ``custom``: see ``resolve``. Raises ApiError 400."""
-    field_selector, values = resolve(info, field_selector, custom)
-    return Selection(chosen, field_selector, values)
-
-
-def resolve(
-    info: ResourceInfo, selector: FieldSelector, custom: Mapping[str, str] | None = None
-) -> tuple[FieldSelector, Values]:
-    """The selector with aliases replaced, and the function that returns an object's values. Raises ApiError 400.
-
-    ``custom``: the selectable fields of a custom resource, label -> path.
-    """
-    rules = kinds.of(info).selectable if custom is None else Selectable(custom)
+def selection(rules: Selectable, chosen: Selector, field_selector: FieldSelector) -> Selection:
+    """The selection of a request, by the fields that its kind declares. Raises ApiError 400."""
     terms = []
-    for term in selector.requirements:
+    for term in field_selector.requirements:
         if term.field not in rules:
             raise ApiError(400, "BadRequest", rules.refusal.format(label=term.field))
         terms.append(FieldRequirement(rules.aliases.get(term.field, term.field), term.value, term.equal))
-    return FieldSelector(tuple(terms)), rules.of
+    return Selection(chosen, FieldSelector(tuple(terms)), rules.of)

@@ -9,19 +9,17 @@ from datetime import datetime
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry import negotiation, responses
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, partial
+from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, metadata_only
 from kcm_cli.sandbox.apiserver.store import Stored, frame_of
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import CUSTOM_SCALE, SCALE
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _PLAIN_HEADERS = ("", "application/json", "*/*")
-_ANSWERS = ("binding", "eviction", "token")
 _INCLUDED = ("", "Metadata", "Object", "None")
 
 
@@ -35,7 +33,7 @@ def media(
     custom = served.info.custom
     if not custom and subresource not in KUBELET:
         negotiation.check_route(header, listing=verb in ("list", "watch"))
-    transforms = negotiation.TRANSFORMS if _has_table(served, subresource) else negotiation.PARTIAL
+    transforms = negotiation.TRANSFORMS if _has_table(core, served, subresource) else negotiation.PARTIAL
     form = negotiation.wanted(header, custom=custom, stream=verb == "watch", transforms=transforms)
     if form.transform != "Table":
         return negotiation.media_for(served, form, core.from_storage)
@@ -43,22 +41,22 @@ def media(
     if included not in _INCLUDED:
         why = f"includeObject: Invalid value: \"{included}\": must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(f"Unable to convert to Table as requested: {why}")
-    table = TableMedia(served, _layout(served, subresource), f"meta.k8s.io/{form.version}", included, core)
+    table = TableMedia(served, _layout(core, served, subresource), f"meta.k8s.io/{form.version}", included, core)
     return YamlMedia(table) if form.yaml else table
 
 
-def _has_table(served: Served, subresource: str) -> bool:
-    """Whether responses may be tables: not those of reviews, bindings, evictions and tokens."""
+def _has_table(core: Core, served: Served, subresource: str) -> bool:
+    """Whether responses may be tables: not those of creations whose objects are not stored."""
     if subresource:
-        return subresource not in _ANSWERS
+        return subresource in KUBELET or subresource not in core.kinds.of(served.info).handlers
     return served.info.verbs != {"create"}
 
 
-def _layout(served: Served, subresource: str) -> Layout:
+def _layout(core: Core, served: Served, subresource: str) -> Layout:
     """The table of a resource or of its scale."""
     if subresource == "scale":
         return CUSTOM_SCALE if served.info.custom else SCALE
-    return served.table or kinds.of(served.info).table
+    return served.table or core.kinds.of(served.info).table
 
 
 class TableMedia(Media):
@@ -127,7 +125,7 @@ class TableMedia(Media):
             return None
         if self._included == "Object":
             return self._core.from_storage(self._served, doc)
-        return {**partial(doc), "apiVersion": self._version}
+        return {**metadata_only(self._served, doc), "apiVersion": self._version}
 
 
 def _version_of(doc: Doc) -> Doc:

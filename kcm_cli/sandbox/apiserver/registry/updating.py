@@ -16,11 +16,11 @@ from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.errors import invalid, invalid_kind
-from kcm_cli.sandbox.apiserver.registry import device_access, objects
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
+from kcm_cli.sandbox.apiserver.registry.core import Core, Write
+from kcm_cli.sandbox.apiserver.registry.creating import Creator, namespace_of
 from kcm_cli.sandbox.apiserver.registry.empties import reworded, with_empty
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
@@ -76,7 +76,7 @@ class Updater:
             core.patching.track_update(
                 core.patching.place(resource, call.subresource), old, doc, options.manager, now, sent
             )
-            return self._core.to_storage(call.served, doc)
+            return call.served.to_storage(doc)
 
         def stated(current: Stored | None) -> Tree:
             return core.schemas.stated(resource, call.request.body, call.content_type)
@@ -113,7 +113,7 @@ class Updater:
                 core.patching.place(resource, call.subresource), old, doc, options.manager, now, sent
             )
             self._check_identity(call, doc)
-            return self._core.to_storage(call.served, doc)
+            return call.served.to_storage(doc)
 
         def stated(current: Stored | None) -> Tree:
             assert current is not None
@@ -137,7 +137,7 @@ class Updater:
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
                 raise api_errors.conflict(resource, call.name, f"{why}, and no existing object was found")
             self._check_identity(call, doc)
-            return self._core.to_storage(call.served, doc)
+            return call.served.to_storage(doc)
 
         def stated(current: Stored | None) -> Tree:
             live = None if current is None else self._live(call, current.copy())
@@ -181,7 +181,7 @@ class Updater:
             raise api_errors.not_found(call.resource, call.name)
         doc = change.produce(None)
         create = replace(call.info, verb="create")
-        decision = self._core.authorizer.authorize(call.user, create)
+        decision = self._core.security.authorizer.authorize(call.user, create)
         if not decision.allowed:
             raise refusal(call.user, create, decision.reason)
         return await self._creator.insert(call, doc, change.options)
@@ -191,7 +191,7 @@ class Updater:
         doc = await core.made(call.served, current, change.produce)
         meta = doc["metadata"]
         meta.pop("selfLink", None)
-        namespace = self._creator.namespace_of(call, meta)
+        namespace = namespace_of(core, call, meta)
         attrs = Attributes(
             "UPDATE", call.resource, change.subresource, namespace, call.name, call.user, doc, old,
             change.options.dry_run, change.options.document("UpdateOptions"), call.warnings,
@@ -200,13 +200,8 @@ class Updater:
         core.schemas.forget_empty(call.hub.info, doc)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         self._check_version(call, doc, current)
-        if not is_service(call) or change.subresource:
+        async with self._creator.around(call, Write(doc, old, change.options.dry_run)):
             return await self._checked(call, change, doc, old, attrs, current)
-        held = core.services.begin_update(doc, old, dry_run=change.options.dry_run)
-        try:
-            return await self._checked(call, change, doc, old, attrs, current)
-        finally:
-            held.done()
 
     async def _checked(
         self, call: Call, change: Change, doc: Tree, old: Tree, attrs: Attributes, current: Stored
@@ -221,7 +216,7 @@ class Updater:
         if change.options.dry_run:
             return kept
         gvr = call.hub.storage
-        if objects.emptied(doc, old, hub):
+        if objects.emptied(doc, old, core.rules(hub)):
             core.store.delete(gvr, call.namespace, call.name, expected=current.revision)
             return doc
         always = current.created and core.rules(hub).completes_on_read(kept)
@@ -229,17 +224,17 @@ class Updater:
 
     def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree, current: Stored) -> None:
         """Apply the kind's strategy. Raises ApiError 422."""
-        hub = call.hub.info
-        context = Context(format_time(self._core.clock.now()), call.user)
+        core, hub = self._core, call.hub.info
+        context = Context(format_time(core.clock.now()), call.user)
         if change.subresource == STATUS:
-            rules = self._core.rules(call.ruled)
+            rules = core.rules(call.ruled)
             rules.prepare_status(doc, old, context)
-            errors = [*device_access.on_status(self._core, call, doc, old), *rules.validate_status(doc, old)]
-            if errors and self._core.ratchets:
+            errors = [*core.kinds.of(hub).check_access(core, call, doc, old), *rules.validate_status(doc, old)]
+            if errors and core.settings.ratchets:
                 errors = _fresh(errors, rules.validate_status(old, old))
             warnings = [] if errors else rules.warn_status(doc, old)
         else:
-            rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
+            rules = core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             stated = change.stated if call.resource is hub and not hub.custom else None
             same = doc["metadata"].get("generation") == old["metadata"].get("generation")
@@ -248,7 +243,7 @@ class Updater:
             errors = rules.validate_update(doc, old)
             if errors and stated is not None:
                 errors = reworded(errors, doc, stated(current), lambda filled: rules.validate_update(filled, old))
-            if errors and self._core.ratchets:
+            if errors and core.settings.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warn(doc, old)
         if errors:
@@ -294,7 +289,7 @@ class Updater:
         known = current.doc["metadata"]["uid"] if current is not None else ""  # type: ignore[index]
         if uid and uid != known:
             name = f"{call.namespace}/{call.name}" if call.namespace else call.name
-            key = objects.storage_key(call.hub.info, name, dry_run=dry_run)
+            key = self._core.storage_key(call.hub.info, name, dry_run=dry_run)
             raise api_errors.storage_conflict(call.resource, call.name, key, "UID", uid, known)
 
     def check_patch_type(self, call: Call, media: str) -> None:

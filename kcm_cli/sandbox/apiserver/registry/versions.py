@@ -1,8 +1,6 @@
 """Converts objects to the API versions of their field managers."""
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
-from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema import Schemas, target_of
 from kcm_cli.sandbox.apiserver.schema.model import Node
@@ -12,10 +10,9 @@ from kcm_cli.sandbox.apiserver.types import ResourceInfo
 class KindVersions:
     """Implements ``apply.tracking.Versions``."""
 
-    def __init__(self, catalog: Catalog, schemas: Schemas, custom: CustomResources) -> None:
+    def __init__(self, catalog: Catalog, schemas: Schemas) -> None:
         self._catalog = catalog
         self._schemas = schemas
-        self._custom = custom
 
     def convert(self, resource: ResourceInfo, doc: Doc, version: str, *, stored: bool) -> tuple[Node, Doc] | None:
         """See ``apply.tracking.Versions``."""
@@ -26,6 +23,5 @@ class KindVersions:
         if wanted is None or own is None or node is None:
             return None
         given = doc if "metadata" in doc else {**doc, "metadata": {}}
-        if resource.custom:
-            return node, self._custom.kind(wanted.info).versioned(given, stored=stored)
-        return node, conversion.from_storage(wanted, conversion.to_storage(own, given))
+        given = own.to_storage(given)
+        return node, given if wanted.conversion is None else wanted.conversion.versioned(given, stored=stored)

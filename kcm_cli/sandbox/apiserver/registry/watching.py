@@ -112,7 +112,7 @@ class Watching:
 
     def _plan(self, call: Call, options: ListOptions) -> _Plan:
         store = self._core.store
-        chosen = chosen_by(call, options)
+        chosen = chosen_by(self._core, call, options)
         namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
         legacy = options.version in ("", "0")
         initial = legacy if options.initial is None else options.initial

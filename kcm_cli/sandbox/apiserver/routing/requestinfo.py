@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from kcm_cli.machinery import fields
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.apiserver.registry.options import truthy
 from kcm_cli.sandbox.apiserver.types import RequestInfo
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -27,11 +28,6 @@ def unresolvable(path: str) -> str:
     if len(rest) != 1 or rest[0] not in _FIRST_WORDS:
         return ""
     return f"unable to determine kind and namespace from url, {path}"
-
-
-def truthy(text: str) -> bool:
-    """A boolean query parameter that is present: anything except 0 and false is true."""
-    return text != "0" and text.lower() != "false"
 
 
 def resolve(method: str, path: str, query: Mapping[str, str]) -> tuple[RequestInfo, str]:

@@ -3,10 +3,7 @@
 upstream: pkg/registry/{authentication,authorization}, pkg/apis/authorization/validation
 """
 
-from collections.abc import Callable, Mapping
-
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.security import review_specs
@@ -15,36 +12,21 @@ from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated
 from kcm_cli.sandbox.apiserver.types import FieldError, RequestInfo, Tree, User
 
 _AUTHORIZATION = "authorization.k8s.io"
-_Handler = Callable[[Tree, User, list[str]], Tree]
 
 
 class Reviews:
-    """Handles create of reviews."""
+    """Completes reviews: each method returns the review with its status, and may change it.
+
+    It has managedFields and the namespace of the request, but neither uid nor creationTimestamp. Raises ApiError.
+    """
 
     def __init__(self, authorizer: Authorizer, authenticator: Authenticator, clock: Clock) -> None:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._clock = clock
-        self._handlers: Mapping[str, _Handler] = {
-            "tokenreviews": self._token,
-            "selfsubjectreviews": self._self,
-            "subjectaccessreviews": self._access,
-            "localsubjectaccessreviews": self._local_access,
-            "selfsubjectaccessreviews": self._self_access,
-            "selfsubjectrulesreviews": self._self_rules,
-        }
 
-    def answers(self, group: str, plural: str) -> bool:
-        """Whether a resource is a review."""
-        return plural in self._handlers and group in (_AUTHORIZATION, "authentication.k8s.io")
-
-    def create(self, plural: str, doc: Doc, user: User, warnings: list[str]) -> Doc:
-        """The review with its status. ``doc`` is changed; it has managedFields and the namespace of the request, but
-        neither uid nor creationTimestamp. Raises ApiError.
-        """
-        return self._handlers[plural](doc, user, warnings)
-
-    def _token(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def token(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+        """Whom a token authenticates."""
         spec: Tree = review.get("spec") or {}
         if not spec.get("token"):
             raise bad_request("token is required for TokenReview in authentication")
@@ -58,7 +40,8 @@ class Reviews:
                 review["status"]["audiences"] = list(found.audiences)
         return review
 
-    def _self(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def own_user(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+        """Who the user is."""
         return {
             "kind": "SelfSubjectReview",
             "apiVersion": "authentication.k8s.io/v1",
@@ -66,12 +49,14 @@ class Reviews:
             "status": {"userInfo": user.info()},
         }
 
-    def _access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+        """Whether a user may do something."""
         spec: Tree = review.get("spec") or {}
         _check(review_specs.subject(spec) + review_specs.metadata(review, local=False))
         return self._answered(review, spec, review_specs.user_of(spec))
 
-    def _local_access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def local_access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+        """The same in the namespace of the request."""
         spec: Tree = review.get("spec") or {}
         _check(
             review_specs.subject(spec)
@@ -80,7 +65,8 @@ class Reviews:
         )
         return self._answered(review, spec, review_specs.user_of(spec))
 
-    def _self_access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def own_access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+        """Whether the user may do something."""
         spec: Tree = review.get("spec") or {}
         _check(review_specs.attributes(spec) + review_specs.metadata(review, local=False))
         return self._answered(review, spec, user)
@@ -95,7 +81,8 @@ class Reviews:
             status["evaluationError"] = error
         return review
 
-    def _self_rules(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def own_rules(self, review: Tree, user: User, warnings: list[str]) -> Tree:
+        """What the user may do in a namespace."""
         spec: Tree = review.get("spec") or {}
         if not spec.get("namespace"):
             raise bad_request("no namespace on request")

@@ -87,10 +87,21 @@ def status_check(rule: rules.Rule, change: CheckUpdate = no_errors) -> CheckUpda
     ]
 
 
+class Terminating(msgspec.Struct, frozen=True):
+    """The beginning of a deletion in two phases.
+
+    mark: marks an object as terminating, in place, with the propagation policy, if the client states one, and the time.
+    held: whether a marked object has to stay. Otherwise it is deleted as any other.
+    """
+
+    mark: Callable[[Tree, str | None, str], None]
+    held: Callable[[Tree], bool]
+
+
 class Strategy(msgspec.Struct, frozen=True):
     """The rules of one kind (or of one of its subresources).
 
-    namespaced: set from discovery for built-in kinds (see ``kinds.strategy_of``).
+    namespaced: set from discovery for built-in kinds (see ``registry.core.Kinds``).
     new_status: the status of new objects, whatever the client sends, with fields that are written even if they are
     empty; None if the client's is kept, or ``on_create`` makes it.
     generation: new objects have generation 1, and a change of the spec increments it.
@@ -117,6 +128,11 @@ class Strategy(msgspec.Struct, frozen=True):
     stored: the object with the fields that upstream stores and does not return; changes nothing.
     completes_on_read: whether upstream stores this new object without fields that it adds when it reads it, so that
     an update with the object as it was returned is a write.
+    terminating: how a deletion begins, for kinds whose objects are deleted later by what clears them.
+    kept_dependents: the warning of a deletion that does not say what happens to dependents.
+    alike: the part of a new object's JSON that decides whether it is valid: an object without a name that has it in
+    common with a valid one is not validated. Empty: each is.
+    is_namespace: for admission, an object is in the namespace of its own name.
     grace_period: the grace period of a deletion in seconds (0: none), from the object and the request's
     ``gracePeriodSeconds``; None for kinds without graceful deletion.
     """
@@ -151,6 +167,10 @@ class Strategy(msgspec.Struct, frozen=True):
     returns_object_on_delete: bool = False
     lasting: Mapping[str, str] = MappingProxyType({})
     propagation: Propagation = "Background"
+    terminating: Terminating | None = None
+    kept_dependents: str = ""
+    alike: Callable[[bytes], bytes] = lambda data: b""
+    is_namespace: bool = False
     grace_period: GracePeriod | None = None
 
     def prepare_create(self, doc: Tree, context: Context = NO_CONTEXT) -> None:

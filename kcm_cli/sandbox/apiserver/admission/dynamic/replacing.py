@@ -1,9 +1,8 @@
 """Replaces the object of a write by the one that a policy or webhook has made."""
 
-from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, View
 from kcm_cli.sandbox.apiserver.errors import internal
-from kcm_cli.sandbox.apiserver.registry.conversion import to_storage
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.scale_form import set_replicas
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.schema.bodies import Target, target_of
@@ -32,14 +31,14 @@ class Replacer:
             return
         if kind == view.served.info.kind:
             self._default(view.served.info, changed)
-        _replace(view.attrs, to_storage(view.served, changed))
+        _replace(view.attrs, view.served.to_storage(changed))
 
     def _default(self, info: ResourceInfo, changed: Tree) -> None:
         custom = self._schemas.custom.get(target_of(info))
         if custom is not None:
             custom.default(changed)
         else:
-            kinds.of(info).defaults(changed)
+            KINDS.of(info).defaults(changed)
 
 
 def _replace(attrs: Attributes, new: Tree) -> None:

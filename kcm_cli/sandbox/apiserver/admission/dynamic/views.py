@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.registry.conversion import from_storage
 from kcm_cli.sandbox.apiserver.registry.scale_form import scale_of
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
@@ -69,10 +69,10 @@ class View(msgspec.Struct, frozen=True):
         if doc is None:
             return None
         if self.attrs.subresource == SCALE:
-            return scale_of(self.served, doc)
+            return scale_of(KINDS.of(self.served.info), self.served, doc)
         if "kind" in doc and not self.served.converts:
             return doc
-        return {"apiVersion": self.api_version, "kind": self.kind[2], **from_storage(self.served, doc)}
+        return {"apiVersion": self.api_version, "kind": self.kind[2], **self.served.from_storage(doc)}
 
 
 def kind_of(served: Served, attrs: Attributes) -> Kind:

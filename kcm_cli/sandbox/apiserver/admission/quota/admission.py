@@ -22,7 +22,7 @@ from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
 from kcm_cli.sandbox.apiserver.admission.quota.devices import Devices
-from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
+from kcm_cli.sandbox.apiserver.registry.own_writes import OwnWrites
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
@@ -44,8 +44,8 @@ class _Charge(msgspec.Struct, frozen=True):
 class ResourceQuotas:
     """See the module."""
 
-    def __init__(self, store: Store, clock: Clock, status: OwnStatus) -> None:
-        self._status = status
+    def __init__(self, store: Store, clock: Clock, own: OwnWrites) -> None:
+        self._own = own
         self._clock = clock
         self._quotas = Lister(store, QUOTAS)
         self._devices = Devices(store)
@@ -116,7 +116,7 @@ class ResourceQuotas:
             return
         doc: Tree = stored.copy()
         doc["status"]["used"] = used
-        self._status.update(QUOTAS, stored, doc)
+        self._own.update_status(QUOTAS, stored, doc)
 
 
 def _hard(quota: Tree) -> Mapping[str, object]:

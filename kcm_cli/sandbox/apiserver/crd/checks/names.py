@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
+from kcm_cli.sandbox.apiserver.crd.field_paths import resolve
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import structural
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree

@@ -14,9 +14,9 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs, limit_below
 from kcm_cli.sandbox.apiserver.crd.checks.defaults import check_defaults
 from kcm_cli.sandbox.apiserver.crd.checks.expressions import check_rules
-from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.checks.spec import FIELD_NAMES, go_schema, shown_go
 from kcm_cli.sandbox.apiserver.crd.checks.structure import SUBSCHEMAS, check_structure, unsupported
+from kcm_cli.sandbox.apiserver.crd.field_paths import resolve
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree

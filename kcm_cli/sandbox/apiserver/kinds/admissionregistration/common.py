@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from msgspec.structs import replace
-
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.lexer import RESERVED
@@ -13,9 +11,7 @@ from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.labels import format_go, read_label_selector
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as admissionregistration_webhooks
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, at, count, layout, number, shown
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
@@ -65,18 +61,6 @@ def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
     return found or None
 
 
-def webhooks(doc: Tree) -> None:
-    """Default a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
-    mutating = doc.get("kind") == "MutatingWebhookConfiguration"
-    for hook in doc.get("webhooks") or ():
-        fill.absent(hook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
-        _selectors(hook)
-        if mutating:
-            fill.absent(hook, reinvocationPolicy="Never")
-        fill.absent((hook.get("clientConfig") or {}).get("service"), port=443)
-        _rules(hook.get("rules"))
-
-
 def admission_policy(doc: Tree) -> None:
     """Default a ValidatingAdmissionPolicy or MutatingAdmissionPolicy."""
     spec = doc.setdefault("spec", {})
@@ -92,17 +76,19 @@ def admission_policy_binding(doc: Tree) -> None:
 def _match(match: Tree | None) -> None:
     if match is not None:
         fill.absent(match, matchPolicy="Equivalent")
-        _selectors(match)
-        _rules(match.get("resourceRules"))
-        _rules(match.get("excludeResourceRules"))
+        fill_selectors(match)
+        fill_scopes(match.get("resourceRules"))
+        fill_scopes(match.get("excludeResourceRules"))
 
 
-def _selectors(holder: Tree) -> None:
+def fill_selectors(holder: Tree) -> None:
+    """Default the selectors of a webhook or policy."""
     fill.made(holder, "namespaceSelector")
     fill.made(holder, "objectSelector")
 
 
-def _rules(rules: list[Tree] | None) -> None:
+def fill_scopes(rules: list[Tree] | None) -> None:
+    """Default the scopes of rules."""
     for rule in rules or ():
         fill.absent(rule, scope="*")
 
@@ -118,11 +104,6 @@ def of_admission(new: Tree, old: Tree | None) -> list[str]:
     return [f"metadata.name: names ending with {quote(_STATIC)} {rest}"]
 
 
-def _webhooks_update(new: Tree, old: Tree) -> None:
-    if new.get("webhooks") != old.get("webhooks"):
-        bump_generation(new, old)
-
-
 POLICY_STRATEGY = Strategy(
     core_finalizers=False,
     generation=True,
@@ -131,13 +112,6 @@ POLICY_STRATEGY = Strategy(
     warn=of_admission,
 )
 """The strategy that policies and their bindings share."""
-
-WEBHOOKS = replace(
-    POLICY_STRATEGY,
-    on_update=_webhooks_update,
-    check=admissionregistration_webhooks.check,
-    empty_counts=True,
-)
 
 
 def _param_kind(kind: Tree) -> str:
@@ -158,15 +132,6 @@ def _param_ref(doc: Tree, now: datetime) -> str:
     return UNSET if reference.get("selector") is None else format_go(read_label_selector(reference["selector"]))
 
 
-WEBHOOK_TABLE = layout(
-    NAME,
-    number(
-        "Webhooks",
-        "Webhooks indicates the number of webhooks registered in this configuration",
-        count("webhooks"),
-    ),
-    AGE,
-)
 POLICY_BINDING = layout(
     NAME,
     Column(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies import validate_binding, validate_mutated
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import POLICY_BINDING
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import by_spec
 from kcm_cli.sandbox.apiserver.validation import rules
 

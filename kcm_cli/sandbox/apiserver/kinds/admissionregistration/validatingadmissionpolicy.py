@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies im
     validate_variables,
 )
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import policy_table
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import conditions, errors, go_print, labels, rules
 

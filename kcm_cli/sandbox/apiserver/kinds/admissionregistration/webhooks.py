@@ -6,9 +6,14 @@ upstream: pkg/apis/admissionregistration/validation/validation.go
 from functools import cache
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import admission_rules
+from kcm_cli.sandbox.apiserver.kinds.admissionregistration.common import POLICY_STRATEGY, fill_scopes, fill_selectors
+from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, count, layout, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, rules, webhook_clients
 
@@ -85,3 +90,37 @@ def _webhook(leniency: _Leniency) -> rules.Rule:
 def _recognized(hook: Tree) -> bool:
     versions = hook.get("admissionReviewVersions")
     return not versions or not any(webhook_clients.known_review(versions, ""))
+
+
+def defaults(doc: Tree) -> None:
+    """Default a MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
+    mutating = doc.get("kind") == "MutatingWebhookConfiguration"
+    for hook in doc.get("webhooks") or ():
+        fill.absent(hook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
+        fill_selectors(hook)
+        if mutating:
+            fill.absent(hook, reinvocationPolicy="Never")
+        fill.absent((hook.get("clientConfig") or {}).get("service"), port=443)
+        fill_scopes(hook.get("rules"))
+
+
+def _webhooks_update(new: Tree, old: Tree) -> None:
+    if new.get("webhooks") != old.get("webhooks"):
+        bump_generation(new, old)
+
+
+STRATEGY = replace(
+    POLICY_STRATEGY,
+    on_update=_webhooks_update,
+    check=check,
+    empty_counts=True,
+)
+TABLE = layout(
+    NAME,
+    number(
+        "Webhooks",
+        "Webhooks indicates the number of webhooks registered in this configuration",
+        count("webhooks"),
+    ),
+    AGE,
+)

@@ -10,7 +10,7 @@ from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, shown
 from kcm_cli.sandbox.apiserver.trees import keep
@@ -129,6 +129,7 @@ KIND = Kind(
         check=_check,
         check_status=_check_status,
     ),
+    etcd="apiregistration.k8s.io/apiservices",
     table=layout(
         NAME,
         Column(

@@ -6,7 +6,7 @@ pkg/registry/apps/controllerrevision/strategy.go, pkg/printers/internalversion/p
 
 from datetime import datetime
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE

@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import validate_immutable_selector
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, number, of_field, wide
@@ -130,6 +130,7 @@ KIND = Kind(
         check_status=status_check(_STATUS, common.collisions_not_decremented),
         warn=of_daemon_set,
     ),
+    hidden=TEMPLATE_GENERATION,
     table=layout(
         NAME,
         number("Desired", *of_field("DaemonSet", "status.desiredNumberScheduled", 0)),

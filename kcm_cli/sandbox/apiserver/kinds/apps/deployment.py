@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.kinds.apps.common import (
     validate_immutable_selector,
     validate_replica_template,
 )
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, nothing, status_check
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
@@ -117,6 +117,7 @@ KIND = Kind(
         check_status=status_check(_STATUS, common.collisions_not_decremented),
         warn=warned.of_replicas,
     ),
+    hidden="deprecated.deployment.rollback.to",
     table=layout(
         NAME,
         READY,

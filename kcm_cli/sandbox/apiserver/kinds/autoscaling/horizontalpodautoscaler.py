@@ -7,9 +7,12 @@ pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go, pkg/printers/inter
 from collections.abc import Mapping
 from datetime import datetime
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.autoscaling import v1
+from kcm_cli.sandbox.apiserver.registry.conversion import StoredAs
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, of_field, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -249,6 +252,7 @@ def _metric(type_: str, spec: Tree, state: Tree | None) -> str:
 KIND = Kind(
     "autoscaling",
     "horizontalpodautoscalers",
+    stored_as={"v1": StoredAs(GVR("autoscaling", "v2", "horizontalpodautoscalers"), v1.to_v2, v1.from_v2)},
     defaults=_defaults,
     strategy=Strategy(
         new_status={"desiredReplicas": 0, "currentMetrics": None},

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_job_spec
 from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import validate_spec_of_template
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
 from kcm_cli.sandbox.apiserver.tables.column import (

@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
 from kcm_cli.sandbox.apiserver.kinds.batch import job_status, job_validation
 from kcm_cli.sandbox.apiserver.kinds.batch.common import job_spec, warnings_of_job_spec
 from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import NAME_LABELS, UID_LABELS
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
@@ -19,6 +19,10 @@ from kcm_cli.sandbox.apiserver.tables.templates import containers, selector_at
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _MAX_INT32 = 2**31 - 1
+_KEPT_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+    "set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 def _defaults(doc: Tree) -> None:
@@ -139,6 +143,7 @@ KIND = Kind(
         update_steps=("name", "rules", "metadata", "change"),
         check_status=job_status.validate_job_status,
         propagation="Orphan",
+        kept_dependents=_KEPT_PODS,
         on_read=_template_labels,
         completes_on_read=_takes_labels,
         warn=of_job,

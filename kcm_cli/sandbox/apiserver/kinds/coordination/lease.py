@@ -4,7 +4,7 @@ upstream: pkg/apis/coordination/validation,
 pkg/registry/coordination/lease/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.validation import errors, rules

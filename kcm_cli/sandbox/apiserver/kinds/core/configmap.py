@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_keys, validate_locked
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

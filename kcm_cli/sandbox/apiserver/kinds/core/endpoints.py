@@ -7,7 +7,7 @@ pkg/registry/core/endpoints/strategy.go, pkg/printers/internalversion/printers.g
 from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, more
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -97,5 +97,7 @@ KIND = Kind(
         update_steps=("metadata", "name", "rules"),
         warn=of_endpoints,
     ),
+    warning="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    etcd="services/endpoints",
     table=layout(NAME, Column("Endpoints", "Endpoints.subsets", _addresses), AGE),
 )

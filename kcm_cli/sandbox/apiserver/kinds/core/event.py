@@ -4,7 +4,7 @@ upstream: pkg/apis/core/validation, pkg/registry/core/event/strategy.go, pkg/pri
 """
 
 from kcm_cli.sandbox.apiserver.kinds.events.common import EVENTS, SELECTABLE, validate_event
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 
 KIND = Kind(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import Quantity, from_json, make
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, quantities, rules

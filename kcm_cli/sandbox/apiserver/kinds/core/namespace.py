@@ -1,16 +1,17 @@
 """Namespace.
 
 upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
-pkg/registry/core/namespace/strategy.go, pkg/printers/internalversion/printers.go
+pkg/registry/core/namespace/{strategy,storage/storage}.go, pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.api.well_known import FOREGROUND, ORPHAN
 from kcm_cli.sandbox.apiserver.apply.resets import STATUS
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
-from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy, Terminating
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
-from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.trees import keep, put
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, metadata, rules
 
@@ -67,6 +68,18 @@ def _other_update(new: Tree, old: Tree) -> None:
     _name_label(new)
 
 
+def _terminate(doc: Tree, policy: str | None, now: str) -> None:
+    """The phase becomes Terminating. The namespace is deleted when its finalizers are gone."""
+    meta = doc["metadata"]
+    meta["deletionTimestamp"] = now
+    doc["status"] = {**(doc.get("status") or {}), "phase": "Terminating"}
+    finalizers: list[str] = list(meta.get("finalizers") or ())
+    if policy is not None:
+        finalizers = [name for name in finalizers if name not in (ORPHAN, FOREGROUND)]
+        finalizers += {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
+    put(meta, "finalizers", finalizers)
+
+
 KIND = Kind(
     "",
     "namespaces",
@@ -81,6 +94,8 @@ KIND = Kind(
         update_steps=("name", "rules", "metadata"),
         check_status=_check_status,
         returns_object_on_delete=True,
+        terminating=Terminating(_terminate, held=lambda doc: bool((doc.get("spec") or {}).get("finalizers"))),
+        is_namespace=True,
     ),
     subresources={
         "finalize": Strategy(

@@ -13,7 +13,8 @@ from typing import Any
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.defaulting import resources
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.core import proxies
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
@@ -286,6 +287,8 @@ KIND = Kind(
         check_status=_check_status,
         warn=of_node,
     ),
+    handlers={"proxy": proxies.of_node},
+    etcd="minions",
     table=layout(
         NAME,
         Column("Status", "The status of the node", _state),

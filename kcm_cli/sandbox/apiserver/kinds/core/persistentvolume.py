@@ -12,7 +12,7 @@ from kcm_cli.api.well_known import BETA_STORAGE_CLASS
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes, storage
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, at, layout, of_field, wide

@@ -10,7 +10,7 @@ from kcm_cli.machinery.quantity import ZERO, from_json
 from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS_TEXT, class_of, modes_at, phase
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Cell, Column, at, layout, of_field, wide

@@ -4,6 +4,7 @@ upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+import re
 from collections.abc import Iterator
 
 from kcm_cli.api.well_known import APP_ARMOR
@@ -14,12 +15,14 @@ from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.defaulting import fill, resources
 from kcm_cli.sandbox.apiserver.defaulting.pod import drop_init_annotations, pod_spec
-from kcm_cli.sandbox.apiserver.kinds.core import pod_validation
+from kcm_cli.sandbox.apiserver.kinds.core import connections, pod_validation, proxies
+from kcm_cli.sandbox.apiserver.kinds.core.binding import bind
 from kcm_cli.sandbox.apiserver.kinds.core.pod_columns import completed, row
+from kcm_cli.sandbox.apiserver.kinds.core.pod_eviction import evict
 from kcm_cli.sandbox.apiserver.kinds.core.pod_fields import SELECTABLE
 from kcm_cli.sandbox.apiserver.kinds.core.pod_resize import validate_resize
 from kcm_cli.sandbox.apiserver.kinds.core.pod_status import validate_pod_status
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts, pod_fields
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_field
@@ -31,6 +34,7 @@ from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
 from kcm_cli.sandbox.apiserver.validation.security import app_armor
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 
+_TOKEN_VOLUME = re.compile(rb"kube-api-access-[a-z0-9]{5}")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
@@ -281,6 +285,17 @@ def apply_app_armor(doc: Tree) -> None:
             container["securityContext"] = {**context, "appArmorProfile": profile}
 
 
+def _without_token_name(pod: bytes) -> bytes:
+    """An encoded pod with NUL, which JSON does not contain, for the random name of its token volume wherever it is.
+
+    Empty for a pod with several such names: whether it is valid depends on where each of them is.
+    """
+    names = set(_TOKEN_VOLUME.findall(pod))
+    if len(names) > 1:
+        return b""
+    return pod.replace(names.pop(), b"\0") if names else pod
+
+
 KIND = Kind(
     "",
     "pods",
@@ -298,6 +313,7 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_pod,
         warn_status=of_pod_status,
+        alike=_without_token_name,
     ),
     subresources={
         "ephemeralcontainers": Strategy(
@@ -307,6 +323,15 @@ KIND = Kind(
             check_change=pod_validation.validate_ephemeral_containers,
         ),
         "resize": Strategy(names=None, generation=True, on_update=_resize, check_change=validate_resize),
+    },
+    handlers={
+        "binding": bind,
+        "eviction": evict,
+        "log": connections.log,
+        "exec": connections.remote_command,
+        "attach": connections.remote_command,
+        "portforward": connections.port_forward,
+        "proxy": proxies.of_pod,
     },
     table=layout(
         NAME,

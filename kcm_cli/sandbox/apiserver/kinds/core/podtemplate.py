@@ -5,7 +5,7 @@ pkg/registry/core/podtemplate/strategy.go, pkg/printers/internalversion/printers
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import pod
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods

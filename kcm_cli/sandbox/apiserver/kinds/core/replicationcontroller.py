@@ -4,9 +4,10 @@ upstream: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
 pkg/registry/core/replicationcontroller/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.machinery import labels as selectors
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod
 from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
@@ -64,6 +65,8 @@ KIND = Kind(
         propagation="Orphan",
         warn=warned.of_replicas,
     ),
+    scale_selector=selectors.format_set,
+    etcd="controllers",
     table=Layout(replica_columns("ReplicationController", labels_at("spec.selector"))),
     selectable=Selectable({"status.replicas": "status.replicas"}, absent={"status.replicas": "0"}),
 )

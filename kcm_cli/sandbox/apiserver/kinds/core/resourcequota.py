@@ -11,7 +11,7 @@ from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.apiserver.defaulting import resources
 from kcm_cli.sandbox.apiserver.kinds.core.common import needs_version
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, created, layout, name_of
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

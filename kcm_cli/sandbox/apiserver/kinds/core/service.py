@@ -7,11 +7,12 @@ pkg/registry/core/service/strategy.go, pkg/printers/internalversion/printers.go
 from datetime import datetime
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.kinds.core import proxies, service_validation
 from kcm_cli.sandbox.apiserver.kinds.core import service_families as families
-from kcm_cli.sandbox.apiserver.kinds.core import service_validation
+from kcm_cli.sandbox.apiserver.kinds.core.service_allocation import around
 from kcm_cli.sandbox.apiserver.kinds.core.service_validation import externally_accessible
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses, balancer_warnings
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field, wide
@@ -154,6 +155,9 @@ KIND = Kind(
         creates_on_update=True,
         returns_object_on_delete=True,
     ),
+    around=around,
+    handlers={"proxy": proxies.of_service},
+    etcd="services/specs",
     table=layout(
         NAME,
         Column("Type", *of_field("Service", "spec.type")),

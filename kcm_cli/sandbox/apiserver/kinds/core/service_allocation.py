@@ -3,8 +3,7 @@
 The allocations are those of the stored Services, so that a deletion needs no release and a restart no repair. A
 ``Reservation`` has the allocations of a request that are not stored yet.
 
-The registry calls ``begin_create`` or ``begin_update`` right before it prepares and validates a Service, and
-``Reservation.done`` at the end of the request, also after an error.
+They are made right before a Service is prepared and validated, and held until the request ends, also with an error.
 
 No address and no port is in two Services. The same random source makes the same choices.
 upstream: pkg/registry/core/service/{storage,ipallocator,portallocator}
@@ -13,12 +12,14 @@ upstream: pkg/registry/core/service/{storage,ipallocator,portallocator}
 import ipaddress
 import random
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.addresses import can_allocate
 from kcm_cli.sandbox.apiserver.errors import invalid, plain
 from kcm_cli.sandbox.apiserver.kinds.core import service_families as families
+from kcm_cli.sandbox.apiserver.registry.core import Around, Core, Write
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
@@ -57,15 +58,10 @@ _NOT_A_PORT = f"provided port is not in the valid range. The range of valid port
 class Reservation:
     """The allocations of one request, until its end."""
 
-    def __init__(self, give_back: Callable[["Reservation"], None], *, dry_run: bool = False) -> None:
+    def __init__(self, dry_run: bool) -> None:
         self.dry_run = dry_run
         self.ips: set[str] = set()
         self.ports: set[int] = set()
-        self._give_back = give_back
-
-    def done(self) -> None:
-        """Release the allocations: the request has ended."""
-        self._give_back(self)
 
 
 class ServiceAllocator:
@@ -87,34 +83,26 @@ class ServiceAllocator:
             self._add(stored.key, stored.doc)
         store.subscribe(SERVICES, self._on_event)
 
-    def begin_create(self, doc: Tree, *, dry_run: bool = False) -> Reservation:
-        """Set families, addresses and ports of a new Service. Raises ApiError: 422, or 500 if a range is full."""
-        spec = doc["spec"]
-        families.normalize(spec, None)
-        return self._allocate(doc, None, dry_run)
-
-    def begin_update(self, new: Tree, old: Tree, *, dry_run: bool = False) -> Reservation:
-        """The same for an update."""
-        spec, known = new["spec"], old["spec"]
-        families.patch_allocated(spec, known)
+    @asynccontextmanager
+    async def around(self, write: Write) -> AsyncIterator[None]:
+        """Set families, addresses and ports of a Service, and hold them until it is written. Those of a dry run are not
+        held. Raises ApiError: 422, or 500 if a range is full."""
+        spec, known = write.doc["spec"], None if write.old is None else write.old["spec"]
+        if known is not None:
+            families.patch_allocated(spec, known)
         families.normalize(spec, known)
-        return self._allocate(new, old, dry_run)
-
-    def _allocate(self, doc: Tree, old: Tree | None, dry_run: bool) -> Reservation:
-        spec, known = doc["spec"], old["spec"] if old else None
         if found := families.init_families(spec, known, self.families):
-            raise invalid(self._resource, doc["metadata"].get("name", ""), found)
-        held = Reservation(self._pending.discard, dry_run=dry_run)
+            raise invalid(self._resource, write.doc["metadata"].get("name", ""), found)
+        held = Reservation(write.dry_run)
         self._pending.add(held)
         try:
-            self._cluster_ips(doc, known, held)
-            self._node_ports(doc, known, held)
-        except ApiError:
-            held.done()
-            raise
-        if dry_run:
-            held.done()
-        return held
+            self._cluster_ips(write.doc, known, held)
+            self._node_ports(write.doc, known, held)
+            if write.dry_run:
+                self._pending.discard(held)
+            yield
+        finally:
+            self._pending.discard(held)
 
     # Addresses
 
@@ -386,3 +374,8 @@ def _ports(doc: Tree) -> Iterable[int]:
     if needs_health_check(spec) and spec.get("healthCheckNodePort"):
         found.add(spec["healthCheckNodePort"])
     return found
+
+
+def around(core: Core) -> Around:
+    """The allocations of a server."""
+    return ServiceAllocator(core.store, core.catalog.info(SERVICES), core.random, core.settings.service_ranges).around

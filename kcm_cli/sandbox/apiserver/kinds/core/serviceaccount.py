@@ -4,11 +4,23 @@ upstream: pkg/apis/core/validation,
 pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import ENFORCE_MOUNTABLE_SECRETS
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
+from kcm_cli.sandbox.apiserver.registry.options import write_options
+from kcm_cli.sandbox.apiserver.registry.unstored import admit, received, track
+from kcm_cli.sandbox.apiserver.schema import Target
+from kcm_cli.sandbox.apiserver.security import token_requests
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
+
+_TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
+_TOKEN_REQUESTS = ResourceInfo(
+    GVR("authentication.k8s.io", "v1", "tokenrequests"), "TokenRequest", "tokenrequest", True, frozenset(["create"])
+)
 
 
 def _new_service_account(doc: Tree) -> None:
@@ -31,6 +43,17 @@ def _warn_service_account(new: Tree, old: Tree | None) -> list[str]:
     return [f"metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]: deprecated in v1.32+; {advice}"]
 
 
+async def _token(core: Core, call: Call) -> Response:
+    """POST .../serviceaccounts/NAME/token: issue a token."""
+    options = write_options("CreateOptions", call.request, call.query)
+    doc = received(core, call, options, _TOKEN_REQUEST)
+    token_requests.default(doc)
+    track(core, call, options, doc, _TOKEN_REQUESTS)
+    await admit(core, call, options, call.name, doc)
+    made = core.security.token_requests.create(call.namespace, call.name, doc)
+    return call.media.document(201, made)
+
+
 KIND = Kind(
     "",
     "serviceaccounts",
@@ -41,5 +64,6 @@ KIND = Kind(
         warn=_warn_service_account,
         returns_object_on_delete=True,
     ),
+    handlers={"token": _token},
     table=layout(NAME, AGE),
 )

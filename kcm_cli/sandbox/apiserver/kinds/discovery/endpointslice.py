@@ -10,7 +10,7 @@ from datetime import datetime
 from kcm_cli.api.well_known import HOSTNAME, ZONE
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, layout, more, of_field

@@ -1,10 +1,13 @@
 """Event.
 
-upstream: pkg/apis/events/validation, pkg/registry/events/event/strategy.go, pkg/printers/internalversion/printers.go
+upstream: pkg/apis/events/{validation,v1/conversion.go}, pkg/registry/events/event/strategy.go,
+pkg/printers/internalversion/printers.go
 """
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.kinds.events.common import EVENTS, GROUP_SELECTABLE, validate_event
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.conversion import StoredAs
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, rules
@@ -71,9 +74,39 @@ def _changed(new: Tree, old: Tree) -> Errors:
         yield from errors.fixed(path, value, known, shown)
 
 
+_NAMES = (
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("reportingController", "reportingComponent"),
+)
+"""The names of fields here and in core/v1."""
+_TO_CORE = dict(_NAMES)
+_FROM_CORE = {core: ours for ours, core in _NAMES}
+_ALWAYS: Tree = {"reportingComponent": "", "reportingInstance": ""}
+"""Fields without omitempty in the core form."""
+_OPTIONAL = frozenset(["reportingComponent", "reportingInstance", "message", "reason", "action"])
+
+
+def _to_core(doc: Tree) -> Tree:
+    find = _TO_CORE.get
+    core = {find(key, key): value for key, value in doc.items()}
+    return {**_ALWAYS, **core, "apiVersion": "v1"}
+
+
+def _from_core(doc: Tree) -> Tree:
+    find = _FROM_CORE.get
+    ours = {find(key, key): value for key, value in doc.items() if value or key not in _OPTIONAL}
+    return {**ours, "apiVersion": "events.k8s.io/v1"}
+
+
 KIND = Kind(
     "events.k8s.io",
     "events",
+    stored_as={"v1": StoredAs(GVR("", "v1", "events"), _to_core, _from_core)},
     strategy=Strategy(
         names=None,
         creates_on_update=True,

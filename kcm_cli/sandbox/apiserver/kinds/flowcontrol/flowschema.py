@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.defaulting import fill
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_rules import alone
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
 from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import PRECEDENCE_MAX, validate_fixed, validate_status
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, of_field
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.trees import condition

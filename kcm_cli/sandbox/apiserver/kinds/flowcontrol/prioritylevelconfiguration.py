@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
     validate_fixed,
     validate_status,
 )
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, of_field, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

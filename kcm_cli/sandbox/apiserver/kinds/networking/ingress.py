@@ -10,7 +10,6 @@ from functools import cache
 from kcm_cli.api.well_known import INGRESS_CLASS
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import (
     NOT_IP,
     balancer_addresses,
@@ -19,6 +18,7 @@ from kcm_cli.sandbox.apiserver.kinds.networking.common import (
     points,
     validate_reference,
 )
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.tables.templates import NONE
@@ -153,6 +153,7 @@ KIND = Kind(
         warn=of_ingress,
         warn_status=balancer_warnings,
     ),
+    etcd="ingress",
     table=layout(
         NAME,
         Column(

@@ -9,8 +9,8 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout, name_of, shown
 from kcm_cli.sandbox.apiserver.tables.templates import NONE

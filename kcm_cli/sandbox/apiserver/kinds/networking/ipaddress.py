@@ -6,7 +6,7 @@ pkg/registry/networking/ipaddress/strategy.go, pkg/printers/internalversion/prin
 
 from datetime import datetime
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, created, layout, name_of
 from kcm_cli.sandbox.apiserver.tables.templates import NONE

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.tables.templates import selector_at

@@ -6,7 +6,7 @@ pkg/registry/networking/servicecidr/strategy.go, pkg/printers/internalversion/pr
 
 from kcm_cli.machinery.addresses import parse_cidr
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, status_check
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, shown
 from kcm_cli.sandbox.apiserver.types import Errors, FieldError, Tree

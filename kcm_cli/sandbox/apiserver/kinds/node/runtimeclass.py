@@ -4,7 +4,7 @@ upstream: pkg/apis/node/validation,
 pkg/registry/node/runtimeclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout

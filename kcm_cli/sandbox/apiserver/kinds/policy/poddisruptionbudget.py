@@ -4,7 +4,7 @@ upstream: pkg/apis/policy/validation,
 pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Cell, Column, at, layout, number, shown
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

@@ -3,8 +3,8 @@
 upstream: pkg/apis/rbac/validation, pkg/registry/rbac/clusterrole/strategy.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.rbac.rules import CLUSTER_RULES
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Errors, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, rules

@@ -6,9 +6,9 @@ pkg/registry/rbac/clusterrolebinding/strategy.go, pkg/printers/internalversion/p
 
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.rbac import common
 from kcm_cli.sandbox.apiserver.kinds.rbac.rules import CLUSTER_BINDING
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import by
 
 _CLUSTER_ROLE = "only reference a ClusterRole in the global namespace"

@@ -3,8 +3,8 @@
 upstream: pkg/apis/rbac/validation, pkg/registry/rbac/role/strategy.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.rbac.rules import RULES
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.validation import metadata
 

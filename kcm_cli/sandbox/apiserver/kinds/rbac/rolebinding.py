@@ -6,9 +6,9 @@ pkg/registry/rbac/rolebinding/strategy.go, pkg/printers/internalversion/printers
 
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.rbac import common
 from kcm_cli.sandbox.apiserver.kinds.rbac.rules import BINDING
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import by
 
 _ANY_ROLE = "reference a Role in the current namespace or a ClusterRole in the global namespace"

@@ -4,9 +4,9 @@ upstream: pkg/apis/resource/validation,
 pkg/registry/resource/deviceclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, validate_selector
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, validate_configuration
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, layout
 from kcm_cli.sandbox.apiserver.validation import quantities, rules

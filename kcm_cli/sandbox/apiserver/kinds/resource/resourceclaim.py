@@ -9,9 +9,9 @@ from uuid import UUID
 
 from kcm_cli.machinery.addresses import parse_cidr
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource import devices
 from kcm_cli.sandbox.apiserver.kinds.resource.common import at_most_items, claim_spec, tolerations
+from kcm_cli.sandbox.apiserver.kinds.resource.device_access import of_claim
 from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import (
     LIST_MAX,
     named_requests,
@@ -22,6 +22,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import (
     validate_spec,
 )
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import HARDWARE_MAX, INTERFACE_MAX, validate_pool, validate_raw
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout
 from kcm_cli.sandbox.apiserver.trees import places, put
@@ -206,6 +207,7 @@ KIND = Kind(
         update_steps=("name", "metadata", "rules", "change"),
         check_status=_check_status,
     ),
+    check_access=of_claim,
     table=layout(
         NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.).", _state), AGE
     ),

@@ -7,7 +7,6 @@ pkg/registry/resource/resourceslice/strategy.go, pkg/printers/internalversion/pr
 import re
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.resource import capacities
 from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
     ATTRIBUTES_MAX,
@@ -18,6 +17,7 @@ from kcm_cli.sandbox.apiserver.kinds.resource.devices import (
     validate_bindings,
     validate_pool,
 )
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy

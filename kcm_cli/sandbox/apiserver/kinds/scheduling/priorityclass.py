@@ -5,7 +5,7 @@ pkg/registry/scheduling/priorityclass/strategy.go, pkg/printers/internalversion/
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, flag, layout, number, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

@@ -5,7 +5,7 @@ pkg/registry/storage/csidriver/strategy.go, pkg/printers/internalversion/printer
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import fill
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, flag, layout, of_field, shown

@@ -4,8 +4,8 @@ upstream: pkg/apis/storage/validation,
 pkg/registry/storage/csinode/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import NODE_ID_MAX
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, count, layout, number
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

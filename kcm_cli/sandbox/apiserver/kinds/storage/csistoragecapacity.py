@@ -3,7 +3,7 @@
 upstream: pkg/apis/storage/validation, pkg/registry/storage/csistoragecapacity/strategy.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings.nodes import DEPRECATED, of_term
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

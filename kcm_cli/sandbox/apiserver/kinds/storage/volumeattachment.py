@@ -5,8 +5,8 @@ pkg/registry/storage/volumeattachment/strategy.go, pkg/printers/internalversion/
 """
 
 from kcm_cli.sandbox.apiserver.defaulting import volumes
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import MESSAGE_MAX, METADATA_MAX
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, flag, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

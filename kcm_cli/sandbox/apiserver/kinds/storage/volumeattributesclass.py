@@ -4,8 +4,8 @@ upstream: pkg/apis/storage/validation,
 pkg/registry/storage/volumeattributesclass/strategy.go, pkg/printers/internalversion/printers.go
 """
 
-from kcm_cli.sandbox.apiserver.kinds.kind import Kind
 from kcm_cli.sandbox.apiserver.kinds.storage.common import validate_driver, validate_parameters
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, layout, of_field
 from kcm_cli.sandbox.apiserver.types import Errors, Tree

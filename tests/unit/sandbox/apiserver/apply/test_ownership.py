@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.apply import fieldset
 from kcm_cli.sandbox.apiserver.apply.patching import Applied, Patching
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
@@ -26,7 +27,7 @@ LATER = datetime(2026, 1, 2, 3, 4, 9, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def patching():
-    return Patching(Schemas())
+    return Patching(Schemas(), KINDS.writable)
 
 
 class Live:
@@ -442,4 +443,4 @@ def test_owned_fields_exist(history):
                 assert path[2][2:] in labels
 
 
-_SHARED = Patching(Schemas())
+_SHARED = Patching(Schemas(), KINDS.writable)

@@ -45,7 +45,7 @@ def api(certificates: Certificates) -> Iterator[Api]:
 
 
 async def start(api: Api, certificates: Certificates) -> None:
-    CaInjection(api.server.api.core, api.server.api.routes, certificates.ca.certificate)
+    CaInjection(api.server.api.core, certificates.ca.certificate)
 
 
 def configuration(*clients: Tree, **annotations: str) -> Tree:

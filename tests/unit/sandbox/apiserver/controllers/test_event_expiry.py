@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.controllers.event_expiry import EVENTS, EventExpiry
+from kcm_cli.sandbox.apiserver.controllers.event_expiry import EVENTS
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.store import NotKept, SqliteJournal, Store
 from kcm_cli.sandbox.assembly import assemble
@@ -14,6 +14,10 @@ from kcm_cli.sandbox.assembly import assemble
 
 def event(name: str, **content: object) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "default", "finalizers": ["x.test/f"]}, **content}
+
+
+def serve(store: Store, certificates: Certificates) -> None:
+    assemble(store, LoopClock(), random.Random(1), certificates, address="127.0.0.1:6443")
 
 
 def names(store: Store) -> list[str]:
@@ -27,7 +31,7 @@ def write(store: Store, *created: str) -> None:
 
 async def test_an_event_is_deleted_an_hour_after_its_last_write(certificates: Certificates) -> None:
     store = Store()
-    assemble(store, LoopClock(), random.Random(1), certificates, address="127.0.0.1:6443")
+    serve(store, certificates)
     write(store, "a", "b", "c")
     await asyncio.sleep(1800)
     write(store, "later")
@@ -44,12 +48,12 @@ async def test_an_event_is_deleted_an_hour_after_its_last_write(certificates: Ce
     assert names(store) == []
 
 
-async def test_events_on_disk_get_an_hour_from_the_start(tmp_path: Path) -> None:
+async def test_events_on_disk_get_an_hour_from_the_start(tmp_path: Path, certificates: Certificates) -> None:
     before = Store(SqliteJournal(tmp_path))
     write(before, "a")
     before.close()
     store = Store(SqliteJournal(tmp_path))
-    EventExpiry(store, LoopClock())
+    serve(store, certificates)
     await asyncio.sleep(3599)
     assert names(store) == ["a"]
     await asyncio.sleep(2)
@@ -57,12 +61,12 @@ async def test_events_on_disk_get_an_hour_from_the_start(tmp_path: Path) -> None
     store.close()
 
 
-async def test_a_deletion_that_the_disk_refuses_is_tried_again(monkeypatch: Any) -> None:
-    def refuse(*args: object) -> None:
+async def test_a_deletion_that_the_disk_refuses_is_tried_again(monkeypatch: Any, certificates: Certificates) -> None:
+    def refuse(*args: object, **named: object) -> None:
         raise NotKept("the disk is full")
 
     store = Store()
-    EventExpiry(store, LoopClock())
+    serve(store, certificates)
     write(store, "a")
     with monkeypatch.context() as patch:
         patch.setattr(store, "delete", refuse)

@@ -13,9 +13,9 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.crd import conversion
-from kcm_cli.sandbox.apiserver.errors import Unconverted
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.unconverted import Unconverted, one_request
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.kit.asking import Api
 from tests.kit.embedded import ADMIN
@@ -174,7 +174,7 @@ def test_a_failure_is_raised_in_its_own_request_only() -> None:
     webhook.failure = ApiError(500, "", "down")
 
     async def request(*, left: bool) -> object:
-        with conversion.one_request():
+        with one_request():
             try:
                 return webhook.known(doc, "x.test/v2")
             except Unconverted as needed:

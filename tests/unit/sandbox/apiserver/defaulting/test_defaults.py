@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.sandbox.apiserver import kinds
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from tests.unit.sandbox.apiserver.strategy import kit
 
 _HTTP = {"httpGet": {"port": 80}}
@@ -15,7 +15,7 @@ _NO_REQUEST = {"limits": {"cpu": "1"}}
 
 def _defaulted(resource, doc):
     doc = copy.deepcopy(doc)
-    kinds.of(resource).defaults(doc)
+    KINDS.of(resource).defaults(doc)
     return doc
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 
-WITH_STATUS_DEFAULTS = [kind for kind in KINDS.values() if kind.status_defaults is not None]
+WITH_STATUS_DEFAULTS = [kind for kind in KINDS if kind.status_defaults is not None]
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 SPECS = {"pods": TEMPLATE["spec"], "replicasets": {"template": TEMPLATE}, "deployments": {"template": TEMPLATE}}
 STATUSES: list[dict[str, Any]] = [

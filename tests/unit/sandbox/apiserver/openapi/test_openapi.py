@@ -6,6 +6,7 @@ import re
 import pytest
 
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.openapi import OpenApi, protobuf
 from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
@@ -18,7 +19,7 @@ RECORDED = API_CASES / "expected/discovery-openapi.json"
 
 @pytest.fixture(scope="module")
 def openapi():
-    return OpenApi(Catalog(), BuiltIn())
+    return OpenApi(Catalog(KINDS.get), BuiltIn())
 
 
 def get(openapi, path, accept="application/json", **headers):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.registry.conversion import from_storage, to_storage
 
-CATALOG = Catalog()
+CATALOG = Catalog(KINDS.get)
 
 
 def served(group: str, version: str, plural: str) -> Served:
@@ -38,15 +38,15 @@ def scaler(api_version: str, **spec: Any) -> dict[str, Any]:
 def test_a_resource_with_one_form_stays_the_same_object() -> None:
     doc = {"metadata": {"name": "p"}}
     pods = served("", "v1", "pods")
-    assert to_storage(pods, doc) is doc
-    assert from_storage(pods, doc) is doc
+    assert pods.to_storage(doc) is doc
+    assert pods.from_storage(doc) is doc
 
 
 def test_a_cpu_target_becomes_a_metric_and_back() -> None:
-    stored = to_storage(OLD_SCALER, scaler("autoscaling/v1", maxReplicas=3, targetCPUUtilizationPercentage=70))
+    stored = OLD_SCALER.to_storage(scaler("autoscaling/v1", maxReplicas=3, targetCPUUtilizationPercentage=70))
     assert stored["apiVersion"] == "autoscaling/v2"
     assert stored["spec"] == {"maxReplicas": 3, "metrics": [CPU]}
-    shown = from_storage(OLD_SCALER, stored)
+    shown = OLD_SCALER.from_storage(stored)
     assert shown["spec"] == {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
     assert shown["metadata"]["annotations"] == {"mine": "kept"}
 
@@ -63,9 +63,9 @@ def test_fields_that_the_old_version_lacks_are_kept_in_annotations(
     if behaves:
         spec["behavior"] = BEHAVIOR
     stored = scaler("autoscaling/v2", **spec)
-    shown = from_storage(OLD_SCALER, stored)
+    shown = OLD_SCALER.from_storage(stored)
     assert not {"metrics", "behavior"} & shown["spec"].keys()
-    again = to_storage(OLD_SCALER, shown)
+    again = OLD_SCALER.to_storage(shown)
     assert again["spec"] == spec
     assert again["metadata"] == stored["metadata"]
 
@@ -73,14 +73,14 @@ def test_fields_that_the_old_version_lacks_are_kept_in_annotations(
 def test_conversion_does_not_change_its_argument() -> None:
     stored = scaler("autoscaling/v2", maxReplicas=3, metrics=[CPU, MEMORY], behavior=BEHAVIOR)
     before = repr(stored)
-    from_storage(OLD_SCALER, stored)
+    OLD_SCALER.from_storage(stored)
     assert repr(stored) == before
 
 
 def test_an_annotation_that_is_no_json_is_dropped() -> None:
     doc = scaler("autoscaling/v1", maxReplicas=1)
     doc["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"] = "{"
-    assert to_storage(OLD_SCALER, doc)["spec"]["metrics"] == [DEFAULT_METRIC]
+    assert OLD_SCALER.to_storage(doc)["spec"]["metrics"] == [DEFAULT_METRIC]
 
 
 SELECTED = {"name": "m", "selector": {"matchLabels": {"a": "b"}}}
@@ -141,11 +141,11 @@ SERVICE = {"kind": "Service", "name": "s", "apiVersion": "v1"}
 )
 def test_an_annotation_has_metrics_in_the_form_of_the_first_beta(metric: dict[str, Any], older: dict[str, Any]) -> None:
     stored = scaler("autoscaling/v2", maxReplicas=3, metrics=[metric])
-    shown = from_storage(OLD_SCALER, stored)
+    shown = OLD_SCALER.from_storage(stored)
     annotation = shown["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"]
     assert json.loads(annotation) == [older]
     assert list(json.loads(annotation)[0][shown_source(metric)]) == list(older[shown_source(metric)])
-    assert to_storage(OLD_SCALER, shown)["spec"]["metrics"] == [metric]
+    assert OLD_SCALER.to_storage(shown)["spec"]["metrics"] == [metric]
 
 
 def shown_source(metric: dict[str, Any]) -> str:
@@ -154,18 +154,18 @@ def shown_source(metric: dict[str, Any]) -> str:
 
 def test_a_behavior_is_annotated_in_the_internal_form() -> None:
     behavior = {"scaleUp": {"stabilizationWindowSeconds": 3, "selectPolicy": "Max"}}
-    shown = from_storage(OLD_SCALER, scaler("autoscaling/v2", maxReplicas=3, behavior=behavior))
+    shown = OLD_SCALER.from_storage(scaler("autoscaling/v2", maxReplicas=3, behavior=behavior))
     text = shown["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"]
     rules = {"StabilizationWindowSeconds": 3, "SelectPolicy": "Max", "Policies": None, "Tolerance": None}
     assert json.loads(text) == {"ScaleUp": rules, "ScaleDown": None}
-    assert to_storage(OLD_SCALER, shown)["spec"]["behavior"] == behavior
+    assert OLD_SCALER.to_storage(shown)["spec"]["behavior"] == behavior
 
 
 def test_current_metrics_of_the_status_are_all_annotated() -> None:
     current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5}}}
     stored = scaler("autoscaling/v2", maxReplicas=3)
     stored["status"] = {"currentMetrics": [current]}
-    shown = from_storage(OLD_SCALER, stored)
+    shown = OLD_SCALER.from_storage(stored)
     assert shown["status"]["currentCPUUtilizationPercentage"] == 5
     text = shown["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/current-metrics"]
     cpu = {"name": "cpu", "currentAverageUtilization": 5, "currentAverageValue": "0"}
@@ -185,7 +185,7 @@ def test_an_event_is_converted_back(field: str) -> None:
         "action": "Bind",
         "type": "Normal",
     }
-    stored = to_storage(NEW_EVENT, event)
+    stored = NEW_EVENT.to_storage(event)
     assert (stored["apiVersion"], stored["involvedObject"], stored["message"]) == ("v1", event["regarding"], "said")
     assert (stored["reportingComponent"], stored["count"]) == ("c", 3)
-    assert from_storage(NEW_EVENT, stored)[field] == event[field]
+    assert NEW_EVENT.from_storage(stored)[field] == event[field]

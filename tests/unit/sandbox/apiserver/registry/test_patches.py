@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.apiserver.registry.pods import PODS
+from kcm_cli.sandbox.apiserver.kinds.core.binding import PODS
 from tests.kit.api import CONFIG_MAPS, Api
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

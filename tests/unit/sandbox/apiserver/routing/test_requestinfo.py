@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve, selected_name, truthy
+from kcm_cli.sandbox.apiserver.registry.options import truthy
+from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve, selected_name
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def grants(api: Api) -> Grants:
 def may(api: Api, user: User, verb: str, plural: str, **more: Any) -> bool:
     more.setdefault("version", "v1")
     info = RequestInfo(verb, "", True, plural=plural, **more)
-    return api.server.api.core.authorizer.authorize(user, info).allowed
+    return api.server.api.core.security.authorizer.authorize(user, info).allowed
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_right_in_a_namespace_ends_there(api: Api, grants: Grants) -> None:
 def test_urls(api: Api, grants: Grants, path: str, allowed: bool) -> None:
     user = grants.user(rule("get", urls=("/healthz", "/logs/*")))
     info = RequestInfo("get", path, False)
-    assert api.server.api.core.authorizer.authorize(user, info).allowed is allowed
+    assert api.server.api.core.security.authorizer.authorize(user, info).allowed is allowed
 
 
 def test_changes_count_at_once(api: Api, grants: Grants) -> None:
@@ -369,7 +369,7 @@ def account(entry: Tree) -> User:
 
 def test_controllers_have_the_permissions_of_upstreams_roles(api: Api) -> None:
     wanted = json.loads((REFERENCE / "controller-roles.json").read_text())
-    authorizer = api.server.api.core.authorizer
+    authorizer = api.server.api.core.security.authorizer
     missing: list[str] = []
     for entry in wanted:
         if "feature_gate" in entry:
@@ -404,7 +404,7 @@ def test_bootstrap_objects(api: Api) -> None:
 
 def test_long_names_and_paths_are_not_kept(api: Api) -> None:
     server: Any = api.server.api
-    caches = server._flows._known, server.core.authorizer._bindings._grants
+    caches = server._flows._known, server.core.security.authorizer._bindings._grants
     stranger = User("stranger", groups=("system:authenticated",))
     paths = [f"/{'x' * 5000}", f"/api/v1/namespaces/{'n' * 5000}/pods", "/api/v1/namespaces/unknown/pods"]
     users = [stranger, User("u" * 5000), User("u", groups=("g" * 5000,))]

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver import kinds
+from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
@@ -55,13 +55,13 @@ def claim(**spec: Any) -> Tree:
 
 
 def rules(resource: ResourceInfo, subresource: str = "") -> Strategy:
-    return kinds.strategy_of(resource, subresource)
+    return KINDS.strategy(resource, subresource)
 
 
 def created(resource: ResourceInfo, doc: Tree) -> Tree:
     """The object as it is after defaults and the strategy's preparation."""
     doc = copy.deepcopy(doc)
-    kinds.of(resource).defaults(doc)
+    KINDS.of(resource).defaults(doc)
     rules(resource).prepare_create(doc)
     return doc
 
@@ -97,6 +97,6 @@ def changed(old: Tree, **paths: Any) -> Tree:
 def update_problems(resource: ResourceInfo, old: Tree, new: Tree) -> list[str]:
     """The errors of an update, without duplicates."""
     new = copy.deepcopy(new)
-    kinds.of(resource).defaults(new)
+    KINDS.of(resource).defaults(new)
     rules(resource).prepare_update(new, old)
     return list(dict.fromkeys(f"{error.field}: {error.message}" for error in rules(resource).validate_update(new, old)))

@@ -12,9 +12,7 @@ NOW = datetime(2030, 1, 1, 1, tzinfo=UTC)
 BORN = "2030-01-01T00:00:00Z"
 
 
-LAYOUTS = {
-    f"{kind.resource}.{kind.group}".rstrip("."): kind.table for kind in KINDS.values() if kind.table is not PLAIN
-}
+LAYOUTS = {f"{kind.resource}.{kind.group}".rstrip("."): kind.table for kind in KINDS if kind.table is not PLAIN}
 
 
 def row(resource: str, **doc: Any) -> dict[str, object]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.apiserver.kinds import KINDS, Kind
+from kcm_cli.sandbox.apiserver.kinds import KINDS
+from kcm_cli.sandbox.apiserver.registry.core import Kind
 from kcm_cli.sandbox.apiserver.tables.column import at, count, descriptions, of_field
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -43,7 +44,7 @@ def test_a_field_is_described_by_its_schema(kind: str, path: str, about: str) ->
     assert about in descriptions()
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: f"{kind.resource}.{kind.group}")
+@pytest.mark.parametrize("kind", list(KINDS), ids=lambda kind: f"{kind.resource}.{kind.group}")
 def test_a_bookmark_has_a_row(kind: Kind) -> None:
     """It is an object of the kind with only a resourceVersion."""
     cells = kind.table.cells({"metadata": {"name": "", "resourceVersion": "5", "creationTimestamp": None}}, NOW)

@@ -8,7 +8,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.routing.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.registry.options import truthy
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 _STREAMS = ("stdin", "stdout", "stderr", "tty")

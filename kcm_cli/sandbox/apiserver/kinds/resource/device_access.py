@@ -1,7 +1,6 @@
 """Authorization of admin access to devices, of the allocation of claims, and of the status of devices.
 
-Upstream's strategies read the namespace and the user's permissions during validation. Here the registry does it, since
-strategies have neither store nor authorizer.
+Upstream's strategies read the namespace and the user's permissions during validation.
 
 upstream: pkg/registry/resource/utils.go
 """
@@ -12,10 +11,9 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
-from kcm_cli.sandbox.apiserver.types import FieldError, RequestInfo, Tree
+from kcm_cli.sandbox.apiserver.types import Errors, FieldError, RequestInfo, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
-GROUP = "resource.k8s.io"
 LABEL = "resource.kubernetes.io/admin-access"
 _NAMESPACES = GVR("", "v1", "namespaces")
 _NODE_NAME = "authentication.kubernetes.io/node-name"
@@ -23,24 +21,24 @@ _ACCOUNT = "system:serviceaccount:"
 _NEEDED = f"admin access to devices requires the `{LABEL}: true` label on the containing namespace"
 
 
-def on_create(core: Core, call: Call, doc: Tree) -> list[FieldError]:
-    """The errors of a new claim or template."""
-    gvr = call.hub.info.gvr
-    if gvr.group != GROUP or gvr.plural not in ("resourceclaims", "resourceclaimtemplates"):
-        return []
-    spec = doc.get("spec") or {}
-    claimed = (spec.get("spec") or {}) if gvr.plural == "resourceclaimtemplates" else spec
-    for index, request in enumerate((claimed.get("devices") or {}).get("requests") or ()):
+def of_claim(core: Core, call: Call, new: Tree, old: Tree | None) -> Errors:
+    """The errors of a new claim, or of a change of its status."""
+    return _of_spec(core, call, new.get("spec") or {}) if old is None else _of_status(core, call, new, old)
+
+
+def of_template(core: Core, call: Call, new: Tree, old: Tree | None) -> Errors:
+    """The errors of a new template."""
+    return _of_spec(core, call, (new.get("spec") or {}).get("spec") or {})
+
+
+def _of_spec(core: Core, call: Call, spec: Tree) -> Errors:
+    for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
             return _labelled(core, call, f"spec.devices.requests[{index}].adminAccess")
-    return []
+    return ()
 
 
-def on_status(core: Core, call: Call, new: Tree, old: Tree) -> list[FieldError]:
-    """The errors of a change of a claim's status."""
-    gvr = call.hub.info.gvr
-    if gvr.group != GROUP or gvr.plural != "resourceclaims":
-        return []
+def _of_status(core: Core, call: Call, new: Tree, old: Tree) -> list[FieldError]:
     now, before = new.get("status") or {}, old.get("status") or {}
     found: list[FieldError] = []
     index = _admin_result(now)
@@ -95,7 +93,7 @@ def _check_driver_access(core: Core, call: Call, driver: str, node: str) -> list
 
 
 def _problem(core: Core, call: Call, info: RequestInfo) -> str:
-    decision = core.authorizer.authorize(call.user, info)
+    decision = core.security.authorizer.authorize(call.user, info)
     return "" if decision.allowed else str(refusal(call.user, info, decision.reason))
 
 

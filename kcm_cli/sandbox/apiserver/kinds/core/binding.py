@@ -1,0 +1,101 @@
+"""Binding, a request to bind a pod to a node. It is not stored.
+
+upstream: pkg/registry/core/pod/storage/storage.go (v1.36)
+"""
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import format_time
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, plain
+from kcm_cli.sandbox.apiserver.kinds.core.pod_conditions import set_condition
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
+from kcm_cli.sandbox.apiserver.registry.options import write_options
+from kcm_cli.sandbox.apiserver.registry.unstored import admit, received
+from kcm_cli.sandbox.apiserver.schema import Target
+from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
+from kcm_cli.sandbox.apiserver.types import ApiError, Tree
+
+PODS = GVR("", "v1", "pods")
+_BINDING = Target("", "v1", "Binding")
+DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+async def bind(core: Core, call: Call) -> Response:
+    """POST .../pods/NAME/binding, or .../bindings. Raises ApiError."""
+    options = write_options("CreateOptions", call.request, call.query)
+    binding = received(core, call, options, _BINDING)
+    meta, target = binding["metadata"], binding.get("target") or {}
+    name = call.name or meta.get("name") or ""
+    if name != (meta.get("name") or ""):
+        raise bad_request("name in URL does not match name in Binding object")
+    _check_target(target)
+    if not name:
+        raise bad_request("Name parameter required.")
+    pods = core.catalog.info(PODS)
+    await admit(core, call, options, name, binding, (pods, "binding"))
+    while True:
+        current = core.store.get(PODS, call.namespace, name)
+        if current is None:
+            raise api_errors.not_found(pods, name)
+        doc = _bound(core, current, meta, target["name"], dry_run=options.dry_run)
+        if options.dry_run:
+            break
+        try:
+            core.store.update(PODS, call.namespace, name, doc, current.revision, always=True)
+            break
+        except (Conflict, NotFound):
+            continue
+    return call.media.document(201, DONE)
+
+
+def _bound(core: Core, current: Stored, meta: Tree, node: str, *, dry_run: bool) -> Tree:
+    """The bound pod. Shares unchanged parts with the stored document. Raises ApiError 409."""
+    old: Tree = current.doc
+    name, spec, known = current.name, {**old["spec"]}, {**old["metadata"]}
+    _check_identity(core, current, meta, known, dry_run=dry_run)
+    if known.get("deletionTimestamp"):
+        raise _unbindable(name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if spec.get("nodeName"):
+        raise _unbindable(name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+    if spec.get("schedulingGates"):
+        raise _unbindable(name, f"pod {name} has non-empty .spec.schedulingGates")
+    spec["nodeName"] = node
+    for field in ("annotations", "labels"):
+        if meta.get(field):
+            known[field] = {**(known.get(field) or {}), **meta[field]}
+    status: Tree = {**old.get("status", {})}
+    status.pop("nominatedNodeName", None)
+    set_condition(status, {"type": "PodScheduled", "status": "True"}, format_time(core.clock.now()))
+    return {**old, "metadata": known, "spec": spec, "status": status}
+
+
+def _check_identity(core: Core, current: Stored, meta: Tree, known: Tree, *, dry_run: bool) -> None:
+    """Check the preconditions (uid, resourceVersion) of a binding. Raises ApiError 409."""
+    pods = core.catalog.info(PODS)
+    for what, asked, found in (
+        ("UID", meta.get("uid"), known["uid"]),
+        ("ResourceVersion", meta.get("resourceVersion"), str(current.revision)),
+    ):
+        if not asked or asked == found:
+            continue
+        key = core.storage_key(pods, current.key, dry_run=dry_run)
+        raise api_errors.storage_conflict(pods, current.name, key, what, asked, found)
+
+
+def _check_target(target: Tree) -> None:
+    problems = []
+    if target.get("kind") not in (None, "", "Node"):
+        problems.append(f'target.kind: Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"')
+    if not target.get("name"):
+        problems.append("target.name: Required value")
+    if problems:
+        raise plain(problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]")
+
+
+def _unbindable(name: str, why: str) -> ApiError:
+    return conflict("", "pods/binding", name, why)
+
+
+KIND = Kind("", "bindings", handlers={"": bind})

@@ -1,0 +1,201 @@
+"""Evictions of pods, which respect PodDisruptionBudgets.
+
+upstream: pkg/registry/core/pod/storage/eviction.go (v1.36)
+"""
+
+import msgspec
+from msgspec.structs import replace
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import format_time
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.errors import bad_request, forbidden
+from kcm_cli.sandbox.apiserver.kinds.core.binding import DONE, PODS
+from kcm_cli.sandbox.apiserver.kinds.core.pod_conditions import set_condition
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
+from kcm_cli.sandbox.apiserver.registry.options import (
+    DeleteOptions,
+    Preconditions,
+    check_delete_options,
+    write_options,
+)
+from kcm_cli.sandbox.apiserver.registry.unstored import admit, received, track
+from kcm_cli.sandbox.apiserver.schema import Target
+from kcm_cli.sandbox.apiserver.store import Stored
+from kcm_cli.sandbox.apiserver.trees import is_true
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.validation.labels import compile_selector
+
+BUDGETS = GVR("policy", "v1", "poddisruptionbudgets")
+_EVICTION = Target("policy", "v1", "Eviction", older=("v1beta1",))
+_EVICTIONS = ResourceInfo(GVR("policy", "v1", "evictions"), "Eviction", "eviction", True, frozenset(["create"]))
+_MOST_DISRUPTED = 2000
+_ENDED = ("Succeeded", "Failed")
+STORAGE_S = 0.02
+"""The latency of a write to a real server's storage. An eviction has two writes, and the disruption controller sees the
+first one before the client has its response."""
+
+
+async def evict(core: Core, call: Call) -> Response:
+    """POST .../pods/NAME/eviction. Raises ApiError."""
+    options = write_options("CreateOptions", call.request, call.query)
+    eviction = received(core, call, options, _EVICTION)
+    track(core, call, options, eviction, _EVICTIONS)
+    if (eviction["metadata"].get("name") or "") != call.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
+    if options.dry_run and not wanted.dry_run:
+        wanted.dry_run = ["All"]
+    await admit(core, call, options, call.name, eviction)
+    pod = core.store.get(PODS, call.namespace, call.name)
+    if pod is None:
+        raise api_errors.not_found(call.resource, call.name)
+    check_delete_options(wanted)
+    if not _ignores_budgets(pod.doc):
+        error = _charge(core, call, pod, wanted)
+        if error is not None:
+            return call.media.document(error.code, error.status)
+        if not wanted.dry:
+            await core.clock.sleep(STORAGE_S)
+    await _remove(core, call, wanted)
+    return call.media.document(201, DONE)
+
+
+def _charge(core: Core, call: Call, pod: Stored, wanted: DeleteOptions) -> ApiError | None:
+    """Count the eviction in the pod's budget. Raises ApiError 403, 429; returns a 500, as upstream."""
+    budgets = _budgets(core, pod)
+    if len(budgets) > 1:
+        return ApiError(
+            500,
+            "",
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+        )
+    if not budgets:
+        return None
+    budget: Tree = budgets[0].doc
+    if not is_true(pod.doc, "Ready") and _spares_unready(budget):
+        wanted.preconditions = wanted.preconditions or Preconditions()
+        wanted.preconditions.resourceVersion = wanted.preconditions.resourceVersion or str(pod.revision)
+        return None
+    # atomic: no await between reading the budget and writing its new count
+    changed = _decremented(core, budgets[0], pod.name)
+    if not wanted.dry:
+        gvr = BUDGETS
+        core.store.update(gvr, call.namespace, budgets[0].name, changed, budgets[0].revision)
+    return None
+
+
+def _budgets(core: Core, pod: Stored) -> list[Stored]:
+    meta: Tree = pod.doc["metadata"]  # type: ignore[assignment]  # every stored object has metadata
+    found: dict[str, str] = meta.get("labels") or {}
+    return [one for one in core.store.scan(BUDGETS, pod.namespace) if _selects(one.doc, found)]
+
+
+def _decremented(core: Core, stored: Stored, pod: str) -> Tree:
+    """The budget with one allowed disruption less. Raises ApiError 403, 429."""
+    budget: Tree = stored.copy()
+    name, status = stored.name, budget.setdefault("status", {})
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        message = f"The disruption budget {name} is still being processed by the server."
+        raise _too_many(message, retry_after_s=10)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        raise forbidden("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
+    if len(status.get("disruptedPods") or {}) > _MOST_DISRUPTED:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise forbidden("policy", "poddisruptionbudget", name, why)
+    if allowed == 0:
+        raise _too_many(_why_not(name, status))
+    now = format_time(core.clock.now())
+    status["disruptionsAllowed"] = allowed - 1
+    if allowed == 1:
+        _refuse_further(status, budget["metadata"].get("generation", 0), now)
+    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod: now}
+    return budget
+
+
+async def _remove(core: Core, call: Call, wanted: DeleteOptions) -> None:
+    """Mark the pod as disrupted and delete it. Raises ApiError."""
+    deleter = Deleter(core)
+    if not wanted.dry:
+        stored = _marked(core, deleter, call, wanted)
+        if wanted.preconditions is not None and wanted.preconditions.resourceVersion is not None:
+            wanted.preconditions.resourceVersion = str(stored.revision)
+    one = replace(call, info=replace(call.info, verb="delete", subresource=""))
+    await deleter.remove(one, wanted, admit=False)
+
+
+def _marked(core: Core, deleter: Deleter, call: Call, wanted: DeleteOptions) -> Stored:
+    current = core.store.get(PODS, call.namespace, call.name)
+    if current is None:
+        raise api_errors.not_found(call.resource, call.name)
+    pod: Tree = current.copy()
+    deleter.check_preconditions(call, wanted, pod["metadata"])
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    set_condition(pod.setdefault("status", {}), condition, format_time(core.clock.now()))
+    return core.store.update(PODS, call.namespace, call.name, pod, current.revision)
+
+
+def _ignores_budgets(pod: Tree) -> bool:
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in (*_ENDED, "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _spares_unready(budget: Tree) -> bool:
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    desired: int = status.get("desiredHealthy", 0)
+    return desired > 0 and status.get("currentHealthy", 0) >= desired
+
+
+def _selects(budget: Tree, found: dict[str, str]) -> bool:
+    compiled = compile_selector((budget.get("spec") or {}).get("selector"))
+    return compiled is not None and compiled.matches(found)
+
+
+def _why_not(name: str, status: Tree) -> str:
+    condition: Tree = next((c for c in status.get("conditions") or () if c["type"] == "DisruptionAllowed"), {})
+    message = condition.get("status") == "False" and condition.get("message")
+    base = f"The disruption budget {name} does not allow evicting pods currently"
+    if message and condition.get("reason") == "SyncFailed":
+        return f"{base} because it failed sync: {message}"
+    current, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+    if current <= desired:
+        return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+    return f"{base} ({condition.get('reason', '')}): {message}" if message else base
+
+
+def _refuse_further(status: Tree, generation: int, now: str) -> None:
+    known: list[Tree] = status.get("conditions") or []
+    entry: Tree = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": generation,
+        "lastTransitionTime": now,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    for one in known:
+        if one["type"] == entry["type"] and one.get("status") == "False":
+            entry["lastTransitionTime"] = one["lastTransitionTime"]
+    status["conditions"] = [one for one in known if one["type"] != entry["type"]] + [entry]
+
+
+def _too_many(cause: str, *, retry_after_s: int = 0) -> ApiError:
+    details: Tree = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    if retry_after_s:
+        details["retryAfterSeconds"] = retry_after_s
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    error = ApiError(429, "TooManyRequests", message, details=details)
+    if retry_after_s:
+        error.headers["retry-after"] = str(retry_after_s)
+    return error
