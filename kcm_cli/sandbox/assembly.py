@@ -45,7 +45,7 @@ def assemble(  # noqa: PLR0913  # the parts, and a server's settings
     """address: host:port at which the server reaches itself. calls: how webhooks are called; by default over the
     network."""
     security = Security.assemble(store, clock, rng, certificates, settings, address)
-    catalog, schemas = Catalog(KINDS.get), Schemas()
+    catalog, schemas = Catalog(KINDS), Schemas(KINDS.schemas)
     calls = calls or WebhookCalls(store)
     custom = CustomResources(schemas, catalog, calls, rng)
     patching = Patching(schemas, KINDS.writable, KindVersions(catalog, schemas))

@@ -92,7 +92,7 @@ def _plain(key: str) -> str:
 
 def _needed(messages: Messages) -> set[str]:
     wanted = set(_ALSO)
-    for served in Catalog(KINDS.get):
+    for served in Catalog(KINDS):
         info = served.info
         wanted.add(message_of(info.api_version, info.kind))
         for sub in served.subresources.values():

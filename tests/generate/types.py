@@ -13,33 +13,18 @@ import json
 import re
 from collections.abc import Iterator
 
+from kcm_cli.sandbox.apiserver.schema.published import META, SPECIAL, types_of
 from tests.generate import data
 
 Json = dict[str, object]
 
 _REF = "#/$defs/"
-_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _VERSION_INFO = "io.k8s.apimachinery.pkg.version."
-_SPECIAL: Json = {
-    _META + "Time": "time",
-    _META + "MicroTime": "microtime",
-    _META + "Duration": "string",
-    _META + "FieldsV1": "object",
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intorstr",
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": "raw",
-    _EXTENSIONS + "JSON": "any",
-    _EXTENSIONS + "JSONSchemaPropsOrBool": {"or": f"#{_EXTENSIONS}JSONSchemaProps", "else": "boolean"},
-    _EXTENSIONS + "JSONSchemaPropsOrArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps", "else": "list"},
-    _EXTENSIONS + "JSONSchemaPropsOrStringArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps", "else": "strings"},
-}
 _UNIONS = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"format": "int-or-string", "type": "string"},
 }
 """Types of two forms, as OpenAPI v2 has to put it."""
-_FORMATS = {"int32": "int32", "int64": "int64", "byte": "bytes", "double": "number"}
 _STABLE = re.compile(r"^v\d+$")
 
 
@@ -59,7 +44,7 @@ def _kinds(definition: Json) -> Iterator[tuple[str, str, str]]:
 def _reachable(definitions: dict[str, Json]) -> set[str]:
     """The definitions of stable kinds and all that they refer to."""
     todo = [name for name, d in definitions.items() if any(_STABLE.match(v) for _, v, _ in _kinds(d))]
-    todo += [name for name in definitions if name.startswith((_META, _VERSION_INFO))]
+    todo += [name for name in definitions if name.startswith((META, _VERSION_INFO))]
     found: set[str] = set()
     while todo:
         name = todo.pop()
@@ -90,62 +75,10 @@ def _write_types(definitions: dict[str, Json], wanted: set[str]) -> None:
         gvks = list(_kinds(definition))
         if len(gvks) == 1:
             kinds["/".join(gvks[0])] = name
-        if name not in _SPECIAL and not name.endswith("List"):
-            types[name] = _type(definition)
+        if name not in SPECIAL and not name.endswith("List"):
+            types |= types_of(name, definition)
     text = json.dumps({"kinds": kinds, "registered": registered, "types": types}, separators=(",", ":"))
     data.write("types", text + "\n")
-
-
-def _type(definition: Json) -> Json:
-    """A struct: p = properties, r = required, m = 1 where the whole is one value (map type atomic)."""
-    properties: dict[str, Json] = definition.get("properties", {})  # type: ignore[assignment]
-    out: Json = {"p": {name: _property(prop) for name, prop in properties.items()}}
-    if definition.get("required"):
-        out["r"] = definition["required"]
-    if definition.get("x-kubernetes-map-type") == "atomic":
-        out["m"] = 1
-    return out
-
-
-def _property(prop: Json) -> object:
-    """A bare type, or {t: type, lt/lk: list type and keys, m: 1 atomic or 0 granular, ps/pk: patch strategy
-    and merge key}.
-    """
-    out: Json = {"t": _bare(prop)}
-    if "x-kubernetes-list-type" in prop:
-        out["lt"] = prop["x-kubernetes-list-type"]
-    if "x-kubernetes-list-map-keys" in prop:
-        out["lk"] = prop["x-kubernetes-list-map-keys"]
-    if "x-kubernetes-map-type" in prop:
-        out["m"] = int(prop["x-kubernetes-map-type"] == "atomic")
-    if "x-kubernetes-patch-strategy" in prop:
-        out["ps"] = prop["x-kubernetes-patch-strategy"]
-    if "x-kubernetes-patch-merge-key" in prop:
-        out["pk"] = prop["x-kubernetes-patch-merge-key"]
-    if "default" in prop:
-        out["d"] = prop["default"]
-    return out["t"] if len(out) == 1 else out
-
-
-def _bare(prop: Json) -> object:
-    """``string``, ``int32`` ..., ``#definition``, {"list": item}, {"map": value} or {"or": a struct, "else": what it is
-    if it is no object}."""
-    ref = prop.get("$ref")
-    if isinstance(ref, str):
-        name = ref.removeprefix(_REF)
-        return _SPECIAL.get(name, "#" + name)
-    kind = prop.get("type")
-    if isinstance(kind, list):
-        kind = next(k for k in kind if k != "null")
-    if kind == "array":
-        return {"list": _property(prop["items"])}  # type: ignore[arg-type]
-    if kind == "object":
-        values = prop.get("additionalProperties")
-        return {"map": _property(values)} if isinstance(values, dict) else "object"
-    if kind in ("string", "integer", "number"):
-        fallback = {"string": "string", "integer": "int64", "number": "number"}[str(kind)]
-        return _FORMATS.get(str(prop.get("format")), fallback)
-    return kind or "any"
 
 
 def _clean(node: object) -> object:

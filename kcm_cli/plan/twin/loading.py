@@ -87,7 +87,7 @@ class _Rows:
     def __init__(self, snapshot: Snapshot, loaded: Loaded) -> None:
         self._snapshot = snapshot
         self._loaded = loaded
-        self._catalog = Catalog(KINDS.get)
+        self._catalog = Catalog(KINDS)
         self._there: set[tuple[str, str, str, str]] = set()
         self._owners: dict[str, tuple[str, OwnerReference]] = {}
         self._nodes: set[str] = set()

@@ -14,15 +14,12 @@ from kcm_cli.sandbox.apiserver.crd.embedded import MetaReader
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion, Shape
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
 from kcm_cli.sandbox.apiserver.crd.writes import Kind, strategy_of
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
+from kcm_cli.sandbox.apiserver.registry.catalog import ALL_VERBS, PART_VERBS, Catalog, Group, Served, Subresource
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.selectable import Selectable
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.webhooks import Calls
-
-_VERBS = frozenset(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"])
-_PART_VERBS = frozenset(["get", "patch", "update"])
 
 
 def storage_of(group: str, plural: str) -> GVR:
@@ -129,15 +126,15 @@ def _served(definition: Definition, version: VersionFacts, kind: CustomVersion) 
     gvr = GVR(definition.group, version.name, names["plural"])
     parts: dict[str, Subresource] = {}
     if version.status:
-        parts["status"] = Subresource("status", _PART_VERBS, names["kind"])
+        parts["status"] = Subresource("status", PART_VERBS, names["kind"])
     if version.scale is not None:
-        parts["scale"] = Subresource("scale", _PART_VERBS, "Scale", "autoscaling", "v1")
+        parts["scale"] = Subresource("scale", PART_VERBS, "Scale", "autoscaling", "v1")
     info = ResourceInfo(
         gvr=gvr,
         kind=names["kind"],
         singular=names.get("singular") or "",
         namespaced=definition.namespaced,
-        verbs=_VERBS,
+        verbs=frozenset(ALL_VERBS),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         subresources=frozenset(parts),

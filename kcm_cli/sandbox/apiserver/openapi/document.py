@@ -189,7 +189,11 @@ class OpenApi:
     def _load(self) -> None:
         if not self._definitions:
             self._facts = codec.decode(read_data("openapi"), dict[str, dict[str, Doc]])
-            self._definitions = dict(read_definitions())
+            declared = self._builtin.published
+            lists = {
+                f"{name}List": _custom_list(one) for one in self._catalog if (name := self._name_of(one)) in declared
+            }
+            self._definitions = read_definitions() | declared | lists
 
     def _definition(self, name: str) -> Doc | None:
         self._load()

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
@@ -17,14 +18,15 @@ from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+PART_VERBS = frozenset(["get", "patch", "update"])
 
 
 class Subresource(msgspec.Struct, frozen=True):
-    """A subresource. ``group`` and ``version`` are empty if they are the parent's."""
+    """A subresource. ``kind``, ``group`` and ``version`` are empty if they are the parent's."""
 
     name: str
-    verbs: frozenset[str]
-    kind: str
+    verbs: frozenset[str] = PART_VERBS
+    kind: str = ""
     group: str = ""
     version: str = ""
 
@@ -81,20 +83,39 @@ class Served(msgspec.Struct, frozen=True, eq=False):
         return doc if self.conversion is None or self.info.custom else self.conversion.read(doc)
 
 
+class Facts(msgspec.Struct, frozen=True):
+    """A built-in resource, as discovery lists it. gv: group and version."""
+
+    gv: tuple[str, str]
+    name: str
+    singular: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ALL_VERBS
+    short: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    hash: str = ""
+    subresources: tuple[Subresource, ...] = ()
+
+
 class Declared(Protocol):
-    """What the declaration of a built-in kind says about its resource."""
+    """What the declaration of a built-in kind says about its resource: see ``core.Kind``."""
 
     @property
-    def stored_as(self) -> Mapping[str, StoredAs]:
-        """By version, how objects are stored, if not in this version."""
-
+    def stored_as(self) -> Mapping[str, StoredAs]: ...
     @property
-    def warning(self) -> str:
-        """The warning in all responses."""
-
+    def warning(self) -> str: ...
     @property
-    def hidden(self) -> str:
-        """An annotation that PartialObjectMetadata does not have, or empty."""
+    def hidden(self) -> str: ...
+    @property
+    def facts(self) -> Facts | None: ...
+
+
+class AllDeclared(Protocol):
+    """The declarations of built-in kinds: see ``core.Kinds``."""
+
+    def get(self, group: str, resource: str) -> Declared: ...
+    def __iter__(self) -> Iterator[Declared]: ...
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -105,30 +126,9 @@ class Group(msgspec.Struct, frozen=True):
     preferred: str = ""
 
 
-class _SubData(msgspec.Struct):
-    name: str
-    verbs: list[str]
-    kind: str = ""
-    group: str = ""
-    version: str = ""
-
-
-class _Data(msgspec.Struct):
-    gv: tuple[str, str]
-    name: str
-    singular: str
-    kind: str
-    namespaced: bool
-    verbs: tuple[str, ...] = ALL_VERBS
-    short: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    hash: str = ""
-    subresources: tuple[_SubData, ...] = ()
-
-
 class _File(msgspec.Struct):
     groups: tuple[Group, ...]
-    resources: tuple[_Data, ...]
+    resources: tuple[Facts, ...]
 
 
 def _names(served: Served) -> Iterator[str]:
@@ -143,17 +143,17 @@ def _names(served: Served) -> Iterator[str]:
 class Catalog:
     """The served resources. ``changed``: callbacks, called after each change (discovery drops its cache)."""
 
-    def __init__(self, declared: Callable[[str, str], Declared]) -> None:
-        """declared: the declaration of a built-in kind, by group and resource."""
-        facts = _facts()
-        self._builtin_groups = facts.groups
+    def __init__(self, kinds: AllDeclared) -> None:
+        recorded = _recorded()
+        self._builtin_groups = recorded.groups
         self._custom_groups: dict[str, Group] = {}
         self._served: dict[tuple[str, str, str], Served] = {}
         self._versions: set[tuple[str, str]] = set()
         self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
-        for data in facts.resources:
-            self._insert(_served(data, declared(data.gv[0], data.name)))
+        for facts in (*recorded.resources, *(kind.facts for kind in kinds if kind.facts is not None)):
+            self._insert(_served(facts, kinds.get(facts.gv[0], facts.name)))
+            self._builtin_groups = _with_version(self._builtin_groups, *facts.gv)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -264,16 +264,24 @@ def _with_versions(group: Group, versions: Iterable[str]) -> Group:
 
 def built_in_versions() -> set[str]:
     """The groups and versions that are served without definitions: ``v1``, ``apps/v1``."""
-    return {GVR(*data.gv, "").group_version for data in _facts().resources}
+    return {GVR(*data.gv, "").group_version for data in _recorded().resources}
+
+
+def _with_version(groups: tuple[Group, ...], name: str, version: str) -> tuple[Group, ...]:
+    """Groups with a version of one of them, as a new group if there is none."""
+    known = next((group for group in groups if group.group == name), None)
+    if known is None:
+        return (*groups, Group(name, (version,), version))
+    return tuple(_with_versions(group, (version,)) if group is known else group for group in groups)
 
 
 @cache
-def _facts() -> _File:
+def _recorded() -> _File:
     """The built-in groups and resources."""
     return codec.decode(read_data("discovery"), _File)
 
 
-def _served(data: _Data, declared: Declared) -> Served:
+def _served(data: Facts, declared: Declared) -> Served:
     gvr = GVR(*data.gv, data.name)
     info = ResourceInfo(
         gvr=gvr,
@@ -285,10 +293,7 @@ def _served(data: _Data, declared: Declared) -> Served:
         categories=data.categories,
         subresources=frozenset(sub.name for sub in data.subresources),
     )
-    subresources = {
-        sub.name: Subresource(sub.name, frozenset(sub.verbs), sub.kind or data.kind, sub.group, sub.version)
-        for sub in data.subresources
-    }
+    subresources = {sub.name: replace(sub, kind=sub.kind or data.kind) for sub in data.subresources}
     list_kind = "" if "list" not in data.verbs else data.kind + "List"
     conversion = declared.stored_as.get(gvr.version)
     storage = gvr if conversion is None else conversion.storage

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import labels
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.apply.resets import ALL, SPEC, SPEC_AND_METADATA, STATUS, Writable
@@ -22,10 +23,10 @@ from kcm_cli.sandbox.apiserver.components import Components
 from kcm_cli.sandbox.apiserver.errors import UnknownVersion
 from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Facts, Served
 from kcm_cli.sandbox.apiserver.registry.conversion import StoredAs
 from kcm_cli.sandbox.apiserver.registry.own_writes import OwnWrites
-from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.selectable import PLAIN as SELECTABLE_PLAIN
 from kcm_cli.sandbox.apiserver.selectable import Selectable
@@ -67,6 +68,8 @@ def label_selector(selector: Tree) -> str:
 class Kind(msgspec.Struct, frozen=True):
     """One built-in kind. The defaults do nothing.
 
+    facts, schema: its resource, and its fields as OpenAPI publishes them; None for what is recorded of upstream, whose
+    types are ``{"$ref": "#/definitions/NAME"}``. ``kind``, ``apiVersion`` and ``metadata`` need not be there.
     defaults: sets defaults in place, and makes quantities canonical. Idempotent.
     status_defaults: the part of them that a write of the status needs which leaves the spec as it is stored.
     strategy: preparation, validation and deletion of objects, and of their status.
@@ -86,6 +89,8 @@ class Kind(msgspec.Struct, frozen=True):
 
     group: str
     resource: str
+    facts: Facts | None = None
+    schema: Doc | None = None
     defaults: Callable[[Tree], None] = nothing
     status_defaults: Callable[[Tree], None] | None = None
     strategy: Strategy = msgspec.field(default_factory=Strategy)
@@ -119,6 +124,13 @@ class Kinds:
     def get(self, group: str, resource: str) -> Kind:
         """A kind; an empty one if there is none."""
         return self._all.get((group, resource), _PLAIN)
+
+    @property
+    def schemas(self) -> Iterator[tuple[Target, Doc]]:
+        """The declared schemas."""
+        for kind in self:
+            if kind.facts is not None and kind.schema is not None:
+                yield Target(*kind.facts.gv, kind.facts.kind), kind.schema
 
     def of(self, resource: ResourceInfo) -> Kind:
         """The kind of a built-in resource; an empty one for custom resources and those without a declaration."""

@@ -5,9 +5,11 @@ from typing import cast
 
 import msgspec
 
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.schema import wire
 from kcm_cli.sandbox.apiserver.schema.model import NOTHING, Field, Node
+from kcm_cli.sandbox.apiserver.schema.published import META, types_of
 
 ZEROS: dict[str, object] = {
     "string": "",
@@ -44,7 +46,15 @@ _PREFIXES = (
     ("io.k8s.apiextensions-apiserver.pkg.apis.", ""),
     ("io.k8s.kube-aggregator.pkg.apis.", ""),
 )
-DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+DELETE_OPTIONS = META + "DeleteOptions"
+
+
+_KINDS = "x-kubernetes-group-version-kind"
+_NAMES: Doc = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {"$ref": f"#/definitions/{META}ObjectMeta"},
+}
 
 
 class _Prop(msgspec.Struct):
@@ -94,9 +104,22 @@ class BuiltIn:
         self.registered = frozenset(self._file.registered)
         self.nodes: dict[str, Node] = {}
         """Those that have been made, by definition."""
+        self.published: dict[str, Doc] = {}
+        """The schemas of declared kinds by definition, for OpenAPI."""
         self._unfinished: dict[str, Node] = {}
         self._lock = threading.Lock()
         self._go_names = _go_names()
+
+    def declare(self, target: tuple[str, str, str], schema: Doc) -> None:
+        """Add a kind (group, version, kind) by its schema: see ``registry.core.Kind``. May be repeated."""
+        group, version, kind = target
+        name = ".".join([*reversed(group.split(".")), version, kind])
+        properties = _NAMES | cast("Doc", schema.get("properties", {}))
+        whole = {**schema, "type": "object", "properties": properties}
+        with self._lock:
+            self.published[name] = whole | {_KINDS: [{"group": group, "version": version, "kind": kind}]}
+            self._file.kinds[f"{group}/{version}/{kind}"] = name
+            self._file.types |= {each: msgspec.convert(type_, _Def) for each, type_ in types_of(name, whole)}
 
     def definition(self, group: str, version: str, kind: str) -> str | None:
         """The definition's full name, or None for a kind that is not built in."""

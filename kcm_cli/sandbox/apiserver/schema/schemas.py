@@ -1,5 +1,6 @@
 """The types of one server: those of the built-in kinds, and of its custom resources."""
 
+from collections.abc import Iterable
 from functools import cache
 
 from kcm_cli.machinery.codec import Doc
@@ -25,8 +26,11 @@ class Schemas(Bodies):
     ``changes`` is incremented when a custom kind is added, changed or removed: cached types are then invalid.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Iterable[tuple[Target, Doc]] = ()) -> None:
+        """declared: the schemas of kinds that are not recorded."""
         builtin, normalizers, self._transient = _shared()
+        for target, schema in declared:
+            builtin.declare((target.group, target.version, target.kind), schema)
         super().__init__(builtin, normalizers)
         self.changes = 0
 

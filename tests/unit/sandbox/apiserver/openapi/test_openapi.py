@@ -19,7 +19,7 @@ RECORDED = API_CASES / "expected/discovery-openapi.json"
 
 @pytest.fixture(scope="module")
 def openapi():
-    return OpenApi(Catalog(KINDS.get), BuiltIn())
+    return OpenApi(Catalog(KINDS), BuiltIn())
 
 
 def get(openapi, path, accept="application/json", **headers):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 
-CATALOG = Catalog(KINDS.get)
+CATALOG = Catalog(KINDS)
 
 
 def served(group: str, version: str, plural: str) -> Served:

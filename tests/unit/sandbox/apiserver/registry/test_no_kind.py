@@ -17,7 +17,7 @@ GENERIC = {"Scale"}
 
 def names() -> set[str]:
     """Plurals and kinds."""
-    served = list(Catalog(KINDS.get))
+    served = list(Catalog(KINDS))
     return ({one.info.gvr.plural for one in served} | {one.info.kind for one in served}) - GENERIC
 
 
