@@ -55,13 +55,13 @@ perturb: $(READY) ## every write of every controller, each time with one thing g
 KILLS ?= 200
 
 kills: $(READY) ## kill -9 a sandbox in the middle of writes, so many times
-	KCM_KILLS=$(KILLS) $(BIN)/python -m pytest -q -s tests/e2e/test_durability.py
+	KCM_KILLS=$(KILLS) $(BIN)/python -m pytest -q -s -o faulthandler_timeout=0 tests/e2e/test_durability.py
 
 FUZZ_S ?= 600
 
 fuzz: $(READY) ## odd requests for so many seconds, and what schemathesis thinks of for every operation
 	$(BIN)/python -m tests.unit.sandbox.fuzz.run --seconds $(FUZZ_S)
-	KCM_FUZZ_EXAMPLES=5 $(BIN)/python -m pytest -q -s tests/e2e/test_schemathesis.py
+	KCM_FUZZ_EXAMPLES=5 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=0 tests/e2e/test_schemathesis.py
 
 OBJECTS ?= 2000
 SECONDS ?= 60

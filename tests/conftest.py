@@ -41,9 +41,10 @@ def _leave_alone() -> None:
 
 
 @pytest.fixture
-def anyio_backend() -> tuple[str, dict[str, object]]:
-    """The loop of tests and fixtures that are coroutines: virtual time. A folder or a module may name another."""
-    return "asyncio", {"loop_factory": VirtualLoop}
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
+    """The loop of tests and fixtures that are coroutines: virtual time, or asyncio's with the mark ``real_time``."""
+    real = request.node.get_closest_marker("real_time") is not None
+    return "asyncio", {} if real else {"loop_factory": VirtualLoop}
 
 
 @dataclass(frozen=True)

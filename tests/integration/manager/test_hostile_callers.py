@@ -9,8 +9,10 @@ import pytest
 
 from kcm_cli.manager.server import http
 from kcm_cli.serving import connection_limits
-from tests.integration.manager.test_server import Running, run, serving
+from tests.integration.manager.test_server import Running, serving
 from tests.kit.processes import insecure
+
+pytestmark = pytest.mark.real_time
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
 Send = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -63,47 +65,37 @@ REFUSED = {
 }
 
 
-def test_requests_beyond_the_limits_are_refused_as_by_go() -> None:
+async def test_requests_beyond_the_limits_are_refused_as_by_go() -> None:
     """All concurrently, since the server closes after a second."""
-
-    async def work() -> None:
-        async with serving() as server:
-            every = await asyncio.gather(*(answered(server, *parts) for parts, _ in REFUSED.values()))
-            for name, (_, status), got in zip(REFUSED, REFUSED.values(), every, strict=True):
-                head, _, body = got.partition(b"\r\n\r\n")
-                assert head.startswith(b"HTTP/1.1 " + status), name
-                assert b"Connection: close" in head, name
-                assert body == status, name
-            assert (await server.get("/healthz"))[0] == 200
-
-    run(work)
+    async with serving() as server:
+        every = await asyncio.gather(*(answered(server, *parts) for parts, _ in REFUSED.values()))
+        for name, (_, status), got in zip(REFUSED, REFUSED.values(), every, strict=True):
+            head, _, body = got.partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 " + status), name
+            assert b"Connection: close" in head, name
+            assert body == status, name
+        assert (await server.get("/healthz"))[0] == 200
 
 
-def test_requests_just_below_the_limits_are_served() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            large = b"X: " + b"x" * (1 << 20) + b"\r\n"
-            assert (await answered(server, HEAD, large, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
-            many = b"x: y\r\n" * 1000
-            assert (await answered(server, HEAD, many, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
-
-    run(work)
+async def test_requests_just_below_the_limits_are_served() -> None:
+    async with serving() as server:
+        large = b"X: " + b"x" * (1 << 20) + b"\r\n"
+        assert (await answered(server, HEAD, large, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        many = b"x: y\r\n" * 1000
+        assert (await answered(server, HEAD, many, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 100000000", b"Transfer-Encoding: chunked"])
-def test_a_large_body_is_refused_before_it_has_come(length: bytes) -> None:
-    async def work() -> None:
-        async with serving() as server:
-            head = b"PUT /debug/flags/v HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\n" + length + b"\r\n\r\n"
-            part = b"x" * 65536
-            parts = [b"10000\r\n" + part + b"\r\n"] if b"chunked" in length else [part]
-            got = await answered(server, head, *parts * 80)
-            assert got.startswith(b"HTTP/1.1 413 Request Entity Too Large")
-
-    run(work)
+async def test_a_large_body_is_refused_before_it_has_come(length: bytes) -> None:
+    async with serving() as server:
+        head = b"PUT /debug/flags/v HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\n" + length + b"\r\n\r\n"
+        part = b"x" * 65536
+        parts = [b"10000\r\n" + part + b"\r\n"] if b"chunked" in length else [part]
+        got = await answered(server, head, *parts * 80)
+        assert got.startswith(b"HTTP/1.1 413 Request Entity Too Large")
 
 
-def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = connection_limits.Limits(20, head_s=0.5, idle_s=1.0)
     monkeypatch.setattr(http, "LIMITS", limits)
 
@@ -112,60 +104,50 @@ def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPat
             writer.write(b"x")
             await asyncio.sleep(0.05)
 
-    async def work() -> None:
-        async with (
-            serving() as server,
-            connected(server) as (dripped, dripping),
-            connected(server) as (silent, _),
-            connected(server) as (idle, once),
-        ):
-            _, no_handshake = await asyncio.open_connection("127.0.0.1", server.port)
-            dripping.write(HEAD + b"X: ")
-            task = asyncio.create_task(drip(dripped, dripping))
-            once.write(HEAD + b"\r\n")
-            assert (await idle.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
-            assert await idle.read() == b"ok"
-            assert await rest(silent) == b""
-            assert await rest(dripped) == b""
-            await task
-            no_handshake.transport.abort()
-            assert (await server.get("/healthz"))[0] == 200
-
-    run(work)
+    async with (
+        serving() as server,
+        connected(server) as (dripped, dripping),
+        connected(server) as (silent, _),
+        connected(server) as (idle, once),
+    ):
+        _, no_handshake = await asyncio.open_connection("127.0.0.1", server.port)
+        dripping.write(HEAD + b"X: ")
+        task = asyncio.create_task(drip(dripped, dripping))
+        once.write(HEAD + b"\r\n")
+        assert (await idle.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        assert await idle.read() == b"ok"
+        assert await rest(silent) == b""
+        assert await rest(dripped) == b""
+        await task
+        no_handshake.transport.abort()
+        assert (await server.get("/healthz"))[0] == 200
 
 
-def test_a_flood_of_connections_does_not_keep_others_out() -> None:
+async def test_a_flood_of_connections_does_not_keep_others_out() -> None:
     """Large heads that never end, handshakes that never start, responses that are not read."""
-
-    async def work() -> None:
-        async with serving() as server:
-            flood = []
-            for number in range(http.CONNECTIONS + 50):
-                context = insecure() if number % 2 else None
-                reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
-                flood.append((reader, writer))
-                if number % 4 == 1:
-                    writer.write(HEAD + b"X: " + b"x" * 400_000)
-                elif number % 4 == 3:
-                    writer.write((HEAD + b"\r\n") * 200)
-                if number % 50 == 0:
-                    assert (await server.get("/healthz"))[0] == 200
-            assert (await server.get("/healthz"))[0] == 200
-            assert (await server.get("/metrics", token="good"))[0] == 200
-            for _, writer in flood:
-                writer.transport.abort()
-            await asyncio.sleep(0.1)
-
-    run(work)
+    async with serving() as server:
+        flood = []
+        for number in range(http.CONNECTIONS + 50):
+            context = insecure() if number % 2 else None
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+            flood.append((reader, writer))
+            if number % 4 == 1:
+                writer.write(HEAD + b"X: " + b"x" * 400_000)
+            elif number % 4 == 3:
+                writer.write((HEAD + b"\r\n") * 200)
+            if number % 50 == 0:
+                assert (await server.get("/healthz"))[0] == 200
+        assert (await server.get("/healthz"))[0] == 200
+        assert (await server.get("/metrics", token="good"))[0] == 200
+        for _, writer in flood:
+            writer.transport.abort()
+        await asyncio.sleep(0.1)
 
 
-def test_a_failed_handshake_sends_its_alert() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            context = insecure()
-            context.maximum_version = ssl.TLSVersion.TLSv1_2
-            context.set_ciphers("AES128-SHA")
-            with pytest.raises(ssl.SSLError, match="(?i)alert"):
-                await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
-
-    run(work)
+async def test_a_failed_handshake_sends_its_alert() -> None:
+    async with serving() as server:
+        context = insecure()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers("AES128-SHA")
+        with pytest.raises(ssl.SSLError, match="(?i)alert"):
+            await asyncio.open_connection("127.0.0.1", server.port, ssl=context)

@@ -39,6 +39,8 @@ from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S
 from tests.kit.processes import free_port, insecure
 from tests.trust.cases import ANY, BETWEEN, CLIENT, EXPIRED, LEAF, ROOT, Signed, sign
 
+pytestmark = pytest.mark.real_time
+
 NOW = datetime.datetime.now(datetime.UTC)
 
 
@@ -202,14 +204,6 @@ async def serving(
             raise AssertionError("the server ended by itself")
 
 
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(20):
-            await work()
-
-    asyncio.run(bounded())
-
-
 CLIENTS = {
     "good": 200,
     "of another CA": 401,
@@ -249,107 +243,85 @@ def client_chain(name: str, authority: Signed) -> list[Signed]:
     return [sign(odd.get(name, form), issuers.get(name, authority))]
 
 
-def test_responses_by_kind_of_client() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            assert (await server.get("/healthz"))[:2] == (200, "ok")
-            assert (await server.get("/readyz"))[0] == 404
-            status, body, headers = await server.get("/metrics")
-            assert status == 403
-            assert json.loads(body) == {
-                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                "message": 'forbidden: User "system:anonymous" cannot get path "/metrics"',
-                "reason": "Forbidden", "details": {}, "code": 403,
-            }  # fmt: skip
-            assert headers["cache-control"] == "no-cache, private"
-            assert (await server.get("/metrics", token="good"))[0] == 200
-            status, body, _ = await server.get("/healthz", token="bad")
-            assert (status, json.loads(body)["reason"]) == (401, "Unauthorized")
-            assert (await server.get("/nothing", token="good"))[:2] == (404, "404 page not found\n")
-            assert (await server.get("/healthz/", token="good"))[0] == 404
-
-    run(work)
+async def test_responses_by_kind_of_client() -> None:
+    async with serving() as server:
+        assert (await server.get("/healthz"))[:2] == (200, "ok")
+        assert (await server.get("/readyz"))[0] == 404
+        status, body, headers = await server.get("/metrics")
+        assert status == 403
+        assert json.loads(body) == {
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": 'forbidden: User "system:anonymous" cannot get path "/metrics"',
+            "reason": "Forbidden", "details": {}, "code": 403,
+        }  # fmt: skip
+        assert headers["cache-control"] == "no-cache, private"
+        assert (await server.get("/metrics", token="good"))[0] == 200
+        status, body, _ = await server.get("/healthz", token="bad")
+        assert (status, json.loads(body)["reason"]) == (401, "Unauthorized")
+        assert (await server.get("/nothing", token="good"))[:2] == (404, "404 page not found\n")
+        assert (await server.get("/healthz/", token="good"))[0] == 404
 
 
-def test_without_an_api_server_tokens_are_refused() -> None:
-    async def work() -> None:
-        async with serving(delegated=False) as server:
-            assert (await server.get("/healthz", token="bad"))[0] == 200
-            assert (await server.get("/metrics", token="good"))[0] == 403
-
-    run(work)
+async def test_without_an_api_server_tokens_are_refused() -> None:
+    async with serving(delegated=False) as server:
+        assert (await server.get("/healthz", token="bad"))[0] == 200
+        assert (await server.get("/metrics", token="good"))[0] == 403
 
 
-def test_reviews_are_cached() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            for _ in range(5):
-                await server.get("/metrics", token="good")
-            assert server.api.asked == ["tokenreviews", "subjectaccessreviews"]
-            text = server.registry.expose().decode()
-            assert 'authentication_token_cache_request_total{status="hit"} 4\n' in text
-            assert 'apiserver_delegated_authn_request_total{code="201"} 1\n' in text
-            assert 'authorization_attempts_total{result="allowed"} 5\n' in text
-
-    run(work)
+async def test_reviews_are_cached() -> None:
+    async with serving() as server:
+        for _ in range(5):
+            await server.get("/metrics", token="good")
+        assert server.api.asked == ["tokenreviews", "subjectaccessreviews"]
+        text = server.registry.expose().decode()
+        assert 'authentication_token_cache_request_total{status="hit"} 4\n' in text
+        assert 'apiserver_delegated_authn_request_total{code="201"} 1\n' in text
+        assert 'authorization_attempts_total{result="allowed"} 5\n' in text
 
 
-def test_an_unreachable_api_server_is_401_for_tokens() -> None:
-    async def work() -> None:
-        async with serving(api=ApiServer(down=True)) as server:
-            assert (await server.get("/healthz"))[0] == 200
-            assert (await server.get("/metrics", token="good"))[0] == 401
-            status, body, _ = await server.get("/metrics")
-            assert (status, body) == (500, 'Internal Server Error: "/metrics": connection refused\n')
-
-    run(work)
+async def test_an_unreachable_api_server_is_401_for_tokens() -> None:
+    async with serving(api=ApiServer(down=True)) as server:
+        assert (await server.get("/healthz"))[0] == 200
+        assert (await server.get("/metrics", token="good"))[0] == 401
+        status, body, _ = await server.get("/metrics")
+        assert (status, body) == (500, 'Internal Server Error: "/metrics": connection refused\n')
 
 
-def test_plain_http_on_the_tls_port_gets_400() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            answer = await reader.read()
-            writer.close()
-            assert answer.startswith(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server")
-
-    run(work)
+async def test_plain_http_on_the_tls_port_gets_400() -> None:
+    async with serving() as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        assert answer.startswith(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server")
 
 
-def test_health_shows_failures_and_exclusions() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            server.health.add("a", lambda: None)
-            server.health.add("b", lambda: "broken")
-            status, body, headers = await server.get("/healthz")
-            assert (status, body) == (500, "[+]a ok\n[-]b failed: reason withheld\nhealthz check failed\n")
-            assert headers["x-content-type-options"] == "nosniff"
-            status, body, _ = await server.get("/healthz?exclude=b&exclude=x&verbose")
-            assert status == 200
-            assert "[+]b excluded: ok\n" in body
-            assert 'no matches for "x"' in body
-
-    run(work)
+async def test_health_shows_failures_and_exclusions() -> None:
+    async with serving() as server:
+        server.health.add("a", lambda: None)
+        server.health.add("b", lambda: "broken")
+        status, body, headers = await server.get("/healthz")
+        assert (status, body) == (500, "[+]a ok\n[-]b failed: reason withheld\nhealthz check failed\n")
+        assert headers["x-content-type-options"] == "nosniff"
+        status, body, _ = await server.get("/healthz?exclude=b&exclude=x&verbose")
+        assert status == 200
+        assert "[+]b excluded: ok\n" in body
+        assert 'no matches for "x"' in body
 
 
-def test_metrics_are_text_for_any_accept_header() -> None:
+async def test_metrics_are_text_for_any_accept_header() -> None:
     accept = (
         "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,"
         "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
     )
-
-    async def work() -> None:
-        async with serving() as server:
-            server.registry.counter("some_total", "Some.").labels().inc()
-            status, body, headers = await server.get("/metrics", token="good", headers={"accept": accept})
-            assert (status, headers["content-type"].split("; ")[:2]) == (200, ["text/plain", "version=0.0.4"])
-            assert "\nsome_total 1\n" in body
-
-    run(work)
+    async with serving() as server:
+        server.registry.counter("some_total", "Some.").labels().inc()
+        status, body, headers = await server.get("/metrics", token="good", headers={"accept": accept})
+        assert (status, headers["content-type"].split("; ")[:2]) == (200, ["text/plain", "version=0.0.4"])
+        assert "\nsome_total 1\n" in body
 
 
-def test_connections_use_http_1_without_tls_resumption() -> None:
+async def test_connections_use_http_1_without_tls_resumption() -> None:
     def connect(context: ssl.SSLContext, port: int, session: ssl.SSLSession | None) -> tuple[bool, str | None, Any]:
         """Whether the session was resumed, the protocol, and the session to resume."""
         with (
@@ -360,115 +332,93 @@ def test_connections_use_http_1_without_tls_resumption() -> None:
             assert sock.recv(4096).startswith(b"HTTP/1.1 200 OK\r\n")
             return bool(sock.session_reused), sock.selected_alpn_protocol(), sock.session
 
-    async def work() -> None:
-        async with serving() as server:
-            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-                context = insecure()
-                context.minimum_version = context.maximum_version = version
-                context.set_alpn_protocols(["h2", "http/1.1"])
-                _, protocol, session = await asyncio.to_thread(connect, context, server.port, None)
-                assert protocol != "h2"
-                assert session is not None
-                resumed, _, _ = await asyncio.to_thread(connect, context, server.port, session)
-                assert not resumed
-
-    run(work)
+    async with serving() as server:
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = insecure()
+            context.minimum_version = context.maximum_version = version
+            context.set_alpn_protocols(["h2", "http/1.1"])
+            _, protocol, session = await asyncio.to_thread(connect, context, server.port, None)
+            assert protocol != "h2"
+            assert session is not None
+            resumed, _, _ = await asyncio.to_thread(connect, context, server.port, session)
+            assert not resumed
 
 
-def test_verbosity_can_be_changed_by_put() -> None:
-    async def work() -> None:
-        async with serving() as server:
-            assert (await server.get("/debug/flags/v", token="good"))[0] == 406
-            assert (await server.get("/debug/flags/v", token="good", method="PUT", data=b"x"))[0] == 400
-            for number in (b"2147483648", b"9" * 5000):  # Python reads no number of more than 4,300 digits
-                status, body, _ = await server.get("/debug/flags/v", token="good", method="PUT", data=number)
-                assert (status, body) == (400, f'strconv.ParseUint: parsing "{number.decode()}": value out of range\n')
-            status, body, headers = await server.get("/debug/flags/v", token="good", method="PUT", data=b"4")
-            assert (status, body) == (200, "successfully set klog.logging.verbosity to 4\n")
-            assert headers["content-type"] == "text/plain"
-
-    run(work)
+async def test_verbosity_can_be_changed_by_put() -> None:
+    async with serving() as server:
+        assert (await server.get("/debug/flags/v", token="good"))[0] == 406
+        assert (await server.get("/debug/flags/v", token="good", method="PUT", data=b"x"))[0] == 400
+        for number in (b"2147483648", b"9" * 5000):  # Python reads no number of more than 4,300 digits
+            status, body, _ = await server.get("/debug/flags/v", token="good", method="PUT", data=number)
+            assert (status, body) == (400, f'strconv.ParseUint: parsing "{number.decode()}": value out of range\n')
+        status, body, headers = await server.get("/debug/flags/v", token="good", method="PUT", data=b"4")
+        assert (status, body) == (200, "successfully set klog.logging.verbosity to 4\n")
+        assert headers["content-type"] == "text/plain"
 
 
-def test_client_certificates_name_users(tmp_path: Path) -> None:
+async def test_client_certificates_name_users(tmp_path: Path) -> None:
     authority = Authority("clients")
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     master = authority.issue(tmp_path, "root", ("system:masters",))
     somebody = authority.issue(tmp_path, "somebody")
-
-    async def work() -> None:
-        config = AuthenticationConfig(client_ca_file=str(tmp_path / "ca.crt"), skip_lookup=True)
-        async with serving(authentication=config) as server:
-            assert (await server.get("/metrics", cert=master))[0] == 200
-            assert server.api.asked == []
-            status, body, _ = await server.get("/metrics", cert=somebody)
-            assert status == 403
-            assert 'User \\"somebody\\"' in body
-            assert (await server.get("/metrics"))[0] == 403
-            assert b"apiserver_client_certificate_expiration_seconds_count 2\n" in server.registry.expose()
-            stranger = Authority("strangers").issue(tmp_path, "stranger")
-            assert (await server.get("/metrics", cert=stranger))[0] == 401
-            assert (await server.get("/metrics", cert=stranger, token="good"))[0] == 200
-
-    run(work)
+    config = AuthenticationConfig(client_ca_file=str(tmp_path / "ca.crt"), skip_lookup=True)
+    async with serving(authentication=config) as server:
+        assert (await server.get("/metrics", cert=master))[0] == 200
+        assert server.api.asked == []
+        status, body, _ = await server.get("/metrics", cert=somebody)
+        assert status == 403
+        assert 'User \\"somebody\\"' in body
+        assert (await server.get("/metrics"))[0] == 403
+        assert b"apiserver_client_certificate_expiration_seconds_count 2\n" in server.registry.expose()
+        stranger = Authority("strangers").issue(tmp_path, "stranger")
+        assert (await server.get("/metrics", cert=stranger))[0] == 401
+        assert (await server.get("/metrics", cert=stranger, token="good"))[0] == 200
 
 
 @pytest.mark.parametrize(("name", "status"), CLIENTS.items())
-def test_client_certificates_are_accepted_as_by_go(tmp_path: Path, name: str, status: int) -> None:
+async def test_client_certificates_are_accepted_as_by_go(tmp_path: Path, name: str, status: int) -> None:
     """Statuses of /healthz without a token, as the Go binary answered; with a good token all get 200."""
     authority = sign(replace(ROOT, name="clients"))
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     chain = client_chain(name, authority)
     shown = tmp_path / "shown.pem"
     shown.write_bytes(b"".join(one.pem for one in chain) + chain[0].secret)
-
-    async def work() -> None:
-        config = AuthenticationConfig(client_ca_file=str(tmp_path / "ca.crt"), skip_lookup=True)
-        async with serving(authentication=config) as server:
-            assert (await server.get("/healthz", cert=shown))[0] == status
-            assert (await server.get("/healthz", cert=shown, token="good"))[0] == 200
-
-    run(work)
+    config = AuthenticationConfig(client_ca_file=str(tmp_path / "ca.crt"), skip_lookup=True)
+    async with serving(authentication=config) as server:
+        assert (await server.get("/healthz", cert=shown))[0] == status
+        assert (await server.get("/healthz", cert=shown, token="good"))[0] == 200
 
 
-def test_request_headers_name_users(tmp_path: Path) -> None:
+async def test_request_headers_name_users(tmp_path: Path) -> None:
     authority = Authority("proxies")
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     proxy, other = authority.issue(tmp_path, "front"), authority.issue(tmp_path, "other")
-
-    async def work() -> None:
-        config = AuthenticationConfig(
-            requestheader_client_ca_file=str(tmp_path / "ca.crt"),
-            requestheader_allowed_names=("front",),
-            skip_lookup=True,
-        )
-        named = {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
-        async with serving(authentication=config) as server:
-            assert (await server.get("/metrics", cert=proxy, headers=named))[0] == 200
-            assert (await server.get("/metrics", cert=other, headers=named))[0] == 401
-            assert (await server.get("/metrics", headers=named))[0] == 403
-            server.api.allowed.add("jane")
-            assert (await server.get("/metrics", cert=proxy, headers={"X-Remote-User": "jane"}))[0] == 200
-
-    run(work)
+    config = AuthenticationConfig(
+        requestheader_client_ca_file=str(tmp_path / "ca.crt"),
+        requestheader_allowed_names=("front",),
+        skip_lookup=True,
+    )
+    named = {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
+    async with serving(authentication=config) as server:
+        assert (await server.get("/metrics", cert=proxy, headers=named))[0] == 200
+        assert (await server.get("/metrics", cert=other, headers=named))[0] == 401
+        assert (await server.get("/metrics", headers=named))[0] == 403
+        server.api.allowed.add("jane")
+        assert (await server.get("/metrics", cert=proxy, headers={"X-Remote-User": "jane"}))[0] == 200
 
 
-def test_the_clusters_client_ca_is_used_and_watched(tmp_path: Path) -> None:
+async def test_the_clusters_client_ca_is_used_and_watched(tmp_path: Path) -> None:
     first, second = Authority("one"), Authority("two")
     api = ApiServer(config_map={"client-ca-file": first.pem.decode()})
     by_first = first.issue(tmp_path, "root", ("system:masters",))
     by_second = second.issue(tmp_path, "root", ("system:masters",))
-
-    async def work() -> None:
-        async with serving(authentication=AuthenticationConfig(), api=api) as server:
-            await until(lambda: server.get("/metrics", cert=by_first), 200)
-            api.config_map["client-ca-file"] = second.pem.decode()
-            api.version += 1
-            api.changed.set()
-            await until(lambda: server.get("/metrics", cert=by_second), 200)
-            assert (await server.get("/metrics", cert=by_first))[0] == 401
-
-    run(work)
+    async with serving(authentication=AuthenticationConfig(), api=api) as server:
+        await until(lambda: server.get("/metrics", cert=by_first), 200)
+        api.config_map["client-ca-file"] = second.pem.decode()
+        api.version += 1
+        api.changed.set()
+        await until(lambda: server.get("/metrics", cert=by_second), 200)
+        assert (await server.get("/metrics", cert=by_first))[0] == 401
 
 
 async def until(ask: Callable[[], Awaitable[tuple[int, str, dict[str, str]]]], wanted: int) -> None:
@@ -482,7 +432,7 @@ async def until(ask: Callable[[], Awaitable[tuple[int, str, dict[str, str]]]], w
     raise AssertionError(f"never answered {wanted}")
 
 
-def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from kcm_cli.component.flag_values import CertKey
 
     authority = Authority("servers")
@@ -494,42 +444,35 @@ def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, caplog: 
         key_file=str(main),
         sni_cert_keys=(CertKey(str(sni), str(sni)), CertKey(str(wild), str(wild), ("*.wild.example",))),
     )
+    async with serving(config) as server:
 
-    async def work() -> None:
-        async with serving(config) as server:
+        async def shown(name: str | None = None) -> str:
+            certificate = await server.shown_certificate(name)
+            return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
 
-            async def shown(name: str | None = None) -> str:
-                certificate = await server.shown_certificate(name)
-                return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
-
-            assert await shown() == "main"
-            assert await shown("sni.example") == "sni"
-            assert await shown("a.wild.example") == "wild"
-            assert await shown("b.a.wild.example") == "main"
-            main.write_bytes(authority.issue(tmp_path, "renewed").read_bytes())
-            for _ in range(100):
-                if await shown() == "renewed":
-                    break
-                await asyncio.sleep(0.05)
-            assert await shown() == "renewed"
-            main.write_bytes(b"rubbish")
-            while "keeping the previous ones" not in caplog.text:
-                await asyncio.sleep(0.05)
-            assert await shown() == "renewed"
-
-    run(work)
+        assert await shown() == "main"
+        assert await shown("sni.example") == "sni"
+        assert await shown("a.wild.example") == "wild"
+        assert await shown("b.a.wild.example") == "main"
+        main.write_bytes(authority.issue(tmp_path, "renewed").read_bytes())
+        for _ in range(100):
+            if await shown() == "renewed":
+                break
+            await asyncio.sleep(0.05)
+        assert await shown() == "renewed"
+        main.write_bytes(b"rubbish")
+        while "keeping the previous ones" not in caplog.text:
+            await asyncio.sleep(0.05)
+        assert await shown() == "renewed"
 
 
-def test_old_tls_versions_are_refused() -> None:
-    async def work() -> None:
-        async with serving(ServingConfig(min_version="VersionTLS13")) as server:
-            context = insecure()
-            context.maximum_version = ssl.TLSVersion.TLSv1_2
-            with pytest.raises((ssl.SSLError, ConnectionError)):
-                await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
-            assert (await server.get("/healthz"))[0] == 200
-
-    run(work)
+async def test_old_tls_versions_are_refused() -> None:
+    async with serving(ServingConfig(min_version="VersionTLS13")) as server:
+        context = insecure()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+        assert (await server.get("/healthz"))[0] == 200
 
 
 def test_an_occupied_port_is_one_clear_line() -> None:
@@ -546,15 +489,12 @@ def test_an_occupied_port_is_one_clear_line() -> None:
             Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
 
 
-def test_a_certificate_is_generated_once_in_the_directory(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
-            first = await server.shown_certificate()
-        assert (tmp_path / "certs" / "kube-controller-manager.key").stat().st_mode & 0o777 == 0o600
-        async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
-            assert await server.shown_certificate() == first
-
-    run(work)
+async def test_a_certificate_is_generated_once_in_the_directory(tmp_path: Path) -> None:
+    async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
+        first = await server.shown_certificate()
+    assert (tmp_path / "certs" / "kube-controller-manager.key").stat().st_mode & 0o777 == 0o600
+    async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
+        assert await server.shown_certificate() == first
 
 
 @pytest.mark.parametrize(
@@ -585,33 +525,30 @@ def test_invalid_certificates_are_one_clear_line(
         Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
 
 
-def test_missing_cluster_settings_are_an_error_at_the_start() -> None:
+async def test_missing_cluster_settings_are_an_error_at_the_start() -> None:
     class Without(ApiServer):
         async def send(self, request: Request) -> Response:
             return Response(404, {}, b'{"kind":"Status","reason":"NotFound","message":"not found","code":404}')
 
-    async def work() -> None:
-        with pytest.raises(ExceptionGroup) as caught:
-            registry = Registry()
-            config = ServerConfig(
-                serving=ServingConfig(bind_address="127.0.0.1", port=free_port()),
-                authentication=AuthenticationConfig(),
-                authorization=AuthorizationConfig(),
-            )
-            clock = LoopClock()
-            server = Server(config, Mux(), AuthMetrics.register(registry), clock)
-            client = Client(Without(), limiter=Unlimited(), user_agent="t", clock=clock)
-            await server.serve(Delegates(client, client), random.Random(1))
-        assert (
-            caught.group_contains(RunError, match="request-header-client-ca-file")
-            if hasattr(caught, "group_contains")
-            else True
+    with pytest.raises(ExceptionGroup) as caught:
+        registry = Registry()
+        config = ServerConfig(
+            serving=ServingConfig(bind_address="127.0.0.1", port=free_port()),
+            authentication=AuthenticationConfig(),
+            authorization=AuthorizationConfig(),
         )
+        clock = LoopClock()
+        server = Server(config, Mux(), AuthMetrics.register(registry), clock)
+        client = Client(Without(), limiter=Unlimited(), user_agent="t", clock=clock)
+        await server.serve(Delegates(client, client), random.Random(1))
+    assert (
+        caught.group_contains(RunError, match="request-header-client-ca-file")
+        if hasattr(caught, "group_contains")
+        else True
+    )
 
-    run(work)
 
-
-def test_the_server_responds_while_the_controllers_loop_is_busy() -> None:
+async def test_the_server_responds_while_the_controllers_loop_is_busy() -> None:
     """That loop does not turn once before all answers are there."""
     thread = LoopThread("server")
 
@@ -627,7 +564,10 @@ def test_the_server_responds_while_the_controllers_loop_is_busy() -> None:
                 secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 assert b" 200 OK" in secure.recv(4096)
 
-    async def work() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    thread.start()
+    try:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[int] = loop.create_future()
         serving_there = thread.submit(serve(ready, loop))
@@ -638,11 +578,5 @@ def test_the_server_responds_while_the_controllers_loop_is_busy() -> None:
             probing.result()
         serving_there.cancel()
         await thread.stop()
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    thread.start()
-    try:
-        run(work)
     finally:
         sys.setswitchinterval(before)

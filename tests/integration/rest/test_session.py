@@ -69,96 +69,81 @@ async def connected(serving, authority):
         yield server, made
 
 
-def test_a_request_gets_its_response(run, serving, authority, plain):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = plain(b'{"a":1}', "201 Created", "X-Thing: 7\r\n")
-            request = Request("POST", "/a b/x:y", (("q", "a=b c"),), {"user-agent": "kcm", "accept": "x"}, b"body")
-            response = await made.send(request)
-            assert (response.status, response.body, response.headers["x-thing"]) == (201, b'{"a":1}', "7")
-            (asked,) = server.asked
-            assert asked.line == "POST /a%20b/x:y?q=a%3Db+c HTTP/1.1"
-            assert asked.body == b"body"
-            assert sorted(asked.headers) == [
-                ("accept", "x"),
-                ("accept-encoding", "identity"),
-                ("content-length", "4"),
-                ("host", f"127.0.0.1:{server.port}"),
-                ("user-agent", "kcm"),
-            ]
-
-    run(main())
+async def test_a_request_gets_its_response(serving, authority, plain):
+    async with connected(serving, authority) as (server, made):
+        server.answer = plain(b'{"a":1}', "201 Created", "X-Thing: 7\r\n")
+        request = Request("POST", "/a b/x:y", (("q", "a=b c"),), {"user-agent": "kcm", "accept": "x"}, b"body")
+        response = await made.send(request)
+        assert (response.status, response.body, response.headers["x-thing"]) == (201, b'{"a":1}', "7")
+        (asked,) = server.asked
+        assert asked.line == "POST /a%20b/x:y?q=a%3Db+c HTTP/1.1"
+        assert asked.body == b"body"
+        assert sorted(asked.headers) == [
+            ("accept", "x"),
+            ("accept-encoding", "identity"),
+            ("content-length", "4"),
+            ("host", f"127.0.0.1:{server.port}"),
+            ("user-agent", "kcm"),
+        ]
 
 
-def test_a_client_over_tls_returns_views(run, serving, authority, plain):
-    async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_data=authority.path.read_bytes())) as made,
-        ):
-            server.answer = plain(json.dumps({"metadata": {"name": "a"}}).encode())
-            client = Client(made, limiter=Unlimited(), user_agent="kcm", clock=LoopClock())
-            assert (await client.create(PODS, "ns", b"{}")).name == "a"
-            assert server.asked[0].header("content-type") == "application/json"
-
-    run(main())
+async def test_a_client_over_tls_returns_views(serving, authority, plain):
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_data=authority.path.read_bytes())) as made,
+    ):
+        server.answer = plain(json.dumps({"metadata": {"name": "a"}}).encode())
+        client = Client(made, limiter=Unlimited(), user_agent="kcm", clock=LoopClock())
+        assert (await client.create(PODS, "ns", b"{}")).name == "a"
+        assert server.asked[0].header("content-type") == "application/json"
 
 
-def test_connections_are_reused_and_limited(run, serving, authority):
-    async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), most=4) as made,
-        ):
-            for _ in range(5):
-                await made.send(GET)
-            assert server.connections == 1
-            await asyncio.gather(*(made.send(POST) for _ in range(100)))
-            assert server.connections == 4
-
-    run(main())
+async def test_connections_are_reused_and_limited(serving, authority):
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), most=4) as made,
+    ):
+        for _ in range(5):
+            await made.send(GET)
+        assert server.connections == 1
+        await asyncio.gather(*(made.send(POST) for _ in range(100)))
+        assert server.connections == 4
 
 
-def test_a_slow_server_gets_more_connections(run, serving, authority, plain):
+async def test_a_slow_server_gets_more_connections(serving, authority, plain):
     async def slow(asked, writer):
         await asyncio.sleep(0.15)
         await plain()(asked, writer)
 
-    async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), connections=2, most=8) as made,
-        ):
-            server.answer = slow
-            await asyncio.gather(*(made.send(POST) for _ in range(12)))
-            assert 4 <= server.connections <= 8
-
-    run(main())
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), connections=2, most=8) as made,
+    ):
+        server.answer = slow
+        await asyncio.gather(*(made.send(POST) for _ in range(12)))
+        assert 4 <= server.connections <= 8
 
 
-def test_a_request_without_a_connection_was_not_sent(run, serving, authority, plain):
-    async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), most=1) as made,
-        ):
-            arrived, let_go = asyncio.Event(), asyncio.Event()
+async def test_a_request_without_a_connection_was_not_sent(serving, authority, plain):
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), most=1) as made,
+    ):
+        arrived, let_go = asyncio.Event(), asyncio.Event()
 
-            async def waits(asked, writer):
-                arrived.set()
-                await let_go.wait()
-                await plain()(asked, writer)
+        async def waits(asked, writer):
+            arrived.set()
+            await let_go.wait()
+            await plain()(asked, writer)
 
-            server.answer = waits
-            first = asyncio.create_task(made.send(Request("GET", "/slow")))
-            await arrived.wait()
-            with pytest.raises(Unreachable, match="all connections are busy"):
-                await made.send(Request("GET", "/late", timeout_s=0.05))
-            let_go.set()
-            assert (await first).status == 200
-            assert [asked.line for asked in server.asked] == ["GET /slow HTTP/1.1"]
-
-    run(main())
+        server.answer = waits
+        first = asyncio.create_task(made.send(Request("GET", "/slow")))
+        await arrived.wait()
+        with pytest.raises(Unreachable, match="all connections are busy"):
+            await made.send(Request("GET", "/late", timeout_s=0.05))
+        let_go.set()
+        assert (await first).status == 200
+        assert [asked.line for asked in server.asked] == ["GET /slow HTTP/1.1"]
 
 
 async def watch_head(asked, writer):
@@ -198,42 +183,33 @@ async def read(made):
         return b"".join([chunk async for chunk in stream.chunks])
 
 
-def test_a_watch_ends_when_the_server_ends_it(run, serving, authority):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = ending
-            assert await read(made) == b'{"type":"ADDED"}\n{}\n'
-
-    run(main())
+async def test_a_watch_ends_when_the_server_ends_it(serving, authority):
+    async with connected(serving, authority) as (server, made):
+        server.answer = ending
+        assert await read(made) == b'{"type":"ADDED"}\n{}\n'
 
 
-def test_a_broken_watch_is_an_error(run, serving, authority):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = breaking
-            with pytest.raises(ConnectionLost):
-                await read(made)
-
-    run(main())
+async def test_a_broken_watch_is_an_error(serving, authority):
+    async with connected(serving, authority) as (server, made):
+        server.answer = breaking
+        with pytest.raises(ConnectionLost):
+            await read(made)
 
 
-def test_watches_do_not_starve_requests_and_are_closed_on_exit(run, serving, authority, plain):
-    async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), most=1) as made,
-        ):
-            server.answer = endless
-            async with made.stream(GET) as first, made.stream(GET) as second:
-                assert await anext(aiter(first.chunks))
-                assert await anext(aiter(second.chunks))
-                server.answer = plain()
-                assert (await made.send(GET)).status == 200
-                assert server.open == 3
-            while server.open > 1:
-                await asyncio.sleep(0.01)
-
-    run(main())
+async def test_watches_do_not_starve_requests_and_are_closed_on_exit(serving, authority, plain):
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), most=1) as made,
+    ):
+        server.answer = endless
+        async with made.stream(GET) as first, made.stream(GET) as second:
+            assert await anext(aiter(first.chunks))
+            assert await anext(aiter(second.chunks))
+            server.answer = plain()
+            assert (await made.send(GET)).status == 200
+            assert server.open == 3
+        while server.open > 1:
+            await asyncio.sleep(0.01)
 
 
 async def silent(asked, writer):
@@ -259,107 +235,82 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("answer", "kind", "text"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_missing_response_is_a_transport_error(run, serving, authority, answer, kind, text):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            assert (await made.send(GET)).status == 200  # its connection is kept
-            server.answer = answer
-            with pytest.raises(kind, match=text) as raised:
-                await made.send(Request("POST", "/api", body=b"{}", timeout_s=0.1))
-            assert str(raised.value).startswith(f"POST {server.url}/api: ")
-
-    run(main())
+async def test_a_missing_response_is_a_transport_error(serving, authority, answer, kind, text):
+    async with connected(serving, authority) as (server, made):
+        assert (await made.send(GET)).status == 200  # its connection is kept
+        server.answer = answer
+        with pytest.raises(kind, match=text) as raised:
+            await made.send(Request("POST", "/api", body=b"{}", timeout_s=0.1))
+        assert str(raised.value).startswith(f"POST {server.url}/api: ")
 
 
-def test_connecting_is_limited_by_the_timeout_of_the_request(run, authority):
+async def test_connecting_is_limited_by_the_timeout_of_the_request(authority):
     """The server's backlog accepts the connection, without a TLS handshake."""
-
-    async def main():
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            url = f"https://127.0.0.1:{listening.getsockname()[1]}"
-            access = Access(url, tls=TLSFiles(ca_file=authority.path))
-            made = Session(access, LoopClock())
-            with pytest.raises(Unreachable, match=r"no connection within 0\.(1|09\d*)s"):
-                await made.send(Request("GET", "/api", timeout_s=0.1))
-            await made.close()
-
-    run(main())
-
-
-def test_a_refused_connection(run, serving, authority):
-    async def main():
-        async with serving(authority.issue("server", "127.0.0.1")) as server:
-            pass
-        async with session(server, TLSFiles(ca_file=authority.path)) as made:
-            with pytest.raises(Unreachable, match="connection refused"):
-                await made.send(GET)
-            with pytest.raises(Unreachable, match="connection refused"):
-                await read(made)
-
-    run(main())
-
-
-def test_an_unknown_host_is_unreachable(run, authority):
-    async def main():
-        made = Session(Access("https://no-such-host.invalid", TLSFiles(ca_file=authority.path)), LoopClock())
-        with pytest.raises(Unreachable, match=r"no-such-host\.invalid/api: .*name"):
-            await made.send(GET)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        access = Access(url, tls=TLSFiles(ca_file=authority.path))
+        made = Session(access, LoopClock())
+        with pytest.raises(Unreachable, match=r"no connection within 0\.(1|09\d*)s"):
+            await made.send(Request("GET", "/api", timeout_s=0.1))
         await made.close()
 
-    run(main())
+
+async def test_a_refused_connection(serving, authority):
+    async with serving(authority.issue("server", "127.0.0.1")) as server:
+        pass
+    async with session(server, TLSFiles(ca_file=authority.path)) as made:
+        with pytest.raises(Unreachable, match="connection refused"):
+            await made.send(GET)
+        with pytest.raises(Unreachable, match="connection refused"):
+            await read(made)
 
 
-def test_a_server_of_another_ca_is_not_trusted(run, serving, authority, another_authority):
-    async def main():
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=another_authority.path)) as made,
-        ):
-            with pytest.raises(Untrusted, match="certificate is not trusted: .*issuer") as raised:
+async def test_an_unknown_host_is_unreachable(authority):
+    made = Session(Access("https://no-such-host.invalid", TLSFiles(ca_file=authority.path)), LoopClock())
+    with pytest.raises(Unreachable, match=r"no-such-host\.invalid/api: .*name"):
+        await made.send(GET)
+    await made.close()
+
+
+async def test_a_server_of_another_ca_is_not_trusted(serving, authority, another_authority):
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=another_authority.path)) as made,
+    ):
+        with pytest.raises(Untrusted, match="certificate is not trusted: .*issuer") as raised:
+            await made.send(GET)
+        assert "\n" not in str(raised.value)
+
+
+async def test_the_server_name_must_match_unless_it_is_set(serving, authority):
+    async with serving(authority.issue("server", "api.local")) as server:
+        files = TLSFiles(ca_file=authority.path)
+        async with session(server, files) as made:
+            with pytest.raises(Untrusted, match="IP address mismatch|mismatch"):
                 await made.send(GET)
-            assert "\n" not in str(raised.value)
-
-    run(main())
-
-
-def test_the_server_name_must_match_unless_it_is_set(run, serving, authority):
-    async def main():
-        async with serving(authority.issue("server", "api.local")) as server:
-            files = TLSFiles(ca_file=authority.path)
-            async with session(server, files) as made:
-                with pytest.raises(Untrusted, match="IP address mismatch|mismatch"):
-                    await made.send(GET)
-            async with session(server, files, server_name="api.local") as made:
-                assert (await made.send(GET)).status == 200
-                server.answer = ending
-                assert await read(made)
-            async with session(server, TLSFiles(insecure=True)) as made:
-                server.answer = ending
-                assert await read(made)
-
-    run(main())
-
-
-def test_a_server_without_tls_is_not_trusted(run, serving, authority):
-    async def main():
-        async with (
-            serving(None) as server,
-            session(server, TLSFiles(ca_file=authority.path)) as made,
-        ):
-            with pytest.raises(Untrusted, match="TLS handshake failed"):
-                await made.send(GET)
-
-    run(main())
-
-
-def test_plain_http(run, serving):
-    async def main():
-        async with serving(None) as server:
-            made = Session(Access(f"http://127.0.0.1:{server.port}"), LoopClock())
+        async with session(server, files, server_name="api.local") as made:
             assert (await made.send(GET)).status == 200
-            await made.close()
+            server.answer = ending
+            assert await read(made)
+        async with session(server, TLSFiles(insecure=True)) as made:
+            server.answer = ending
+            assert await read(made)
 
-    run(main())
+
+async def test_a_server_without_tls_is_not_trusted(serving, authority):
+    async with (
+        serving(None) as server,
+        session(server, TLSFiles(ca_file=authority.path)) as made,
+    ):
+        with pytest.raises(Untrusted, match="TLS handshake failed"):
+            await made.send(GET)
+
+
+async def test_plain_http(serving):
+    async with serving(None) as server:
+        made = Session(Access(f"http://127.0.0.1:{server.port}"), LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
 
 
 def client_files(authority, name="jane", inline=False):
@@ -370,42 +321,35 @@ def client_files(authority, name="jane", inline=False):
 
 
 @pytest.mark.parametrize("inline", [False, True], ids=["files", "inline"])
-def test_a_client_certificate_is_sent_unless_anonymous(run, serving, authority, inline):
-    async def main():
-        files = client_files(authority, inline=inline)
-        async with serving(authority.issue("server", "127.0.0.1"), authority.path) as server:
-            async with session(server, files) as made:
-                await made.send(GET)
-            async with session(server, files.anonymous) as made:
-                await made.send(GET)
-            assert [asked.peer for asked in server.asked] == ["jane", ""]
-
-    run(main())
+async def test_a_client_certificate_is_sent_unless_anonymous(serving, authority, inline):
+    files = client_files(authority, inline=inline)
+    async with serving(authority.issue("server", "127.0.0.1"), authority.path) as server:
+        async with session(server, files) as made:
+            await made.send(GET)
+        async with session(server, files.anonymous) as made:
+            await made.send(GET)
+        assert [asked.peer for asked in server.asked] == ["jane", ""]
 
 
-def test_a_dynamic_certificate_is_sent_and_replaced_after_a_401(run, serving, authority, plain):
+async def test_a_dynamic_certificate_is_sent_and_replaced_after_a_401(serving, authority, plain):
     """As exec plugins give them."""
+    given = iter(["jane", "joan"])
 
-    async def main():
-        given = iter(["jane", "joan"])
+    async def source():
+        cert, key = authority.issue(next(given))
+        return Lease("", None, (cert.read_bytes(), key.read_bytes()))
 
-        async def source():
-            cert, key = authority.issue(next(given))
-            return Lease("", None, (cert.read_bytes(), key.read_bytes()))
-
-        renewing = Renewing(source, LoopClock())
-        async with (
-            serving(authority.issue("server", "127.0.0.1"), client_ca=authority.path) as server,
-            session(server, TLSFiles(ca_file=authority.path), certificate=lambda: renewing.certificate) as made,
-        ):
-            user = Authorized(made, renewing)
-            assert (await user.send(GET)).status == 200
-            server.answer = only_for("joan", plain)
-            assert (await user.send(GET)).status == 200
-            assert [asked.peer for asked in server.asked] == ["jane", "jane", "joan"]
-            assert server.connections == 2
-
-    run(main())
+    renewing = Renewing(source, LoopClock())
+    async with (
+        serving(authority.issue("server", "127.0.0.1"), client_ca=authority.path) as server,
+        session(server, TLSFiles(ca_file=authority.path), certificate=lambda: renewing.certificate) as made,
+    ):
+        user = Authorized(made, renewing)
+        assert (await user.send(GET)).status == 200
+        server.answer = only_for("joan", plain)
+        assert (await user.send(GET)).status == 200
+        assert [asked.peer for asked in server.asked] == ["jane", "jane", "joan"]
+        assert server.connections == 2
 
 
 def only_for(name, plain):
@@ -415,28 +359,25 @@ def only_for(name, plain):
     return answer
 
 
-def test_changed_certificate_files_are_used(run, serving, authority):
-    async def main():
-        clock = SteppedClock()
-        files = client_files(authority)
-        async with (
-            serving(authority.issue("server", "127.0.0.1"), authority.path) as server,
-            session(server, files, clock) as made,
-        ):
-            await made.send(GET)
-            new_cert, new_key = authority.issue("janet")
-            new_cert.replace(files.cert_file)
-            new_key.replace(files.key_file)
-            await made.send(GET)
-            clock.ahead += FILES_PERIOD_S
-            await made.send(GET)
-            assert [asked.peer for asked in server.asked] == ["jane", "jane", "janet"]
-            files.cert_file.write_text("half a file")
-            clock.ahead += FILES_PERIOD_S
-            await made.send(GET)
-            assert server.asked[-1].peer == "janet"
-
-    run(main())
+async def test_changed_certificate_files_are_used(serving, authority):
+    clock = SteppedClock()
+    files = client_files(authority)
+    async with (
+        serving(authority.issue("server", "127.0.0.1"), authority.path) as server,
+        session(server, files, clock) as made,
+    ):
+        await made.send(GET)
+        new_cert, new_key = authority.issue("janet")
+        new_cert.replace(files.cert_file)
+        new_key.replace(files.key_file)
+        await made.send(GET)
+        clock.ahead += FILES_PERIOD_S
+        await made.send(GET)
+        assert [asked.peer for asked in server.asked] == ["jane", "jane", "janet"]
+        files.cert_file.write_text("half a file")
+        clock.ahead += FILES_PERIOD_S
+        await made.send(GET)
+        assert server.asked[-1].peer == "janet"
 
 
 class Counted:
@@ -452,62 +393,53 @@ class Counted:
         self.looks.append((result, reason))
 
 
-def test_reloads_of_the_ca_file_are_counted(run, serving, authority, tmp_path):
-    async def main():
-        clock, counted = SteppedClock(), Counted()
-        ca = tmp_path / "trusted.crt"
-        good = authority.path.read_bytes()
-        ca.write_bytes(good)
-        files = TLSFiles(ca_file=ca)
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, files, clock, metrics=counted) as made,
-        ):
-            await made.send(GET)
-            for content in (None, b"", b"no certificate", good + b"\n"):
-                if content is not None:
-                    ca.write_bytes(content)
-                clock.ahead += FILES_PERIOD_S
-                await made.send(GET)
-            ca.unlink()
+async def test_reloads_of_the_ca_file_are_counted(serving, authority, tmp_path):
+    clock, counted = SteppedClock(), Counted()
+    ca = tmp_path / "trusted.crt"
+    good = authority.path.read_bytes()
+    ca.write_bytes(good)
+    files = TLSFiles(ca_file=ca)
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, files, clock, metrics=counted) as made,
+    ):
+        await made.send(GET)
+        for content in (None, b"", b"no certificate", good + b"\n"):
+            if content is not None:
+                ca.write_bytes(content)
             clock.ahead += FILES_PERIOD_S
             await made.send(GET)
-        assert counted.looks == [
-            ("success", "unchanged"),
-            ("failure", "empty"),
-            ("failure", "ca_parse_error"),
-            ("success", "updated"),
-            ("failure", "read_error"),
-        ]
-        assert counted.hosts == [], "an address needs no resolution"
-
-    run(main())
-
-
-def test_resolutions_are_measured_also_failed_ones(run, authority):
-    async def main():
-        counted = Counted()
-        access = Access("https://nobody.invalid:1", TLSFiles(insecure=True))
-        made = Session(access, LoopClock(), counted)
-        with pytest.raises(Unreachable):
-            await made.send(GET)
-        await made.close()
-        assert counted.hosts == ["nobody.invalid"]
-
-    run(main())
+        ca.unlink()
+        clock.ahead += FILES_PERIOD_S
+        await made.send(GET)
+    assert counted.looks == [
+        ("success", "unchanged"),
+        ("failure", "empty"),
+        ("failure", "ca_parse_error"),
+        ("success", "updated"),
+        ("failure", "read_error"),
+    ]
+    assert counted.hosts == [], "an address needs no resolution"
 
 
-def test_impersonation_is_sent_with_every_value(run, serving, authority):
-    async def main():
-        groups = (("impersonate-group", "a"), ("impersonate-group", "b"))
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), impersonation=groups) as made,
-        ):
-            await made.send(GET)
-            assert [pair for pair in server.asked[0].headers if pair[0] == "impersonate-group"] == list(groups)
+async def test_resolutions_are_measured_also_failed_ones(authority):
+    counted = Counted()
+    access = Access("https://nobody.invalid:1", TLSFiles(insecure=True))
+    made = Session(access, LoopClock(), counted)
+    with pytest.raises(Unreachable):
+        await made.send(GET)
+    await made.close()
+    assert counted.hosts == ["nobody.invalid"]
 
-    run(main())
+
+async def test_impersonation_is_sent_with_every_value(serving, authority):
+    groups = (("impersonate-group", "a"), ("impersonate-group", "b"))
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), impersonation=groups) as made,
+    ):
+        await made.send(GET)
+        assert [pair for pair in server.asked[0].headers if pair[0] == "impersonate-group"] == list(groups)
 
 
 async def hurried(asked, writer):
@@ -515,17 +447,14 @@ async def hurried(asked, writer):
     writer.write(b"HTTP/1.1 200 OK\r\nWarning: a\r\nwarning: b\r\nContent-Length: 2\r\n\r\n{}")
 
 
-def test_interim_responses_are_skipped_and_repeated_headers_joined(run, serving, authority):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = hurried
-            for _ in range(2):
-                response = await made.send(POST)
-                assert (response.status, response.body, response.headers["warning"]) == (200, b"{}", "a, b")
-                assert "link" not in response.headers
-            assert server.connections == 1
-
-    run(main())
+async def test_interim_responses_are_skipped_and_repeated_headers_joined(serving, authority):
+    async with connected(serving, authority) as (server, made):
+        server.answer = hurried
+        for _ in range(2):
+            response = await made.send(POST)
+            assert (response.status, response.body, response.headers["warning"]) == (200, b"{}", "a, b")
+            assert "link" not in response.headers
+        assert server.connections == 1
 
 
 async def until_close(asked, writer):
@@ -534,31 +463,25 @@ async def until_close(asked, writer):
     writer.close()
 
 
-def test_a_body_can_end_with_its_connection(run, serving, authority):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = until_close
-            assert (await made.send(POST)).body == b"all of it"
-            assert await read(made) == b"all of it"
-            assert server.connections == 2
-
-    run(main())
+async def test_a_body_can_end_with_its_connection(serving, authority):
+    async with connected(serving, authority) as (server, made):
+        server.answer = until_close
+        assert (await made.send(POST)).body == b"all of it"
+        assert await read(made) == b"all of it"
+        assert server.connections == 2
 
 
 async def nonsense(asked, writer):
     writer.write(b"SSH-2.0-server\r\n\r\n")
 
 
-def test_an_invalid_response_is_a_lost_connection(run, serving, authority, plain):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = nonsense
-            with pytest.raises(ConnectionLost, match="connection lost: "):
-                await made.send(POST)
-            server.answer = plain()
-            assert (await made.send(POST)).status == 200
-
-    run(main())
+async def test_an_invalid_response_is_a_lost_connection(serving, authority, plain):
+    async with connected(serving, authority) as (server, made):
+        server.answer = nonsense
+        with pytest.raises(ConnectionLost, match="connection lost: "):
+            await made.send(POST)
+        server.answer = plain()
+        assert (await made.send(POST)).status == 200
 
 
 def closing_once(plain):
@@ -573,69 +496,57 @@ def closing_once(plain):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_closed_idle_connection_is_replaced(run, serving, authority, plain, method):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = closing_once(plain)
-            await made.send(GET)
-            assert (await made.send(Request(method, "/api"))).status == 200
-            assert len(server.asked) == 3
-
-    run(main())
+async def test_a_closed_idle_connection_is_replaced(serving, authority, plain, method):
+    async with connected(serving, authority) as (server, made):
+        server.answer = closing_once(plain)
+        await made.send(GET)
+        assert (await made.send(Request(method, "/api"))).status == 200
+        assert len(server.asked) == 3
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
-def test_non_idempotent_requests_are_sent_once(run, serving, authority, plain, method):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = closing_once(plain)
-            await made.send(GET)
-            with pytest.raises(ConnectionLost):
-                await made.send(Request(method, "/api"))
-            assert len(server.asked) == 2
-
-    run(main())
+async def test_non_idempotent_requests_are_sent_once(serving, authority, plain, method):
+    async with connected(serving, authority) as (server, made):
+        server.answer = closing_once(plain)
+        await made.send(GET)
+        with pytest.raises(ConnectionLost):
+            await made.send(Request(method, "/api"))
+        assert len(server.asked) == 2
 
 
-def test_a_sent_request_is_uncertain_also_if_reconnecting_fails(run, authority):
+async def test_a_sent_request_is_uncertain_also_if_reconnecting_fails(authority):
     """A server that takes a request and ends. Unreachable would say that it saw nothing."""
 
-    async def main():
-        async def serve(reader, writer):
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-            await reader.readuntil(b"\r\n\r\n")
-            running.close()
-            writer.close()
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.readuntil(b"\r\n\r\n")
+        running.close()
+        writer.close()
 
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*authority.issue("server", "127.0.0.1"))
-        running = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-        url = f"https://127.0.0.1:{running.sockets[0].getsockname()[1]}"
-        made = Session(Access(url, tls=TLSFiles(ca_file=authority.path)), LoopClock())
-        assert (await made.send(GET)).status == 200
-        with pytest.raises(ConnectionLost, match="connection refused"):
-            await made.send(Request("PUT", "/api"))
-        with pytest.raises(Unreachable, match="connection refused"):
-            await made.send(Request("PUT", "/api"))
-        await made.close()
-
-    run(main())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.issue("server", "127.0.0.1"))
+    running = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    url = f"https://127.0.0.1:{running.sockets[0].getsockname()[1]}"
+    made = Session(Access(url, tls=TLSFiles(ca_file=authority.path)), LoopClock())
+    assert (await made.send(GET)).status == 200
+    with pytest.raises(ConnectionLost, match="connection refused"):
+        await made.send(Request("PUT", "/api"))
+    with pytest.raises(Unreachable, match="connection refused"):
+        await made.send(Request("PUT", "/api"))
+    await made.close()
 
 
-def test_a_cancelled_request_closes_its_connection(run, serving, authority, plain):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = silent
-            given_up = asyncio.create_task(made.send(GET))
-            while not server.asked:
-                await asyncio.sleep(0.01)
-            given_up.cancel()
-            server.answer = plain(b"mine")
-            assert (await made.send(GET)).body == b"mine"
-            assert server.connections == 2
-
-    run(main())
+async def test_a_cancelled_request_closes_its_connection(serving, authority, plain):
+    async with connected(serving, authority) as (server, made):
+        server.answer = silent
+        given_up = asyncio.create_task(made.send(GET))
+        while not server.asked:
+            await asyncio.sleep(0.01)
+        given_up.cancel()
+        server.answer = plain(b"mine")
+        assert (await made.send(GET)).body == b"mine"
+        assert server.connections == 2
 
 
 async def flood(asked, writer):
@@ -647,56 +558,47 @@ async def flood(asked, writer):
     writer.write(b"0\r\n\r\n")
 
 
-def test_an_unread_stream_applies_backpressure(run, serving, authority, plain):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer, flood.sent = flood, -1
-            async with made.stream(GET) as stream:
-                before = -2
-                while flood.sent != before:
-                    before = flood.sent
-                    await asyncio.sleep(0.1)
-                assert flood.sent < 255
-                body = b"".join([chunk async for chunk in stream.chunks])
-            assert body == b"".join(b"%c" % number * 65536 for number in range(256))
-            server.answer = plain()
-            async with made.stream(GET) as stream:
-                assert [chunk async for chunk in stream.chunks] == [b"{}"]
-            assert server.connections == 1
-
-    run(main())
+async def test_an_unread_stream_applies_backpressure(serving, authority, plain):
+    async with connected(serving, authority) as (server, made):
+        server.answer, flood.sent = flood, -1
+        async with made.stream(GET) as stream:
+            before = -2
+            while flood.sent != before:
+                before = flood.sent
+                await asyncio.sleep(0.1)
+            assert flood.sent < 255
+            body = b"".join([chunk async for chunk in stream.chunks])
+        assert body == b"".join(b"%c" % number * 65536 for number in range(256))
+        server.answer = plain()
+        async with made.stream(GET) as stream:
+            assert [chunk async for chunk in stream.chunks] == [b"{}"]
+        assert server.connections == 1
 
 
-def test_an_invalid_header_is_named(run, serving, authority):
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            with pytest.raises(Unreachable, match="header authorization .*line break"):
-                await made.send(Request("GET", "/api", headers={"authorization": "Bearer a\r\nx: y"}))
-            assert not server.asked
-
-    run(main())
+async def test_an_invalid_header_is_named(serving, authority):
+    async with connected(serving, authority) as (server, made):
+        with pytest.raises(Unreachable, match="header authorization .*line break"):
+            await made.send(Request("GET", "/api", headers={"authorization": "Bearer a\r\nx: y"}))
+        assert not server.asked
 
 
-def test_idle_connections_are_closed(run, serving, authority):
-    async def main():
-        clock = SteppedClock()
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), clock) as made,
-        ):
-            await made.send(GET)
-            clock.ahead += KEEPALIVE_S
-            made._requests._sweep()
-            while server.open:
-                await asyncio.sleep(0.01)
-            assert (await made.send(GET)).status == 200
-
-    run(main())
+async def test_idle_connections_are_closed(serving, authority):
+    clock = SteppedClock()
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), clock) as made,
+    ):
+        await made.send(GET)
+        clock.ahead += KEEPALIVE_S
+        made._requests._sweep()
+        while server.open:
+            await asyncio.sleep(0.01)
+        assert (await made.send(GET)).status == 200
 
 
 @pytest.mark.parametrize("part", [b"x: " + b"y" * 60_000 + b"\r\n", b"x: y\r\n" * 100], ids=["long", "many"])
 @pytest.mark.parametrize("place", ["head", "trailers"])
-def test_endless_headers_are_limited(run, serving, authority, part, place):
+async def test_endless_headers_are_limited(serving, authority, part, place):
     async def endless(asked, writer):
         head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
         writer.write(head if place == "head" else head + b"\r\n2\r\n{}\r\n0\r\n")
@@ -705,16 +607,13 @@ def test_endless_headers_are_limited(run, serving, authority, part, place):
             await writer.drain()
             await asyncio.sleep(0)
 
-    async def main():
-        async with connected(serving, authority) as (server, made):
-            server.answer = endless
-            with pytest.raises(ConnectionLost, match="the headers of the answer are longer than"):
-                await made.send(POST)
-
-    run(main())
+    async with connected(serving, authority) as (server, made):
+        server.answer = endless
+        with pytest.raises(ConnectionLost, match="the headers of the answer are longer than"):
+            await made.send(POST)
 
 
-def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(run, authority, monkeypatch):
+async def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(authority, monkeypatch):
     """A lookup can take minutes; shutdown does not wait for it."""
     asked, answer = [], threading.Event()
 
@@ -723,47 +622,38 @@ def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(run, authority
         answer.wait(10)
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
-    async def main():
-        monkeypatch.setattr(dialing.socket, "getaddrinfo", mute)
-        files = TLSFiles(ca_file=authority.path)
-        made = Session(Access("https://api.nowhere.example", files), LoopClock())
-        tasks = [asyncio.create_task(made.send(GET)) for _ in range(20)]
-        while not asked:
-            await asyncio.sleep(0)
-        tasks[0].cancel()
-        await asyncio.wait(tasks[:1])
-        answer.set()
-        for task in tasks[1:]:
-            with pytest.raises(Unreachable, match="(?i)temporary failure"):
-                await task
-        await made.close()
-        assert [thread.daemon for thread in asked] == [True]
-
-    run(main())
+    monkeypatch.setattr(dialing.socket, "getaddrinfo", mute)
+    files = TLSFiles(ca_file=authority.path)
+    made = Session(Access("https://api.nowhere.example", files), LoopClock())
+    tasks = [asyncio.create_task(made.send(GET)) for _ in range(20)]
+    while not asked:
+        await asyncio.sleep(0)
+    tasks[0].cancel()
+    await asyncio.wait(tasks[:1])
+    answer.set()
+    for task in tasks[1:]:
+        with pytest.raises(Unreachable, match="(?i)temporary failure"):
+            await task
+    await made.close()
+    assert [thread.daemon for thread in asked] == [True]
     answer.clear()
     asked.clear()
 
 
-def test_an_invalid_host_name_is_an_error(run, authority):
-    async def main():
-        made = Session(Access(f"https://{'a' * 70}.example", TLSFiles(ca_file=authority.path)), LoopClock())
-        with pytest.raises(Unreachable, match="is no name of a host"):
-            await made.send(GET)
-        await made.close()
-
-    run(main())
+async def test_an_invalid_host_name_is_an_error(authority):
+    made = Session(Access(f"https://{'a' * 70}.example", TLSFiles(ca_file=authority.path)), LoopClock())
+    with pytest.raises(Unreachable, match="is no name of a host"):
+        await made.send(GET)
+    await made.close()
 
 
-def test_a_watch_without_a_response_times_out(run, serving, authority, monkeypatch):
-    async def main():
-        monkeypatch.setattr(session_module, "REQUEST_TIMEOUT_S", 0.2)
-        async with connected(serving, authority) as (server, made):
-            server.answer = silent
-            with pytest.raises(TimedOut):
-                async with made.stream(GET):
-                    pass
-
-    run(main())
+async def test_a_watch_without_a_response_times_out(serving, authority, monkeypatch):
+    monkeypatch.setattr(session_module, "REQUEST_TIMEOUT_S", 0.2)
+    async with connected(serving, authority) as (server, made):
+        server.answer = silent
+        with pytest.raises(TimedOut):
+            async with made.stream(GET):
+                pass
 
 
 ENDED = "ended"
@@ -795,21 +685,18 @@ async def ended(seen):
         await asyncio.sleep(0.01)
 
 
-def test_a_proxy_is_a_tunnel(run, serving, authority):
-    async def main():
-        seen = []
-        proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0)
-        url = f"http://jane:p%40ss@127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
-        ):
-            assert (await made.send(GET)).status == 200
-            assert seen == [f"127.0.0.1:{server.port}", "proxy-authorization: Basic amFuZTpwQHNz"]
-        await ended(seen)
-        proxy.close()
-
-    run(main())
+async def test_a_proxy_is_a_tunnel(serving, authority):
+    seen = []
+    proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0)
+    url = f"http://jane:p%40ss@127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
+    ):
+        assert (await made.send(GET)).status == 200
+        assert seen == [f"127.0.0.1:{server.port}", "proxy-authorization: Basic amFuZTpwQHNz"]
+    await ended(seen)
+    proxy.close()
 
 
 async def no_tunnel(reader, writer):
@@ -819,32 +706,26 @@ async def no_tunnel(reader, writer):
     writer.close()
 
 
-def test_a_proxy_that_refuses_is_named(run, serving, authority):
-    async def main():
-        proxy = await asyncio.start_server(no_tunnel, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
-        ):
-            with pytest.raises(Unreachable, match="the proxy refused: it answered 407"):
-                await made.send(POST)
-        proxy.close()
-
-    run(main())
+async def test_a_proxy_that_refuses_is_named(serving, authority):
+    proxy = await asyncio.start_server(no_tunnel, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
+    ):
+        with pytest.raises(Unreachable, match="the proxy refused: it answered 407"):
+            await made.send(POST)
+    proxy.close()
 
 
-def test_a_proxy_forwards_plain_http(run, serving):
-    async def main():
-        async with serving(None) as proxy:
-            access = Access("http://api.example:8080", proxy=f"http://127.0.0.1:{proxy.port}")
-            made = Session(access, LoopClock())
-            assert (await made.send(GET)).status == 200
-            await made.close()
-            assert proxy.asked[0].line == "GET http://api.example:8080/api HTTP/1.1"
-            assert proxy.asked[0].header("host") == "api.example:8080"
-
-    run(main())
+async def test_a_proxy_forwards_plain_http(serving):
+    async with serving(None) as proxy:
+        access = Access("http://api.example:8080", proxy=f"http://127.0.0.1:{proxy.port}")
+        made = Session(access, LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
+        assert proxy.asked[0].line == "GET http://api.example:8080/api HTTP/1.1"
+        assert proxy.asked[0].header("host") == "api.example:8080"
 
 
 async def socks(reader, writer, seen, reply=0):
@@ -887,68 +768,56 @@ async def socks_proxy(seen, reply=0):
 
 
 @pytest.mark.parametrize("user", ["", "jane:p%40ss@"], ids=["open", "with a password"])
-def test_a_socks_proxy_gets_the_name_of_the_server(run, serving, authority, user):
-    async def main():
-        seen = []
-        async with socks_proxy(seen) as proxy, serving(authority.issue("server", "localhost")) as server:
-            access = Access(
-                f"https://localhost:{server.port}", TLSFiles(ca_file=authority.path), proxy=f"socks5://{user}{proxy}"
-            )
-            made = Session(access, LoopClock())
-            assert (await made.send(GET)).status == 200
-            await made.close()
-            assert seen[-1] == (3, b"localhost", server.port)
-            assert seen[:-1] == ([(b"jane", b"p@ss")] if user else [])
-
-    run(main())
+async def test_a_socks_proxy_gets_the_name_of_the_server(serving, authority, user):
+    seen = []
+    async with socks_proxy(seen) as proxy, serving(authority.issue("server", "localhost")) as server:
+        access = Access(
+            f"https://localhost:{server.port}", TLSFiles(ca_file=authority.path), proxy=f"socks5://{user}{proxy}"
+        )
+        made = Session(access, LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
+        assert seen[-1] == (3, b"localhost", server.port)
+        assert seen[:-1] == ([(b"jane", b"p@ss")] if user else [])
 
 
-def test_plain_http_passes_a_socks_proxy_unchanged(run, serving):
-    async def main():
-        seen = []
-        async with socks_proxy(seen) as proxy, serving(None) as server:
-            made = Session(Access(f"http://127.0.0.1:{server.port}", proxy=f"socks5://{proxy}"), LoopClock())
-            assert (await made.send(GET)).status == 200
-            await made.close()
-            assert server.asked[0].line == "GET /api HTTP/1.1"
-
-    run(main())
+async def test_plain_http_passes_a_socks_proxy_unchanged(serving):
+    seen = []
+    async with socks_proxy(seen) as proxy, serving(None) as server:
+        made = Session(Access(f"http://127.0.0.1:{server.port}", proxy=f"socks5://{proxy}"), LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
+        assert server.asked[0].line == "GET /api HTTP/1.1"
 
 
-def test_a_refusing_or_unreachable_socks_proxy_is_named(run, authority):
-    async def main():
-        files = TLSFiles(ca_file=authority.path)
-        async with socks_proxy([], reply=2) as proxy:
-            made = Session(Access("https://api.example", files, proxy=f"socks5://{proxy}"), LoopClock())
-            with pytest.raises(Unreachable, match="the proxy refused: Connection not allowed by ruleset"):
-                await made.send(POST)
-            await made.close()
+async def test_a_refusing_or_unreachable_socks_proxy_is_named(authority):
+    files = TLSFiles(ca_file=authority.path)
+    async with socks_proxy([], reply=2) as proxy:
         made = Session(Access("https://api.example", files, proxy=f"socks5://{proxy}"), LoopClock())
-        with pytest.raises(Unreachable, match="connection refused"):
+        with pytest.raises(Unreachable, match="the proxy refused: Connection not allowed by ruleset"):
             await made.send(POST)
         await made.close()
+    made = Session(Access("https://api.example", files, proxy=f"socks5://{proxy}"), LoopClock())
+    with pytest.raises(Unreachable, match="connection refused"):
+        await made.send(POST)
+    await made.close()
 
-    run(main())
 
-
-def test_a_proxy_can_use_tls(run, serving, authority):
-    async def main():
-        seen = []
-        certificate = authority.issue("proxy", "localhost")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate)
-        proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0, ssl=context)
-        url = f"https://localhost:{proxy.sockets[0].getsockname()[1]}"
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
-        ):
-            assert (await made.send(GET)).status == 200
-            assert seen == [f"127.0.0.1:{server.port}"]
-        await ended(seen)
-        proxy.close()
-
-    run(main())
+async def test_a_proxy_can_use_tls(serving, authority):
+    seen = []
+    certificate = authority.issue("proxy", "localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0, ssl=context)
+    url = f"https://localhost:{proxy.sockets[0].getsockname()[1]}"
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
+    ):
+        assert (await made.send(GET)).status == 200
+        assert seen == [f"127.0.0.1:{server.port}"]
+    await ended(seen)
+    proxy.close()
 
 
 def broken_files(authority, another, fault):
@@ -982,44 +851,36 @@ def broken_files(authority, another, fault):
         "nonsense",
     ],
 )
-def test_invalid_files_are_named(authority, another_authority, fault):
+async def test_invalid_files_are_named(authority, another_authority, fault):
     files, text = broken_files(authority, another_authority, fault)
-
-    async def main():
-        with pytest.raises(TLSFilesError, match=text) as raised:
-            Session(Access("https://x", files), LoopClock())
-        assert "\n" not in str(raised.value)
-
-    asyncio.run(main())
+    with pytest.raises(TLSFilesError, match=text) as raised:
+        Session(Access("https://x", files), LoopClock())
+    assert "\n" not in str(raised.value)
 
 
-def test_a_waiting_write_is_not_sent_after_the_lease_expired(run, serving, authority):
+async def test_a_waiting_write_is_not_sent_after_the_lease_expired(serving, authority):
     """As after SIGSTOP: what was let through the fence before waits for its turn, and others lead meanwhile."""
+    released, safe = asyncio.Event(), [True]
 
-    async def main():
-        released, safe = asyncio.Event(), [True]
+    async def slow(asked, writer):
+        await released.wait()
+        await answer(asked, writer)
 
-        async def slow(asked, writer):
-            await released.wait()
-            await answer(asked, writer)
-
-        async with (
-            serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), connections=1, most=1) as made,
-        ):
-            answer, server.answer = server.answer, slow
-            fenced = Fenced(made, lambda: safe[0])
-            first = asyncio.create_task(fenced.send(POST))
-            while not server.asked:
-                await asyncio.sleep(0.01)
-            waiting = [asyncio.create_task(fenced.send(one)) for one in (POST, GET)]
-            await asyncio.sleep(0.05)
-            safe[0] = False
-            released.set()
-            assert (await first).status == 200
-            with pytest.raises(Unreachable, match="not permitted any more"):
-                await waiting[0]
-            assert (await waiting[1]).status == 200
-            assert [asked.line.split()[0] for asked in server.asked] == ["POST", "GET"]
-
-    run(main())
+    async with (
+        serving(authority.issue("server", "127.0.0.1")) as server,
+        session(server, TLSFiles(ca_file=authority.path), connections=1, most=1) as made,
+    ):
+        answer, server.answer = server.answer, slow
+        fenced = Fenced(made, lambda: safe[0])
+        first = asyncio.create_task(fenced.send(POST))
+        while not server.asked:
+            await asyncio.sleep(0.01)
+        waiting = [asyncio.create_task(fenced.send(one)) for one in (POST, GET)]
+        await asyncio.sleep(0.05)
+        safe[0] = False
+        released.set()
+        assert (await first).status == 200
+        with pytest.raises(Unreachable, match="not permitted any more"):
+            await waiting[0]
+        assert (await waiting[1]).status == 200
+        assert [asked.line.split()[0] for asked in server.asked] == ["POST", "GET"]

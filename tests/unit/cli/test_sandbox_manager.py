@@ -18,9 +18,10 @@ from kcm_cli.component.metrics import Registry, RestClientMetrics
 from kcm_cli.manager.config import ConfigError
 from kcm_cli.manager.connections import connect
 from kcm_cli.rest.session import Session
-from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.transport import InProcessTransport
+
+pytestmark = pytest.mark.real_time
 
 
 @pytest.fixture
@@ -103,16 +104,12 @@ def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
     return asyncio.run(made())
 
 
-def test_in_process_the_manager_has_the_user_of_its_certificate(sandbox: Sandbox) -> None:
+async def test_in_process_the_manager_has_the_user_of_its_certificate(sandbox: Sandbox) -> None:
     files = sandbox.manager_files()
     doc = yaml.safe_load(files.kubeconfig.read_text())
     pem = base64.b64decode(doc["users"][0]["user"]["client-certificate-data"]).decode()
-
-    async def known() -> User:
-        await sandbox.serve()
-        return sandbox.api.authenticator.authenticate({}, ssl.PEM_cert_to_DER_cert(pem))
-
-    assert asyncio.run(known()) == files.user
+    await sandbox.serve()
+    assert sandbox.api.authenticator.authenticate({}, ssl.PEM_cert_to_DER_cert(pem)) == files.user
 
 
 def test_controllers_use_in_process_requests_without_another_kubeconfig(

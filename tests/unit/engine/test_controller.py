@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 
 from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine.context import Common, ControllerContext
 from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, gate, only, own_key
@@ -98,7 +97,7 @@ class Story:
         return self.made.taken()
 
 
-Play = Callable[[Controller, Callable[[Story], Awaitable[None]]], None]
+Begun = Callable[[Controller], AbstractAsyncContextManager[Story]]
 
 
 def _crashed(name: str, error: BaseException) -> None:
@@ -106,9 +105,9 @@ def _crashed(name: str, error: BaseException) -> None:
 
 
 @pytest.fixture
-def play(certificates: Certificates) -> Play:
+def begun(certificates: Certificates) -> Begun:
     @asynccontextmanager
-    async def begun(controller: Controller) -> Any:
+    async def begin(controller: Controller) -> Any:
         clock, rng = LoopClock(EPOCH), random.Random(1)
         server = EmbeddedServer(clock, rng, certificates)
         await server.start()
@@ -137,14 +136,7 @@ def play(certificates: Certificates) -> Play:
         finally:
             await tasks.stop()
 
-    def run(controller: Controller, story: Callable[[Story], Awaitable[None]]) -> None:
-        async def main() -> None:
-            async with begun(controller) as one:
-                await story(one)
-
-        virtual.run(main())
-
-    return run
+    return begin
 
 
 def of(*queues: Queue, **more: Any) -> Controller:
@@ -165,8 +157,8 @@ def labelled(made: object, obj: Any) -> Iterable[str]:
     return (f"{obj.key}!",)
 
 
-def test_every_change_of_what_a_queue_reconciles_queues_its_key(play: Play) -> None:
-    async def story(one: Story) -> None:
+async def test_every_change_of_what_a_queue_reconciles_queues_its_key(begun: Begun) -> None:
+    async with begun(of(queue(CONFIG_MAPS))) as one:
         await started(one)
         made = await one.create(CONFIG_MAPS, "a")
         assert await one.keys() == ["default/a"]
@@ -175,28 +167,23 @@ def test_every_change_of_what_a_queue_reconciles_queues_its_key(play: Play) -> N
         await one.client.delete(CONFIG_MAPS, NS, "a", uid=made.uid)
         assert await one.keys() == ["default/a"]
 
-    play(of(queue(CONFIG_MAPS)), story)
 
-
-def test_a_predicate_leaves_objects_out(play: Play) -> None:
-    async def story(one: Story) -> None:
+async def test_a_predicate_leaves_objects_out(begun: Begun) -> None:
+    async with begun(of(queue(Watch(CONFIG_MAPS, only(lambda obj: obj.name == "b"))))) as one:
         await started(one)
         await one.create(CONFIG_MAPS, "a")
         await one.create(CONFIG_MAPS, "b")
         assert await one.keys() == ["default/b"]
 
-    play(of(queue(Watch(CONFIG_MAPS, only(lambda obj: obj.name == "b")))), story)
 
-
-def test_each_event_has_its_mapper(play: Play) -> None:
+async def test_each_event_has_its_mapper(begun: Begun) -> None:
     watch = Watch(
         CONFIG_MAPS,
         labelled,
         added=lambda made, obj: (f"added {obj.name}",),
         updated=lambda made, old, new: (f"{old.name} {len(old.metadata.labels or {})} to {len(new.metadata.labels)}",),
     )
-
-    async def story(one: Story) -> None:
+    async with begun(of(queue(watches=(watch,)))) as one:
         await started(one)
         made = await one.create(CONFIG_MAPS, "a")
         assert await one.keys() == ["added a"]
@@ -205,18 +192,14 @@ def test_each_event_has_its_mapper(play: Play) -> None:
         await one.client.delete(CONFIG_MAPS, NS, "a", uid=made.uid)
         assert await one.keys() == ["default/a!"]
 
-    play(of(queue(watches=(watch,))), story)
 
-
-def test_changed_covers_only_adds_and_updates(play: Play) -> None:
-    async def story(one: Story) -> None:
+async def test_changed_covers_only_adds_and_updates(begun: Begun) -> None:
+    async with begun(of(queue(watches=(Watch(CONFIG_MAPS, changed=own_key),)))) as one:
         await started(one)
         made = await one.create(CONFIG_MAPS, "a")
         assert await one.keys() == ["default/a"]
         await one.client.delete(CONFIG_MAPS, NS, "a", uid=made.uid)
         assert await one.keys() == []
-
-    play(of(queue(watches=(Watch(CONFIG_MAPS, changed=own_key),))), story)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +209,8 @@ def test_changed_covers_only_adds_and_updates(play: Play) -> None:
         pytest.param(Watch(CONFIG_MAPS, lambda made, obj: (After(obj.key, 7.0),)), 7, id="of-the-key"),
     ],
 )
-def test_a_key_can_be_delayed(play: Play, watch: Watch, after_s: float) -> None:
-    async def story(one: Story) -> None:
+async def test_a_key_can_be_delayed(begun, watch: Watch, after_s: float) -> None:
+    async with begun(of(queue(watches=(watch,)))) as one:
         await started(one)
         await one.create(CONFIG_MAPS, "a")
         begun = one.made.now()
@@ -235,26 +218,21 @@ def test_a_key_can_be_delayed(play: Play, watch: Watch, after_s: float) -> None:
         times = [at for at, key in one.made.synced if key == "default/a"]
         assert times == [pytest.approx(begun + after_s, abs=0.1)]
 
-    play(of(queue(watches=(watch,))), story)
-
 
 @pytest.mark.parametrize(("name", "followed"), [("OnFeature", True), ("OffFeature", False)])
-def test_a_kind_can_be_watched_under_a_gate_only(play: Play, name: str, followed: bool) -> None:
-    async def story(one: Story) -> None:
+async def test_a_kind_can_be_watched_under_a_gate_only(begun, name: str, followed: bool) -> None:
+    async with begun(of(queue(watches=(Watch(CONFIG_MAPS, own_key, when=gate(name)),)))) as one:
         await started(one)
         await one.create(CONFIG_MAPS, "a")
         assert await one.keys() == (["default/a"] if followed else [])
         assert [informer.resource for informer in one.informers.all()] == ([CONFIG_MAPS] if followed else [])
 
-    play(of(queue(watches=(Watch(CONFIG_MAPS, own_key, when=gate(name)),))), story)
 
-
-def test_owned_objects_queue_their_owner_and_orphans_possible_adopters(play: Play) -> None:
-    owns = Owns(PODS, selector=lambda owner: from_label_selector(owner.spec.selector))
+async def test_owned_objects_queue_their_owner_and_orphans_possible_adopters(begun: Begun) -> None:
+    owns = Owns(PODS, selector=lambda replica_set: from_label_selector(replica_set.spec.selector))
     spec = {"containers": [{"name": "c", "image": "i"}]}
     template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
-
-    async def story(one: Story) -> None:
+    async with begun(of(queue(REPLICA_SETS, owns=(owns,)))) as one:
         await started(one)
         chosen = {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template}
         owner = await one.create(REPLICA_SETS, "r", spec=chosen)
@@ -269,18 +247,15 @@ def test_owned_objects_queue_their_owner_and_orphans_possible_adopters(play: Pla
         await one.create(PODS, "of-another", metadata={"ownerReferences": [{**ref, "uid": "u"}]}, spec=spec)
         assert await one.keys() == []
 
-    play(of(queue(REPLICA_SETS, owns=(owns,))), story)
 
-
-def test_workers_and_passes_wait_for_all_caches_and_preparation_for_none(play: Play) -> None:
+async def test_workers_and_passes_wait_for_all_caches_and_preparation_for_none(begun: Begun) -> None:
     controller = of(
         queue(CONFIG_MAPS),
         reads=(PODS,),
         prepare=Made.prepare,
         passes=(Periodic(Made.step, pause_s=lambda made: 60.0), Periodic(Made.step, pause_s=lambda made: 0.0)),
     )
-
-    async def story(one: Story) -> None:
+    async with begun(controller) as one:
         await one.create(CONFIG_MAPS, "a")
         await asyncio.sleep(30)
         assert (one.made.prepared, one.made.synced, one.made.passed) == ([0.0], [], [])
@@ -291,11 +266,9 @@ def test_workers_and_passes_wait_for_all_caches_and_preparation_for_none(play: P
         await asyncio.sleep(60)
         assert len(one.made.passed) == 2
 
-    play(controller, story)
-
 
 @pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 2), (Three, 3)])
-def test_concurrent_syncs_are_limited(play: Play, workers: int | type[Three], most: int) -> None:
+async def test_concurrent_syncs_are_limited(begun, workers: int | type[Three], most: int) -> None:
     going, counts = 0, []
 
     async def slow(made: Made, key: str) -> None:
@@ -305,31 +278,25 @@ def test_concurrent_syncs_are_limited(play: Play, workers: int | type[Three], mo
         await asyncio.sleep(1)
         going -= 1
 
-    async def story(one: Story) -> None:
+    async with begun(of(Queue("q", CONFIG_MAPS, sync=slow, workers=workers))) as one:
         for number in range(4):
             await one.create(CONFIG_MAPS, f"m{number}")
         await started(one)
         await asyncio.sleep(10)
         assert (len(counts) >= 4, max(counts)) == (True, most)
 
-    play(of(Queue("q", CONFIG_MAPS, sync=slow, workers=workers)), story)
 
-
-def test_a_delayed_pass_starts_with_a_pause(play: Play) -> None:
-    async def story(one: Story) -> None:
+async def test_a_delayed_pass_starts_with_a_pause(begun: Begun) -> None:
+    async with begun(of(passes=(Periodic(Made.step, pause_s=lambda made: 60.0, delayed=True),))) as one:
         await started(one)
         await asyncio.sleep(61)
         assert one.made.passed == [pytest.approx(60, abs=0.5)]
 
-    play(of(passes=(Periodic(Made.step, pause_s=lambda made: 60.0, delayed=True),)), story)
 
-
-def test_an_undeclared_cache_is_not_available(play: Play) -> None:
-    async def story(one: Story) -> None:
+async def test_an_undeclared_cache_is_not_available(begun: Begun) -> None:
+    async with begun(of(queue(CONFIG_MAPS))) as one:
         with pytest.raises(KeyError):
             one.made.context.cache(PODS)
-
-    play(of(queue(CONFIG_MAPS)), story)
 
 
 def test_a_controller_without_work_is_not_created() -> None:

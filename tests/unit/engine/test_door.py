@@ -30,6 +30,8 @@ from kcm_cli.runtime.cause_ring import CauseRing, Sync, Wrote
 from kcm_cli.runtime.causes import Causes, Work, set_working, unrecorded
 from tests.kit.controlling import metric
 
+pytestmark = pytest.mark.real_time
+
 POD = b'{"metadata": {"name": "a", "namespace": "n", "uid": "u"}}'
 
 
@@ -81,16 +83,12 @@ def door(server: Server, registry: Registry, **options: object) -> Door:
     return Door(client, "replicaset-controller", count_writes(registry), **options)  # type: ignore[arg-type]
 
 
-def test_writes_are_counted_once_and_reads_are_not() -> None:
+async def test_writes_are_counted_once_and_reads_are_not() -> None:
     registry, server = Registry(), Server(Response(429, {"retry-after": "0"}, b""))
-
-    async def life() -> None:
-        ours = door(server, registry)
-        await ours.create(PODS, "n", POD)
-        await ours.get(PODS, "n", "a")
-        await ours.faster(2.0, 1).delete(PODS, "n", "a")
-
-    asyncio.run(life())
+    ours = door(server, registry)
+    await ours.create(PODS, "n", POD)
+    await ours.get(PODS, "n", "a")
+    await ours.faster(2.0, 1).delete(PODS, "n", "a")
     assert [request.method for request in server.requests] == ["POST", "POST", "GET", "DELETE"]
     counted = "kcm_controller_writes_total"
     labels = {"controller": "replicaset-controller", "resource": "pods"}
@@ -99,25 +97,21 @@ def test_writes_are_counted_once_and_reads_are_not() -> None:
     assert metric(registry, counted) == 2
 
 
-def test_writes_of_custom_resources_are_one_series() -> None:
+async def test_writes_of_custom_resources_are_one_series() -> None:
     """Definitions come and go, the series stay."""
     server, registry = Server(), Registry()
-
-    async def life() -> None:
-        ours = door(server, registry)
-        for number in range(20):
-            resource = Resource(GVR("example.com", "v1", f"things{number}"), "Thing", Pod)
-            await ours.delete(resource, "n", "a")
-        await ours.delete(PODS, "n", "a")
-
-    asyncio.run(life())
+    ours = door(server, registry)
+    for number in range(20):
+        resource = Resource(GVR("example.com", "v1", f"things{number}"), "Thing", Pod)
+        await ours.delete(resource, "n", "a")
+    await ours.delete(PODS, "n", "a")
     counted = "kcm_controller_writes_total"
     assert metric(registry, counted, resource="custom") == 20
     assert metric(registry, counted, resource="pods") == 1
     assert registry.expose().decode().count(counted + "{") == 2
 
 
-def test_an_interceptor_can_lose_an_answer_or_respond() -> None:
+async def test_an_interceptor_can_lose_an_answer_or_respond() -> None:
     seen: list[tuple[str, str]] = []
 
     async def intercept(write: Write, send: Send) -> Response:
@@ -127,16 +121,13 @@ def test_an_interceptor_can_lose_an_answer_or_respond() -> None:
         await send(write.request)
         raise TransportError("the answer was lost")
 
-    async def life() -> None:
-        server = Server()
-        ours = door(server, Registry(), interceptor=intercept)
-        assert (await ours.create(PODS, "n", POD)).name == "a"
-        assert server.requests == []
-        with pytest.raises(TransportError):
-            await ours.delete(PODS, "n", "a")
-        assert [request.method for request in server.requests] == ["DELETE"]
-
-    asyncio.run(life())
+    server = Server()
+    ours = door(server, Registry(), interceptor=intercept)
+    assert (await ours.create(PODS, "n", POD)).name == "a"
+    assert server.requests == []
+    with pytest.raises(TransportError):
+        await ours.delete(PODS, "n", "a")
+    assert [request.method for request in server.requests] == ["DELETE"]
     assert seen == [("replicaset-controller", "create"), ("replicaset-controller", "delete")]
 
 
@@ -158,18 +149,14 @@ def refused(reason: str = "Invalid", code: int = 422) -> Response:
         pytest.param([refused("Conflict", 409)], [REVISION], id="another error"),
     ],
 )
-def test_a_refused_update_is_repeated_with_the_stored_bytes(answers: list[Response], sent: list[bytes]) -> None:
+async def test_a_refused_update_is_repeated_with_the_stored_bytes(answers: list[Response], sent: list[bytes]) -> None:
     server = Server(*answers)
     errors = []
-
-    async def work() -> None:
-        own = door(server, Registry())
-        try:
-            await own.update(CONTROLLER_REVISIONS, "n", "a", codec.decode_doc(REVISION))
-        except ApiError as error:
-            errors.append(error.status)
-
-    asyncio.run(work())
+    own = door(server, Registry())
+    try:
+        await own.update(CONTROLLER_REVISIONS, "n", "a", codec.decode_doc(REVISION))
+    except ApiError as error:
+        errors.append(error.status)
     assert [request.body or b"" for request in server.requests] == sent
     assert errors == ([] if EXACT in sent else [answers[0].status])
 
@@ -338,52 +325,41 @@ def forbidden(message: str) -> Response:
         ),
     ],
 )
-def test_a_write_is_recorded_with_its_answer(answer: Response, recorded: tuple[object, ...]) -> None:
-    async def main() -> None:
-        ring = CauseRing(LoopClock())
-        client = Client(Server(answer), limiter=Unlimited(), user_agent="t", clock=LoopClock())
-        door = Door(client, "replicaset-controller", ring=ring)
-        work = Work(controller="c", queue="q", kind="ReplicaSet", key="n/r", at=1.0, causes=Causes(), note=ring.note)
-        set_working(work)
-        with suppress(RequestError):
-            await door.create(PODS, "n", {}, reason="too few replicas")
-        sync, wrote = ring.snapshot().entries()
-        assert isinstance(sync, Sync) and (sync.number, sync.key) == (1, "n/r")
-        assert isinstance(wrote, Wrote) and (wrote.sync, wrote.reason) == (1, "too few replicas")
-        assert (wrote.verb, wrote.kind, wrote.owner) == ("create", "Pod", "ReplicaSet n/r")
-        assert (wrote.key, wrote.code, wrote.uid, wrote.version, wrote.refusal) == recorded
-
-    asyncio.run(main())
+async def test_a_write_is_recorded_with_its_answer(answer: Response, recorded: tuple[object, ...]) -> None:
+    ring = CauseRing(LoopClock())
+    client = Client(Server(answer), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    door = Door(client, "replicaset-controller", ring=ring)
+    work = Work(controller="c", queue="q", kind="ReplicaSet", key="n/r", at=1.0, causes=Causes(), note=ring.note)
+    set_working(work)
+    with suppress(RequestError):
+        await door.create(PODS, "n", {}, reason="too few replicas")
+    sync, wrote = ring.snapshot().entries()
+    assert isinstance(sync, Sync) and (sync.number, sync.key) == (1, "n/r")
+    assert isinstance(wrote, Wrote) and (wrote.sync, wrote.reason) == (1, "too few replicas")
+    assert (wrote.verb, wrote.kind, wrote.owner) == ("create", "Pod", "ReplicaSet n/r")
+    assert (wrote.key, wrote.code, wrote.uid, wrote.version, wrote.refusal) == recorded
 
 
-def test_the_uid_of_a_deletion_is_that_of_the_status() -> None:
-    async def main() -> None:
-        ring = CauseRing(LoopClock())
-        status = Response(200, {}, b'{"kind": "Status", "metadata": {}, "details": {"name": "a", "uid": "gone"}}')
-        client = Client(Server(status), limiter=Unlimited(), user_agent="t", clock=LoopClock())
-        await Door(client, "c", ring=ring).delete(PODS, "n", "a")
-        (wrote,) = ring.snapshot().entries()
-        assert isinstance(wrote, Wrote) and (wrote.key, wrote.uid, wrote.sync) == ("n/a", "gone", 0)
-
-    asyncio.run(main())
+async def test_the_uid_of_a_deletion_is_that_of_the_status() -> None:
+    ring = CauseRing(LoopClock())
+    status = Response(200, {}, b'{"kind": "Status", "metadata": {}, "details": {"name": "a", "uid": "gone"}}')
+    client = Client(Server(status), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    await Door(client, "c", ring=ring).delete(PODS, "n", "a")
+    (wrote,) = ring.snapshot().entries()
+    assert isinstance(wrote, Wrote) and (wrote.key, wrote.uid, wrote.sync) == ("n/a", "gone", 0)
 
 
-def test_a_write_that_is_cancelled_is_recorded() -> None:
+async def test_a_write_that_is_cancelled_is_recorded() -> None:
     class Silent(Server):
         async def send(self, request: Request) -> Response:
             await asyncio.Event().wait()
             raise AssertionError
 
-    async def main() -> None:
-        ring = CauseRing(LoopClock())
-        client = Client(Silent(), limiter=Unlimited(), user_agent="t", clock=LoopClock())
-        task = asyncio.ensure_future(
-            Door(client, "c", ring=ring).create(PODS, "n", {"metadata": {"generateName": "a-"}})
-        )
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        (wrote,) = ring.snapshot().entries()
-        assert isinstance(wrote, Wrote) and (wrote.key, wrote.code, wrote.refusal) == ("n/a-", 0, "CancelledError")
-
-    asyncio.run(main())
+    ring = CauseRing(LoopClock())
+    client = Client(Silent(), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    task = asyncio.ensure_future(Door(client, "c", ring=ring).create(PODS, "n", {"metadata": {"generateName": "a-"}}))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    (wrote,) = ring.snapshot().entries()
+    assert isinstance(wrote, Wrote) and (wrote.key, wrote.code, wrote.refusal) == ("n/a-", 0, "CancelledError")

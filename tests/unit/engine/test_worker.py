@@ -192,30 +192,27 @@ async def test_a_controller_without_workers_goes_on_and_does_nothing(count: int)
         await task
 
 
-def test_a_worker_gives_the_loop_back_when_its_turn_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.real_time
+async def test_a_worker_gives_the_loop_back_when_its_turn_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its syncs suspend nowhere, as those that write nothing. Each takes four fifths of a turn."""
     now = 0.0
     monkeypatch.setattr(time, "perf_counter", lambda: now)
+    clock = LoopClock(EPOCH)
+    queue = WorkQueue("q", clock)
+    done: list[int] = []
 
-    async def main() -> list[int]:
-        clock = LoopClock(EPOCH)
-        queue = WorkQueue("q", clock)
-        done: list[int] = []
+    async def sync(key: str) -> None:
+        nonlocal now
+        now += 0.8 * TURN_S
+        done.append(1)
 
-        async def sync(key: str) -> None:
-            nonlocal now
-            now += 0.8 * TURN_S
-            done.append(1)
-
-        for number in range(20):
-            queue.add(str(number))
-        worker = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock).run())
-        seen = [0]
-        while seen[-1] < 20:
-            await asyncio.sleep(0)
-            seen.append(len(done))
-        worker.cancel()
-        await asyncio.wait([worker])
-        return [after - before for before, after in pairwise(seen)]
-
-    assert max(asyncio.run(main())) == 2
+    for number in range(20):
+        queue.add(str(number))
+    worker = asyncio.create_task(Worker(controller="c", queue=queue, sync=sync, clock=clock).run())
+    seen = [0]
+    while seen[-1] < 20:
+        await asyncio.sleep(0)
+        seen.append(len(done))
+    worker.cancel()
+    await asyncio.wait([worker])
+    assert max([after - before for before, after in pairwise(seen)]) == 2

@@ -16,6 +16,8 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from tests.kit.world import EPOCH
 
+pytestmark = pytest.mark.real_time
+
 
 def document(uid: str) -> bytes:
     metadata = {"name": "n", "uid": uid, "resourceVersion": "1"}
@@ -37,16 +39,12 @@ class Server:
         return Response(409, {}, json.dumps(status).encode())
 
 
-def test_another_object_of_the_same_name_is_not_written():
+async def test_another_object_of_the_same_name_is_not_written():
     server = Server("second")
-
-    async def work() -> None:
-        client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
-        first: Namespace = NAMESPACES.decode(document("first"))
-        with pytest.raises(NotFound, match="uid first"):
-            await writes.retry_on_conflict(client, NAMESPACES, first, lambda one: {("metadata", "labels"): {"a": "b"}})
-
-    asyncio.run(work())
+    client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
+    first: Namespace = NAMESPACES.decode(document("first"))
+    with pytest.raises(NotFound, match="uid first"):
+        await writes.retry_on_conflict(client, NAMESPACES, first, lambda one: {("metadata", "labels"): {"a": "b"}})
     assert server.puts == 1
 
 

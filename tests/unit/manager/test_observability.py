@@ -17,6 +17,8 @@ from kcm_cli.manager.options import flag_set
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.runtime.leader import ElectionConfig, Elector
 
+pytestmark = pytest.mark.real_time
+
 OWNERS = {
     "workqueue",
     "rest-client",
@@ -66,19 +68,16 @@ def touch(registry: Registry) -> None:
         family.labels(*("x" for _ in family.description.labels))
 
 
-def test_metrics_have_names_types_and_labels_of_upstream(
+async def test_metrics_have_names_types_and_labels_of_upstream(
     reference: Callable[[str], list[dict[str, object]]],
 ) -> None:
-    async def work() -> tuple[str, str]:
-        everything = Observability(config(), LoopClock())
-        AuthMetrics.register(everything.registry)
-        Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), everything.registry)
-        everything.workqueues.queue("x", lambda: 0.0)
-        touch(everything.registry)
-        touch(everything.slis)
-        return everything.registry.expose().decode(), everything.slis.expose().decode()
-
-    main, slis = asyncio.run(work())
+    everything = Observability(config(), LoopClock())
+    AuthMetrics.register(everything.registry)
+    Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), everything.registry)
+    everything.workqueues.queue("x", lambda: 0.0)
+    touch(everything.registry)
+    touch(everything.slis)
+    main, slis = everything.registry.expose().decode(), everything.slis.expose().decode()
     pages = {"/metrics": shown(main), "/metrics/slis": shown(slis)}
     facts = [fact for fact in reference("metrics.json") if fact["owner"] in OWNERS]
     assert len(facts) > 40

@@ -11,6 +11,8 @@ from kcm_cli.manager.notify import READY, notify
 from kcm_cli.manager.running import RunningControllers
 from kcm_cli.manager.selection import DEFAULT_LEADERS, Lock, locks
 
+pytestmark = pytest.mark.real_time
+
 
 def test_migration_puts_controllers_under_locks() -> None:
     leaders = (("a", "kube-controller-manager"), ("b", "*"), ("c", "cloud-controller-manager"), ("old", "*"))
@@ -58,24 +60,21 @@ def test_a_controller_that_ended_is_unhealthy_until_it_is_restarted() -> None:
     assert health.evaluate().healthy
 
 
-def test_a_separate_loop_runs_tasks_and_stops() -> None:
-    async def work() -> None:
-        thread = LoopThread("t")
-        thread.start()
-        ended: list[str] = []
+async def test_a_separate_loop_runs_tasks_and_stops() -> None:
+    thread = LoopThread("t")
+    thread.start()
+    ended: list[str] = []
 
-        async def forever() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                ended.append("cancelled")
+    async def forever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
 
-        async def answer() -> int:
-            return 42
+    async def answer() -> int:
+        return 42
 
-        thread.submit(forever())
-        assert await thread.call(answer()) == 42
-        await thread.stop()
-        assert ended == ["cancelled"]
-
-    asyncio.run(work())
+    thread.submit(forever())
+    assert await thread.call(answer()) == 42
+    await thread.stop()
+    assert ended == ["cancelled"]

@@ -3,22 +3,22 @@
 import asyncio
 import weakref
 
+import pytest
+
 from kcm_cli.manager import stacks
+
+pytestmark = pytest.mark.real_time
 
 
 class Thing:
     """Something to refer to."""
 
 
-def test_tasks_are_found_among_proxy_objects() -> None:
+async def test_tasks_are_found_among_proxy_objects() -> None:
     proxy = weakref.proxy(Thing())  # what it stands for is deleted: each question to it raises ReferenceError
-
-    async def main() -> str:
-        sleeper = asyncio.create_task(asyncio.sleep(60), name="sleeper")
-        await asyncio.sleep(0)
-        text = "".join(stacks.tasks())
-        sleeper.cancel()
-        return text
-
-    assert "task sleeper:" in asyncio.run(main())
+    sleeper = asyncio.create_task(asyncio.sleep(60), name="sleeper")
+    await asyncio.sleep(0)
+    text = "".join(stacks.tasks())
+    sleeper.cancel()
+    assert "task sleeper:" in text
     del proxy

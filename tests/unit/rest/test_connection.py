@@ -8,6 +8,8 @@ import pytest
 
 from kcm_cli.rest.connection import Connection, Lost
 
+pytestmark = pytest.mark.real_time
+
 
 class Ended(asyncio.Transport):
     """uvloop's, between its end and ``connection_lost``."""
@@ -19,16 +21,13 @@ class Ended(asyncio.Transport):
         return None
 
 
-def test_a_request_on_a_broken_connection_is_lost() -> None:
-    async def main() -> None:
-        connection = Connection()
-        connection.connection_made(Ended())
-        with pytest.raises(Lost) as raised:
-            await connection.ask(b"GET / HTTP/1.1\r\n\r\n")
-        assert not raised.value.answered
-        assert not connection.free
-
-    asyncio.run(main())
+async def test_a_request_on_a_broken_connection_is_lost() -> None:
+    connection = Connection()
+    connection.connection_made(Ended())
+    with pytest.raises(Lost) as raised:
+        await connection.ask(b"GET / HTTP/1.1\r\n\r\n")
+    assert not raised.value.answered
+    assert not connection.free
 
 
 class Quick(asyncio.Transport):
@@ -53,41 +52,35 @@ def connected() -> tuple[Connection, Quick]:
     return connection, transport
 
 
-def test_each_request_has_its_timeout_with_one_timer() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        connection, transport = connected()
-        for within_s in (100.0, 0.01, 100.0):
-            assert (await connection.ask(b"", until=loop.time() + within_s)).status == 200
-        transport.answers = False
-        asked = asyncio.ensure_future(connection.ask(b"", until=loop.time() + 100.0))
-        await asyncio.sleep(0.05)  # the timer of the second is due
-        assert not asked.done()
-        transport.answers = True
-        transport.write(b"")
-        assert (await asked).status == 200
-        transport.answers = False
-        with pytest.raises(TimeoutError):
-            await connection.ask(b"", until=loop.time() + 0.01)
-        assert not connection.free
-
-    asyncio.run(main())
+async def test_each_request_has_its_timeout_with_one_timer() -> None:
+    loop = asyncio.get_running_loop()
+    connection, transport = connected()
+    for within_s in (100.0, 0.01, 100.0):
+        assert (await connection.ask(b"", until=loop.time() + within_s)).status == 200
+    transport.answers = False
+    asked = asyncio.ensure_future(connection.ask(b"", until=loop.time() + 100.0))
+    await asyncio.sleep(0.05)  # the timer of the second is due
+    assert not asked.done()
+    transport.answers = True
+    transport.write(b"")
+    assert (await asked).status == 200
+    transport.answers = False
+    with pytest.raises(TimeoutError):
+        await connection.ask(b"", until=loop.time() + 0.01)
+    assert not connection.free
 
 
-def test_a_request_without_a_timeout_does_not_use_the_former_one() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        connection, transport = connected()
-        assert (await connection.ask(b"", until=loop.time() + 0.01)).status == 200
-        transport.answers = False
-        opened = asyncio.ensure_future(connection.open(b""))
-        await asyncio.sleep(0.05)
-        assert not opened.done()
-        transport.answers = True
-        transport.write(b"")
-        assert (await opened).status == 200
-
-    asyncio.run(main())
+async def test_a_request_without_a_timeout_does_not_use_the_former_one() -> None:
+    loop = asyncio.get_running_loop()
+    connection, transport = connected()
+    assert (await connection.ask(b"", until=loop.time() + 0.01)).status == 200
+    transport.answers = False
+    opened = asyncio.ensure_future(connection.open(b""))
+    await asyncio.sleep(0.05)
+    assert not opened.done()
+    transport.answers = True
+    transport.write(b"")
+    assert (await opened).status == 200
 
 
 def test_a_lost_connection_leaves_no_garbage() -> None:

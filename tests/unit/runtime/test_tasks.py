@@ -10,34 +10,30 @@ def test_the_first_error_of_nested_groups() -> None:
     assert innermost(ExceptionGroup("a", [ExceptionGroup("b", [error])])) is error
 
 
-def test_tasks_started_during_shutdown_are_ended() -> None:
-    async def main() -> set[str]:
-        tasks = Tasks(lambda name, error: None)
+@pytest.mark.real_time
+async def test_tasks_started_during_shutdown_are_ended() -> None:
+    tasks = Tasks(lambda name, error: None)
 
-        async def starts_another() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                tasks.start("late", asyncio.sleep(3600))
+    async def starts_another() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            tasks.start("late", asyncio.sleep(3600))
 
-        tasks.start("early", starts_another())
-        await asyncio.sleep(0)
-        await tasks.stop()
-        return {task.get_name() for task in asyncio.all_tasks()} & {"early", "late"}
-
-    assert asyncio.run(main()) == set()
+    tasks.start("early", starts_another())
+    await asyncio.sleep(0)
+    await tasks.stop()
+    assert ({task.get_name() for task in asyncio.all_tasks()} & {"early", "late"}) == set()
 
 
-def test_a_task_that_has_just_ended_does_not_block() -> None:
-    async def main() -> None:
-        tasks = Tasks(lambda name, error: None)
-        ended = tasks.start("short", asyncio.sleep(0))
-        asyncio.get_running_loop().call_later(0.0, ended.cancel)
-        await asyncio.wait([ended])
-        await tasks.stop()
-        assert ended.done()
-
-    asyncio.run(main())
+@pytest.mark.real_time
+async def test_a_task_that_has_just_ended_does_not_block() -> None:
+    tasks = Tasks(lambda name, error: None)
+    ended = tasks.start("short", asyncio.sleep(0))
+    asyncio.get_running_loop().call_later(0.0, ended.cancel)
+    await asyncio.wait([ended])
+    await tasks.stop()
+    assert ended.done()
 
 
 async def test_a_task_that_does_not_end_is_abandoned_after_a_timeout() -> None:

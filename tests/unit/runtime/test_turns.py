@@ -11,46 +11,38 @@ from kcm_cli.runtime.turns import TURN_S, Longest, Timed, Turns
 from tests.kit.controlling import metric
 
 
-def test_a_turn_is_over_after_its_time_and_the_next_one_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.real_time
+async def test_a_turn_is_over_after_its_time_and_the_next_one_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(time, "perf_counter", lambda: now)
-
-    async def life() -> None:
-        nonlocal now
-        turns = Turns.of_loop()
-        assert turns is Turns.of_loop()
-        for _ in range(2):
-            assert not turns.is_over()
-            now += TURN_S
-            assert not turns.is_over()
-            now += 0.001
-            assert turns.is_over()
-            await asyncio.sleep(0)
-
-    asyncio.run(life())
+    turns = Turns.of_loop()
+    assert turns is Turns.of_loop()
+    for _ in range(2):
+        assert not turns.is_over()
+        now += TURN_S
+        assert not turns.is_over()
+        now += 0.001
+        assert turns.is_over()
+        await asyncio.sleep(0)
 
 
-def test_a_pause_waits_only_if_the_turn_is_over_and_the_next_one_is_measured_from_it(
+@pytest.mark.real_time
+async def test_a_pause_waits_only_if_the_turn_is_over_and_the_next_one_is_measured_from_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
     monkeypatch.setattr(time, "perf_counter", lambda: now)
-
-    async def life() -> None:
-        nonlocal now
-        turns, others = Turns.of_loop(), list[float]()
-        turns.is_over()
-        asyncio.get_running_loop().call_soon(lambda: others.append(now))
-        now = TURN_S / 2
-        await turns.pause()
-        assert not others
-        now = TURN_S * 2
-        await turns.pause()
-        assert others == [now]
-        now += TURN_S * 1.5
-        assert turns.is_over(), "all of the new turn counts"
-
-    asyncio.run(life())
+    turns, others = Turns.of_loop(), list[float]()
+    turns.is_over()
+    asyncio.get_running_loop().call_soon(lambda: others.append(now))
+    now = TURN_S / 2
+    await turns.pause()
+    assert not others
+    now = TURN_S * 2
+    await turns.pause()
+    assert others == [now]
+    now += TURN_S * 1.5
+    assert turns.is_over(), "all of the new turn counts"
 
 
 async def test_virtual_time_has_no_turns() -> None:
@@ -116,7 +108,8 @@ def test_results_and_errors_pass() -> None:
     assert len(spent) == 4
 
 
-def test_a_cancellation_that_the_work_handles_goes_on() -> None:
+@pytest.mark.real_time
+async def test_a_cancellation_that_the_work_handles_goes_on() -> None:
     async def stubborn() -> str:
         try:
             await asyncio.sleep(3600)
@@ -124,13 +117,10 @@ def test_a_cancellation_that_the_work_handles_goes_on() -> None:
             await asyncio.sleep(0)
         return "done"
 
-    async def life() -> str:
-        task = asyncio.ensure_future(_run(stubborn(), []))
-        await asyncio.sleep(0)
-        task.cancel()
-        return str(await task)
-
-    assert asyncio.run(life()) == "done"
+    task = asyncio.ensure_future(_run(stubborn(), []))
+    await asyncio.sleep(0)
+    task.cancel()
+    assert str(await task) == "done"
 
 
 def test_the_longest_step_of_a_controller_is_a_metric_and_a_long_one_is_logged(

@@ -1,14 +1,12 @@
 """The queue's promises: no key lost, none twice at once, retries with growing delays."""
 
 import asyncio
-from collections.abc import Coroutine
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.virtual import run
 from kcm_cli.runtime.workqueue import RetryLimiter, ShutDown, WorkQueue
 
 
@@ -16,99 +14,74 @@ def queue() -> WorkQueue:
     return WorkQueue("test", LoopClock())
 
 
-def on_loop(work: Coroutine[object, object, None]) -> None:
-    run(work)
+async def test_a_key_added_twice_is_taken_once() -> None:
+    q = queue()
+    q.add("a")
+    q.add("a")
+    assert await q.get() == "a"
+    assert len(q) == 0
 
 
-def test_a_key_added_twice_is_taken_once() -> None:
-    async def work() -> None:
-        q = queue()
-        q.add("a")
-        q.add("a")
-        assert await q.get() == "a"
-        assert len(q) == 0
-
-    on_loop(work())
-
-
-def test_a_key_added_while_processing_is_requeued_after_done() -> None:
-    async def work() -> None:
-        q = queue()
-        q.add("a")
-        await q.get()
-        q.add("a")
-        assert len(q) == 0
-        q.done("a")
-        assert await q.get() == "a"
-
-    on_loop(work())
+async def test_a_key_added_while_processing_is_requeued_after_done() -> None:
+    q = queue()
+    q.add("a")
+    await q.get()
+    q.add("a")
+    assert len(q) == 0
+    q.done("a")
+    assert await q.get() == "a"
 
 
-def test_keys_are_dequeued_in_order() -> None:
-    async def work() -> None:
-        q = queue()
-        for key in "abc":
-            q.add(key)
-        assert [await q.get() for _ in range(3)] == ["a", "b", "c"]
-
-    on_loop(work())
+async def test_keys_are_dequeued_in_order() -> None:
+    q = queue()
+    for key in "abc":
+        q.add(key)
+    assert [await q.get() for _ in range(3)] == ["a", "b", "c"]
 
 
-def test_of_several_delays_the_earliest_counts() -> None:
-    async def work() -> None:
-        q, clock = queue(), LoopClock()
-        q.add_after("a", 60)
-        q.add_after("a", 10)
-        q.add_after("a", 30)
-        start = clock.monotonic()
-        await q.get()
-        assert clock.monotonic() - start == 10
-        q.done("a")
-        assert q.idle
-
-    on_loop(work())
+async def test_of_several_delays_the_earliest_counts() -> None:
+    q, clock = queue(), LoopClock()
+    q.add_after("a", 60)
+    q.add_after("a", 10)
+    q.add_after("a", 30)
+    start = clock.monotonic()
+    await q.get()
+    assert clock.monotonic() - start == 10
+    q.done("a")
+    assert q.idle
 
 
-def test_a_waiter_cancelled_after_its_wakeup_wakes_another() -> None:
-    async def work() -> None:
-        q = queue()
-        first = asyncio.ensure_future(q.get())
-        second = asyncio.ensure_future(q.get())
-        await asyncio.sleep(0)
-        q.add("a")
-        first.cancel()
-        assert await second == "a"
-
-    on_loop(work())
+async def test_a_waiter_cancelled_after_its_wakeup_wakes_another() -> None:
+    q = queue()
+    first = asyncio.ensure_future(q.get())
+    second = asyncio.ensure_future(q.get())
+    await asyncio.sleep(0)
+    q.add("a")
+    first.cancel()
+    assert await second == "a"
 
 
-def test_shut_down_wakes_all_waiters() -> None:
-    async def work() -> None:
-        q = queue()
-        waiter = asyncio.ensure_future(q.get())
-        await asyncio.sleep(0)
-        q.shut_down()
-        with pytest.raises(ShutDown):
-            await waiter
-        q.add("late")
-        assert len(q) == 0
-
-    on_loop(work())
+async def test_shut_down_wakes_all_waiters() -> None:
+    q = queue()
+    waiter = asyncio.ensure_future(q.get())
+    await asyncio.sleep(0)
+    q.shut_down()
+    with pytest.raises(ShutDown):
+        await waiter
+    q.add("late")
+    assert len(q) == 0
 
 
-def test_without_a_delay_a_key_is_queued_at_once_and_never_after_shut_down() -> None:
-    async def work() -> None:
-        q = queue()
-        q.add_after("now", 0.0)
-        assert await q.get() == "now"
-        q.add_after("later", 5.0)
-        q.shut_down()
-        q.add_after("late", 1.0)
-        q.add_after("late", 0.0)
-        await asyncio.sleep(10)
-        assert len(q) == 0
-
-    on_loop(work())
+async def test_without_a_delay_a_key_is_queued_at_once_and_never_after_shut_down() -> None:
+    q = queue()
+    q.add_after("now", 0.0)
+    assert await q.get() == "now"
+    q.add_after("later", 5.0)
+    q.shut_down()
+    q.add_after("late", 1.0)
+    q.add_after("late", 0.0)
+    await asyncio.sleep(10)
+    assert len(q) == 0
 
 
 def test_delays_double_up_to_the_maximum_until_forget() -> None:
@@ -129,28 +102,25 @@ def test_beyond_the_burst_all_keys_share_the_rate() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "take", "done"]), st.sampled_from("abc")), max_size=60))
-def test_no_key_runs_twice_at_once_and_none_is_lost(steps: list[tuple[str, str]]) -> None:
-    async def work() -> None:
-        q = queue()
-        running: set[str] = set()
-        wanted: set[str] = set()
-        for step, key in steps:
-            if step == "add":
-                q.add(key)
-                wanted.add(key)
-            elif step == "take" and len(q):
-                taken = await q.get()
-                assert taken not in running
-                running.add(taken)
-                wanted.discard(taken)
-            elif step == "done" and key in running:
-                running.discard(key)
-                q.done(key)
-        for key in sorted(running):
+async def test_no_key_runs_twice_at_once_and_none_is_lost(steps: list[tuple[str, str]]) -> None:
+    q = queue()
+    running: set[str] = set()
+    wanted: set[str] = set()
+    for step, key in steps:
+        if step == "add":
+            q.add(key)
+            wanted.add(key)
+        elif step == "take" and len(q):
+            taken = await q.get()
+            assert taken not in running
+            running.add(taken)
+            wanted.discard(taken)
+        elif step == "done" and key in running:
+            running.discard(key)
             q.done(key)
-        assert {await q.get() for _ in range(len(q))} == wanted
-
-    on_loop(work())
+    for key in sorted(running):
+        q.done(key)
+    assert {await q.get() for _ in range(len(q))} == wanted
 
 
 class _Seen:
@@ -170,31 +140,25 @@ class _Seen:
         self.retries += 1
 
 
-def test_every_key_that_is_added_after_a_delay_counts_as_a_retry() -> None:
-    async def work() -> None:
-        seen = _Seen()
-        q = WorkQueue("test", LoopClock(), metrics=seen)
-        q.add("a")
-        assert seen.retries == 0
-        q.add_after("b", 60.0)
-        q.add_after("c", 0.0)
-        q.add_rate_limited("d")
-        assert seen.retries == 3
-        q.add_after("e", 60.0, retry=False)
-        assert seen.retries == 3
-
-    on_loop(work())
+async def test_every_key_that_is_added_after_a_delay_counts_as_a_retry() -> None:
+    seen = _Seen()
+    q = WorkQueue("test", LoopClock(), metrics=seen)
+    q.add("a")
+    assert seen.retries == 0
+    q.add_after("b", 60.0)
+    q.add_after("c", 0.0)
+    q.add_rate_limited("d")
+    assert seen.retries == 3
+    q.add_after("e", 60.0, retry=False)
+    assert seen.retries == 3
 
 
-def test_metrics_count_a_key_from_its_addition() -> None:
-    async def work() -> None:
-        seen = _Seen()
-        q = WorkQueue("test", LoopClock(), metrics=seen)
-        q.add("a")
-        await q.get()
-        q.add("a")  # in work: it waits all the same
-        q.done("a")
-        await q.get()
-        assert seen.depths == [1, 0, 1, 0]
-
-    on_loop(work())
+async def test_metrics_count_a_key_from_its_addition() -> None:
+    seen = _Seen()
+    q = WorkQueue("test", LoopClock(), metrics=seen)
+    q.add("a")
+    await q.get()
+    q.add("a")  # in work: it waits all the same
+    q.done("a")
+    await q.get()
+    assert seen.depths == [1, 0, 1, 0]

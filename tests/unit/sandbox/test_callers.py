@@ -12,6 +12,8 @@ from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, sign
 
+pytestmark = pytest.mark.real_time
+
 STRANGER = sign(replace(LEAF, name="mallory", usages=(ExtendedKeyUsageOID.CLIENT_AUTH,)))
 
 
@@ -28,14 +30,11 @@ async def status(port: int, folder: Path, head: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(("head", "expected"), [(b"", b"401"), (b"Authorization: Bearer good\r\n", b"200")])
-def test_a_certificate_of_an_unknown_ca_leads_to_the_token(tmp_path: Path, head: bytes, expected: bytes) -> None:
-    async def main() -> None:
-        sandbox = Sandbox(SandboxOptions(port=0, token="good"))
-        sandbox.prepare()
-        try:
-            await sandbox.serve()
-            assert await status(sandbox.port, tmp_path, head) == expected
-        finally:
-            await sandbox.stop()
-
-    asyncio.run(main())
+async def test_a_certificate_of_an_unknown_ca_leads_to_the_token(tmp_path: Path, head: bytes, expected: bytes) -> None:
+    sandbox = Sandbox(SandboxOptions(port=0, token="good"))
+    sandbox.prepare()
+    try:
+        await sandbox.serve()
+        assert await status(sandbox.port, tmp_path, head) == expected
+    finally:
+        await sandbox.stop()

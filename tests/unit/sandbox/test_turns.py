@@ -10,6 +10,8 @@ from kcm_cli.rest.transport import Request, Unreachable
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import TURN_S, InProcessTransport, Turns
 
+pytestmark = pytest.mark.real_time
+
 
 def others(step_s: float, requests: int) -> int:
     """How many turns another task gets during this number of requests, each of which takes this long."""
@@ -41,11 +43,8 @@ def test_few_requests_do_not_yield() -> None:
     assert others(TURN_S / 1000, 500) == 0
 
 
-def test_a_fenced_write_is_not_sent() -> None:
-    async def run() -> None:
-        server: Any = None  # it is asked nothing
-        request = Request("POST", "/api/v1/namespaces", body=b"{}", permitted=lambda: False)
-        with pytest.raises(Unreachable, match="not permitted any more"):
-            await InProcessTransport(server, User("a")).send(request)
-
-    asyncio.run(run())
+async def test_a_fenced_write_is_not_sent() -> None:
+    server: Any = None  # it is asked nothing
+    request = Request("POST", "/api/v1/namespaces", body=b"{}", permitted=lambda: False)
+    with pytest.raises(Unreachable, match="not permitted any more"):
+        await InProcessTransport(server, User("a")).send(request)

@@ -14,6 +14,8 @@ from kcm_cli.sandbox.apiserver.http.server import LIMITS, HttpServer
 from kcm_cli.serving.connection import _CHUNKED_BYTES, MAX_BODY_BYTES
 from kcm_cli.serving.connection_limits import Limits
 
+pytestmark = pytest.mark.real_time
+
 JSON = {"content-type": "application/json"}
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter, HttpServer, "Echo"], Awaitable[None]]
 
@@ -421,33 +423,30 @@ def test_stopping_waits_for_answers_but_not_for_streams() -> None:
     run(talk)
 
 
-def test_repeated_headers_keep_their_values() -> None:
+async def test_repeated_headers_keep_their_values() -> None:
     seen: dict[str, str] = {}
 
     async def note(request: Request, peer: bytes | None) -> Response:
         seen.update(request.headers)
         return Response(200, JSON, b"{}")
 
-    async def main() -> None:
-        server = HttpServer(note, LoopClock())
-        listener = socket.create_server(("127.0.0.1", 0))
-        await server.start([listener], None)
-        reader, writer = await asyncio.open_connection(*listener.getsockname())
-        lines = [
-            "GET /a HTTP/1.1",
-            "host: a",
-            "Impersonate-Group: a, b",
-            "Impersonate-Group: c",
-            "Accept: x",
-            "Accept: y",
-        ]
-        lines += ["Authorization: Bearer a", "Authorization: Bearer b", "Content-Type: A/B", "Content-Type: c/d"]
-        writer.write("\r\n".join((*lines, "", "")).encode())
-        await answer(reader)
-        writer.close()
-        await server.stop(0.1)
-
-    asyncio.run(main())
+    server = HttpServer(note, LoopClock())
+    listener = socket.create_server(("127.0.0.1", 0))
+    await server.start([listener], None)
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    lines = [
+        "GET /a HTTP/1.1",
+        "host: a",
+        "Impersonate-Group: a, b",
+        "Impersonate-Group: c",
+        "Accept: x",
+        "Accept: y",
+    ]
+    lines += ["Authorization: Bearer a", "Authorization: Bearer b", "Content-Type: A/B", "Content-Type: c/d"]
+    writer.write("\r\n".join((*lines, "", "")).encode())
+    await answer(reader)
+    writer.close()
+    await server.stop(0.1)
     assert (seen["impersonate-group"], seen["accept"]) == ("a, b\nc", "x, y")
     assert (seen["authorization"], seen["content-type"]) == ("Bearer a", "a/b"), "the first counts"
 

@@ -15,6 +15,8 @@ from kcm_cli.serving.turns import Turns
 from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, ROOT, sign
 
+pytestmark = pytest.mark.real_time
+
 
 class Raw(asyncio.Transport):
     """A socket's transport, which keeps what is written."""
@@ -43,26 +45,22 @@ class Raw(asyncio.Transport):
         self.reading = True
 
 
-def test_reading_pauses_while_the_client_does_not_read() -> None:
+async def test_reading_pauses_while_the_client_does_not_read() -> None:
     """OpenSSL answers some records (renegotiation) itself: without end, if they were read without end."""
-
-    async def main() -> None:
-        raw = Raw()
-        context = SSL.Context(SSL.TLS_SERVER_METHOD)
-        protocol = TlsProtocol(context, bytearray(1), (Turns(), Turns()), asyncio.Protocol, lambda why: None)
-        protocol.connection_made(raw)
-        protocol.pause_writing()
-        assert not raw.reading
-        protocol.pause(paused=True)  # the application does not take more, either
-        protocol.resume_writing()
-        assert not raw.reading
-        protocol.pause(paused=False)
-        assert raw.reading
-
-    asyncio.run(main())
+    raw = Raw()
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    protocol = TlsProtocol(context, bytearray(1), (Turns(), Turns()), asyncio.Protocol, lambda why: None)
+    protocol.connection_made(raw)
+    protocol.pause_writing()
+    assert not raw.reading
+    protocol.pause(paused=True)  # the application does not take more, either
+    protocol.resume_writing()
+    assert not raw.reading
+    protocol.pause(paused=False)
+    assert raw.reading
 
 
-def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None:
+async def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None:
     """OpenSSL takes a version that there is not; Go does not either."""
     ca, failures = sign(ROOT), list[str]()
     whole = ca.certificate.public_bytes(Encoding.DER)
@@ -74,25 +72,21 @@ def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None
         client.use_certificate(crypto.load_certificate(crypto.FILETYPE_ASN1, odd))
     for context in (server, client):
         context.use_privatekey(ca.key)
-
-    async def main() -> None:
-        raw, caller = Raw(), SSL.Connection(client)
-        caller.set_connect_state()
-        protocol = TlsProtocol(server, bytearray(1), (Turns(), Turns()), asyncio.Protocol, failures.append)
-        protocol.connection_made(raw)
-        for _ in range(4):
-            with suppress(SSL.WantReadError):
-                caller.do_handshake()
-            with suppress(SSL.WantReadError):
-                protocol.received(caller.bio_read(65536))
-            await asyncio.sleep(0)
-            if raw.written:
-                caller.bio_write(bytes(raw.written))
-                raw.written.clear()
-        assert raw.closed
-        assert not protocol.established
-
-    asyncio.run(main())
+    raw, caller = Raw(), SSL.Connection(client)
+    caller.set_connect_state()
+    protocol = TlsProtocol(server, bytearray(1), (Turns(), Turns()), asyncio.Protocol, failures.append)
+    protocol.connection_made(raw)
+    for _ in range(4):
+        with suppress(SSL.WantReadError):
+            caller.do_handshake()
+        with suppress(SSL.WantReadError):
+            protocol.received(caller.bio_read(65536))
+        await asyncio.sleep(0)
+        if raw.written:
+            caller.bio_write(bytes(raw.written))
+            raw.written.clear()
+    assert raw.closed
+    assert not protocol.established
     assert failures == ["the client's certificate cannot be parsed"]
 
 
@@ -111,7 +105,7 @@ class Inner(asyncio.Protocol):
 
 
 @pytest.mark.parametrize(("sent", "read", "why"), [(3, 3, ""), (40, MAX_CHAIN, ""), (250, 0, "too long")])
-def test_the_chain_of_a_client_is_limited(tmp_path: Path, sent: int, read: int, why: str) -> None:
+async def test_the_chain_of_a_client_is_limited(tmp_path: Path, sent: int, read: int, why: str) -> None:
     """A chain that is too long is not parsed. A request that follows the handshake at once is not lost."""
     root, caller = sign(ROOT), insecure()
     chain = [sign(replace(LEAF, name=f"client {number}", sans=()), root) for number in range(sent)]
@@ -121,25 +115,22 @@ def test_the_chain_of_a_client_is_limited(tmp_path: Path, sent: int, read: int, 
     context.use_certificate(root.certificate)
     context.use_privatekey(root.key)
     inner, failures, raw, request = Inner(), list[str](), Raw(), b"x" * 70_000
-
-    async def main() -> None:
-        protocol = TlsProtocol(context, bytearray(1), (Turns(), Turns()), lambda: inner, failures.append)
-        protocol.connection_made(raw)
-        to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
-        client = caller.wrap_bio(to_client, to_server)
-        for step in range(3):
-            with suppress(ssl.SSLWantReadError):
-                client.do_handshake()
-                if step == 1:
-                    client.write(request)
-            received = to_server.read()
-            for start in range(0, len(received), 65536):
-                protocol.received(received[start : start + 65536])
-            await asyncio.sleep(0)
-            to_client.write(bytes(raw.written))
-            raw.written.clear()
-
-    asyncio.run(main())
+    protocol = TlsProtocol(context, bytearray(1), (Turns(), Turns()), lambda: inner, failures.append)
+    protocol.connection_made(raw)
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = caller.wrap_bio(to_client, to_server)
+    for step in range(3):
+        with suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+            if step == 1:
+                client.write(request)
+        received = to_server.read()
+        for start in range(0, len(received), 65536):
+            protocol.received(received[start : start + 65536])
+        await asyncio.sleep(0)
+        to_client.write(bytes(raw.written))
+        raw.written.clear()
+    await asyncio.sleep(0)
     assert [one.removeprefix("the client's handshake is ") for one in failures] == [why] * bool(why)
     assert len(inner.certificates) == read
     assert inner.certificates == tuple(one.certificate.public_bytes(Encoding.DER) for one in chain[:read])

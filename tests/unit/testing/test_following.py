@@ -13,6 +13,8 @@ import pytest
 from kcm_cli.testing.following import FollowingLoop, under_way
 from kcm_cli.testing.warp import Stalled, WarpLoop
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture
 def loop() -> Iterator[WarpLoop]:
@@ -125,26 +127,22 @@ def test_a_sleeping_follower_has_real_time_after_an_advance(loop: WarpLoop) -> N
         assert done.wait(10)
 
 
-def test_sent_bytes_are_distinguished_from_unread_ones() -> None:
+async def test_sent_bytes_are_distinguished_from_unread_ones() -> None:
     """Sent bytes may be acknowledged 40 ms later: time does not wait for that."""
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[asyncio.StreamWriter] = loop.create_future()
-        server = await asyncio.start_server(lambda _, writer: written.set_result(writer), "127.0.0.1", 0)
-        with socket.create_connection(server.sockets[0].getsockname()) as reader:
-            writer = await written
-            for _ in range(5):  # as many as the peer need not acknowledge
-                writer.write(b"x")
-                assert not any(unsent for _, _, unsent in under_way(loop))
-            writer.write(b"x" * 50_000_000)
-            assert any(unsent for _, _, unsent in under_way(loop))
-            left = 50_000_005
-            while left:
-                left -= len(await asyncio.to_thread(reader.recv, 1 << 20))
-            await writer.drain()
-            writer.close()
-            await writer.wait_closed()
-        server.close()
-
-    asyncio.run(main())
+    loop = asyncio.get_running_loop()
+    written: asyncio.Future[asyncio.StreamWriter] = loop.create_future()
+    server = await asyncio.start_server(lambda _, writer: written.set_result(writer), "127.0.0.1", 0)
+    with socket.create_connection(server.sockets[0].getsockname()) as reader:
+        writer = await written
+        for _ in range(5):  # as many as the peer need not acknowledge
+            writer.write(b"x")
+            assert not any(unsent for _, _, unsent in under_way(loop))
+        writer.write(b"x" * 50_000_000)
+        assert any(unsent for _, _, unsent in under_way(loop))
+        left = 50_000_005
+        while left:
+            left -= len(await asyncio.to_thread(reader.recv, 1 << 20))
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+    server.close()

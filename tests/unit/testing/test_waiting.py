@@ -8,6 +8,8 @@ import pytest
 from kcm_cli.testing import waiting
 from kcm_cli.testing.waiting import IGNORED, Steps, wait, wait_async
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,18 +73,15 @@ def test_steps_until_a_condition_holds() -> None:
     assert steps.passed == 4
 
 
-def test_steps_are_limited() -> None:
+async def test_steps_are_limited() -> None:
     steps = Steps(2, 1)
 
     async def ask() -> object:
         return {}["a"]
 
-    async def pass_by() -> None:
+    with pytest.raises(TimeoutError, match="not true after 2 s of the cluster's time: KeyError") as raised:
         while not await steps.holds_async(ask, IGNORED):
             pass
-
-    with pytest.raises(TimeoutError, match="not true after 2 s of the cluster's time: KeyError") as raised:
-        asyncio.run(pass_by())
     assert isinstance(raised.value.__cause__, KeyError) and steps.passed == 2
     with pytest.raises(ZeroDivisionError):
         Steps(2, 1).holds(lambda: 1 / 0, IGNORED)

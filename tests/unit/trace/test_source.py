@@ -13,6 +13,8 @@ from kcm_cli.runtime.cause_document import About, document
 from kcm_cli.runtime.cause_ring import CauseRing, Later
 from kcm_cli.trace.source import Source
 
+pytestmark = pytest.mark.real_time
+
 
 class Manager:
     """Answers as a manager; ``answer`` instead of it, if there is one."""
@@ -34,22 +36,19 @@ def source(manager: Manager) -> Source:
     return Source(ManagerPort(cast(Transport, manager), "https://m"))
 
 
-def test_each_entry_is_read_once_and_a_restart_is_noticed() -> None:
-    async def main() -> None:
-        manager = Manager()
-        reading = source(manager)
-        for number in (1, 2):
-            manager.ring.put(Later(number, 1.0, 1.0))
-            assert not await reading.read()
-            assert [entry.sync for entry in reading.entries if isinstance(entry, Later)] == list(range(1, number + 1))
-        manager.ring = CauseRing(LoopClock())
-        manager.ring.started += 100.0
-        manager.ring.put(Later(7, 1.0, 1.0))
-        assert await reading.read()
-        assert [entry.sync for entry in reading.entries if isinstance(entry, Later)] == [7]
-        assert reading.forgotten == 0
-
-    asyncio.run(main())
+async def test_each_entry_is_read_once_and_a_restart_is_noticed() -> None:
+    manager = Manager()
+    reading = source(manager)
+    for number in (1, 2):
+        manager.ring.put(Later(number, 1.0, 1.0))
+        assert not await reading.read()
+        assert [entry.sync for entry in reading.entries if isinstance(entry, Later)] == list(range(1, number + 1))
+    manager.ring = CauseRing(LoopClock())
+    manager.ring.started += 100.0
+    manager.ring.put(Later(7, 1.0, 1.0))
+    assert await reading.read()
+    assert [entry.sync for entry in reading.entries if isinstance(entry, Later)] == [7]
+    assert reading.forgotten == 0
 
 
 @pytest.mark.parametrize(

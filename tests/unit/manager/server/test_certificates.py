@@ -1,6 +1,5 @@
 """The users of client certificates."""
 
-import asyncio
 import base64
 import warnings
 from dataclasses import replace
@@ -23,6 +22,8 @@ from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.manager.server.user import AuthenticationError
 from tests.trust.cases import BETWEEN, CLIENT, LEAF, ROOT, Signed, sign
+
+pytestmark = pytest.mark.real_time
 
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -114,7 +115,7 @@ def test_a_bundle_with_an_invalid_certificate_is_refused() -> None:
         parse_bundle(pem)
 
 
-def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     root = sign(ROOT)
     leaf = sign(replace(LEAF, name="jane", usages=CLIENT), root)
     built: list[str] = []
@@ -126,15 +127,11 @@ def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypatch: py
 
     monkeypatch.setattr(CaBundle, "verify_error", counted)
     trust = Trust(TrustState(clients=parse_bundle(root.pem)))
-
-    async def main() -> None:
-        authenticator = Authenticator(trust, None, LoopClock(), AuthMetrics.register(Registry()))
-        peer = parse_peer(der(leaf.certificate))
-        for _ in range(5):
-            assert (await authenticator.user(Headers(), peer)).name == "jane"
-        assert built == [""]
-        trust.replace(TrustState(clients=parse_bundle(sign(replace(ROOT, name="others")).pem)))
-        with pytest.raises(AuthenticationError, match="x509: unable to get local issuer"):
-            await authenticator.user(Headers(), peer)
-
-    asyncio.run(main())
+    authenticator = Authenticator(trust, None, LoopClock(), AuthMetrics.register(Registry()))
+    peer = parse_peer(der(leaf.certificate))
+    for _ in range(5):
+        assert (await authenticator.user(Headers(), peer)).name == "jane"
+    assert built == [""]
+    trust.replace(TrustState(clients=parse_bundle(sign(replace(ROOT, name="others")).pem)))
+    with pytest.raises(AuthenticationError, match="x509: unable to get local issuer"):
+        await authenticator.user(Headers(), peer)

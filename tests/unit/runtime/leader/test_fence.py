@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -6,6 +5,8 @@ import pytest
 
 from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
 from kcm_cli.runtime.leader.fence import Fenced
+
+pytestmark = pytest.mark.real_time
 
 
 class Sink:
@@ -27,28 +28,22 @@ class Sink:
         self.sent.append("closed")
 
 
-def test_only_reads_pass_a_closed_fence() -> None:
-    async def main() -> None:
-        sink, open_ = Sink(), [False]
-        fenced = Fenced(sink, lambda: open_[0])
-        await fenced.send(Request("GET", "/x"))
-        for method in ("POST", "PUT", "PATCH", "DELETE"):
-            with pytest.raises(Unreachable, match="lease"):
-                await fenced.send(Request(method, "/x"))
-        open_[0] = True
-        await fenced.send(Request("POST", "/x"))
-        assert sink.sent == ["GET", "POST"]
-
-    asyncio.run(main())
+async def test_only_reads_pass_a_closed_fence() -> None:
+    sink, open_ = Sink(), [False]
+    fenced = Fenced(sink, lambda: open_[0])
+    await fenced.send(Request("GET", "/x"))
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        with pytest.raises(Unreachable, match="lease"):
+            await fenced.send(Request(method, "/x"))
+    open_[0] = True
+    await fenced.send(Request("POST", "/x"))
+    assert sink.sent == ["GET", "POST"]
 
 
-def test_a_watch_continues_behind_a_closed_fence() -> None:
-    async def main() -> None:
-        sink = Sink()
-        fenced = Fenced(sink, lambda: False)
-        async with fenced.stream(Request("GET", "/x")) as stream:
-            assert [chunk async for chunk in stream.chunks] == [b"chunk"]
-        await fenced.close()
-        assert sink.sent == ["closed"]
-
-    asyncio.run(main())
+async def test_a_watch_continues_behind_a_closed_fence() -> None:
+    sink = Sink()
+    fenced = Fenced(sink, lambda: False)
+    async with fenced.stream(Request("GET", "/x")) as stream:
+        assert [chunk async for chunk in stream.chunks] == [b"chunk"]
+    await fenced.close()
+    assert sink.sent == ["closed"]

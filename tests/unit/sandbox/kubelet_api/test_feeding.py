@@ -3,7 +3,11 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from kcm_cli.sandbox.kubelet_api.feeding import _MOST_LINE, _Keys
+
+pytestmark = pytest.mark.real_time
 
 
 class Typing:
@@ -23,21 +27,15 @@ class Typing:
         pass
 
 
-def test_keys_that_are_typed_while_a_command_runs_are_bounded() -> None:
-    async def main() -> None:
-        console: Any = Typing(1000, b"x")
-        keys = _Keys(console)
-        assert await keys.interrupts(asyncio.Event().wait())  # the end of the input ends it
-        assert len(keys._waiting) == _MOST_LINE
-
-    asyncio.run(main())
+async def test_keys_that_are_typed_while_a_command_runs_are_bounded() -> None:
+    console: Any = Typing(1000, b"x")
+    keys = _Keys(console)
+    assert await keys.interrupts(asyncio.Event().wait())  # the end of the input ends it
+    assert len(keys._waiting) == _MOST_LINE
 
 
-def test_an_interrupt_drops_the_keys_before_it() -> None:
-    async def main() -> None:
-        console: Any = Typing(1000, b"y\x03exit\n")
-        keys = _Keys(console)
-        assert await keys.interrupts(asyncio.Event().wait())
-        assert bytes([key async for key in keys]) == b"exit\n"
-
-    asyncio.run(main())
+async def test_an_interrupt_drops_the_keys_before_it() -> None:
+    console: Any = Typing(1000, b"y\x03exit\n")
+    keys = _Keys(console)
+    assert await keys.interrupts(asyncio.Event().wait())
+    assert bytes([key async for key in keys]) == b"exit\n"

@@ -12,6 +12,8 @@ from kcm_cli.serving.upgrade import Upgraded
 from tests.kit.growth import grows_linearly
 from tests.kit.streams import masked
 
+pytestmark = pytest.mark.real_time
+
 
 class Client:
     """Sends what it is given. It reads ``reads`` times, and then waits forever."""
@@ -33,50 +35,41 @@ class Client:
         await (asyncio.Future() if self._reads < 0 else asyncio.sleep(0))
 
 
-def test_a_protocol_violation_ends_the_response() -> None:
-    async def main() -> None:
-        ended = list[bool]()
+async def test_a_protocol_violation_ends_the_response() -> None:
+    ended = list[bool]()
 
-        async def chunks() -> AsyncIterator[bytes]:
-            try:
-                yield b"a"
-                await asyncio.Future()
-            finally:
-                ended.append(True)
-
-        client = Client(b"\x82\x01unmasked")
-        await asyncio.wait_for(over_websocket({}, "", Stream(200, {}, chunks())).serve(client), 5)
-        assert ended == [True]
-
-    asyncio.run(main())
-
-
-def test_an_error_of_the_response_is_raised() -> None:
-    async def main() -> None:
-        async def chunks() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
+        try:
             yield b"a"
-            raise LookupError
-
-        with pytest.raises(LookupError):
-            await over_websocket({}, "", Stream(200, {}, chunks())).serve(Client())
-
-    asyncio.run(main())
-
-
-def test_a_client_that_reads_no_answers_to_its_pings_is_not_read() -> None:
-    async def main() -> None:
-        async def chunks() -> AsyncIterator[bytes]:
             await asyncio.Future()
-            yield b""
+        finally:
+            ended.append(True)
 
-        client = Client(*[masked(9, b"ping")] * 1000, reads=10)
-        serving = asyncio.ensure_future(over_websocket({}, "", Stream(200, {}, chunks())).serve(client))
-        await asyncio.sleep(0.05)
-        assert client.heard < 100
-        serving.cancel()
-        await asyncio.wait([serving])
+    client = Client(b"\x82\x01unmasked")
+    await asyncio.wait_for(over_websocket({}, "", Stream(200, {}, chunks())).serve(client), 5)
+    assert ended == [True]
 
-    asyncio.run(main())
+
+async def test_an_error_of_the_response_is_raised() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"a"
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await over_websocket({}, "", Stream(200, {}, chunks())).serve(Client())
+
+
+async def test_a_client_that_reads_no_answers_to_its_pings_is_not_read() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        await asyncio.Future()
+        yield b""
+
+    client = Client(*[masked(9, b"ping")] * 1000, reads=10)
+    serving = asyncio.ensure_future(over_websocket({}, "", Stream(200, {}, chunks())).serve(client))
+    await asyncio.sleep(0.05)
+    assert client.heard < 100
+    serving.cancel()
+    await asyncio.wait([serving])
 
 
 HANDSHAKE = {"sec-websocket-key": "a", "sec-websocket-version": "13", "origin": "https://localhost"}
@@ -90,18 +83,15 @@ HANDSHAKE = {"sec-websocket-key": "a", "sec-websocket-version": "13", "origin": 
     ],
     ids=["JSON", "protobuf"],
 )
-def test_a_watch_is_one_message_for_each_event(chunk: bytes, binary: bool, events: list[bytes]) -> None:
-    async def main() -> None:
-        async def chunks() -> AsyncIterator[bytes]:
-            yield chunk
+async def test_a_watch_is_one_message_for_each_event(chunk: bytes, binary: bool, events: list[bytes]) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield chunk
 
-        client = Client()
-        answer = events_over_websocket(HANDSHAKE, Stream(200, {}, chunks()), binary=binary)
-        assert isinstance(answer, Upgraded)
-        await answer.serve(client)
-        assert client.written == b"".join([*events, websocket.close()])
-
-    asyncio.run(main())
+    client = Client()
+    answer = events_over_websocket(HANDSHAKE, Stream(200, {}, chunks()), binary=binary)
+    assert isinstance(answer, Upgraded)
+    await answer.serve(client)
+    assert client.written == b"".join([*events, websocket.close()])
 
 
 def test_many_events_take_linear_time() -> None:

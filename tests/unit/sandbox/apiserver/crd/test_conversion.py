@@ -21,6 +21,8 @@ from tests.kit.asking import Api
 from tests.kit.embedded import ADMIN
 from tests.kit.hooks import HookServer, Tree
 
+pytestmark = pytest.mark.real_time
+
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -107,7 +109,9 @@ def test_more_objects_than_are_cached_are_deleted(hook: Hook, monkeypatch: pytes
     assert [item["spec"]["b"] for item in hook.api.delete(path("v2")).doc["items"]] == [*"abcd"]
 
 
-def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(conversion, "_KEPT", 1)
     calls: list[str] = []
 
@@ -126,12 +130,8 @@ def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(mo
 
     webhook = Busy({}, None, random.Random(1))  # type: ignore[arg-type]  # nothing is sent
     docs = [stored(uid) for uid in "abc"]
-
-    async def main() -> None:
-        await webhook.prepare(docs, "x.test/v2", cached=True)
-        assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
-
-    asyncio.run(main())
+    await webhook.prepare(docs, "x.test/v2", cached=True)
+    assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
     assert sorted(uid for uid in calls if uid in "abc") == ["a", "b", "c"]
 
 
@@ -153,20 +153,17 @@ def large(uid: str) -> Tree:
     return {**thing("v1", a="x" * 1000), "metadata": {"uid": uid, "resourceVersion": "1"}}
 
 
-def test_what_is_cached_is_limited_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_cached_is_limited_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "_KEPT_BYTES", 2500)
     webhook, docs = Copies(), [large(uid) for uid in "abcd"]
 
     def known() -> list[str]:
         return [doc["metadata"]["uid"] for doc in docs if webhook.prepared(doc, "x.test/v2")]
 
-    async def main() -> None:
-        await webhook.prepare(docs, "x.test/v2", cached=True)
-        assert known() == [*"abcd"], "until the next await"
-        await asyncio.sleep(0)
-        assert known() == [*"cd"]
-
-    asyncio.run(main())
+    await webhook.prepare(docs, "x.test/v2", cached=True)
+    assert known() == [*"abcd"], "until the next await"
+    await asyncio.sleep(0)
+    assert known() == [*"cd"]
 
 
 def test_a_failure_is_raised_in_its_own_request_only() -> None:
