@@ -1,13 +1,16 @@
 """Requests to an API server in this process, on the loop of the test."""
 
 import asyncio
+import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.kit.embedded import ADMIN, EmbeddedServer
@@ -84,3 +87,13 @@ class Watching:
         if not self.task.cancelled():
             self.task.result()
         assert self.status == 200
+
+
+async def started(certificates: Certificates) -> Api:
+    """A fresh server."""
+    server = EmbeddedServer(LoopClock(EPOCH), random.Random(1), certificates)
+    await server.start()
+    api = Api(server)
+    account = {"metadata": {"name": "default"}}
+    await api.json("POST", "/api/v1/namespaces/default/serviceaccounts", account, status=201)
+    return api

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections import ChainMap
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,6 @@ import pytest
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
@@ -114,7 +113,7 @@ def certificates() -> Certificates:
 @pytest.fixture
 async def world(request: pytest.FixtureRequest, certificates: Certificates) -> AsyncIterator[World]:
     """A world of its own with three nodes and a scheduler, or as ``pytest.mark.cluster`` says."""
-    async with running(certificates, **cluster_options(request)) as made:
+    async with running_world(certificates, **cluster_options(request)) as made:
         yield made
 
 
@@ -124,7 +123,7 @@ def cluster_options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def running(
+async def running_world(
     certificates: Certificates,
     nodes: int = 3,
     *,
@@ -154,17 +153,3 @@ async def running(
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-@pytest.fixture
-def play(certificates: Certificates) -> Callable[..., None]:
-    """Run a coroutine in a world of its own: for tests that need several. The arguments are those of ``running``."""
-
-    def run(test: Callable[[World], Awaitable[None]], nodes: int = 3, **options: Any) -> None:
-        async def main() -> None:
-            async with running(certificates, nodes, **options) as made:
-                await test(made)
-
-        virtual.run(main())
-
-    return run

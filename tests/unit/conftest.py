@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.kit.places import REFERENCE
-from tests.kit.world import certificates, play, world
+from tests.kit.world import certificates, world
 
-__all__ = ["certificates", "play", "world"]
+__all__ = ["certificates", "world"]
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_cancelling_ends_a_running_pass():
     assert times(step, 5, pause_s=lambda: 2.0) == [0]
 
 
-def test_an_error_of_one_object_is_logged_and_others_are_processed(caplog):
+async def test_an_error_of_one_object_is_logged_and_others_are_processed(caplog):
     pods = [Pod(metadata=ObjectMeta(name=f"p{number}", namespace="ns")) for number in range(6)]
     seen = []
 
@@ -73,7 +73,7 @@ def test_an_error_of_one_object_is_logged_and_others_are_processed(caplog):
         seen.append((pod.name, asyncio.get_running_loop().time()))
 
     with caplog.at_level(logging.ERROR):
-        virtual.run(for_each("c", pods, step, workers=2))
+        await for_each("c", pods, step, workers=2)
     assert seen == [("p0", 1), ("p1", 1), ("p3", 2), ("p4", 2), ("p5", 3)]
     (record,) = caplog.records
     assert fields_of(record)["key"] == "ns/p2"

@@ -14,9 +14,8 @@ from kcm_cli.manager.config import Config, load
 from tests.kit.controlling import adds, controllers, metric
 from tests.kit.places import ROOT
 from tests.kit.widgets import WIDGETS, serve_widgets
-from tests.kit.world import PODS, World, certificates, play, resource
+from tests.kit.world import PODS, World, resource
 
-__all__ = ["certificates", "play"]
 NAMESPACES = resource("namespaces", namespaced=False)
 KIND = {"apiVersion": "example.com/v1", "kind": "Widget"}
 NAME, LABEL = "team-label-controller", "example.com/team"

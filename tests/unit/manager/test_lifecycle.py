@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager import lifecycle
 from kcm_cli.manager.app import manage
@@ -20,7 +19,7 @@ from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.selection import Lock
 
 
-def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the part under the main lock has failed."""
     config, done = load(["--enable-leader-migration"]), list[str]()
 
@@ -44,15 +43,11 @@ def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch
     monkeypatch.setattr(Manager, "_elections", elections)
     election = SimpleNamespace(check=lambda: None)
     monkeypatch.setattr(lifecycle, "Election", lambda name, shared: election)
-
-    async def main() -> None:
-        stop = asyncio.Event()
-        manager = Manager(config, stop, lambda why: None, LoopClock(), random.Random(1), Place(real_time=False))
-        await manager._lead()
-        assert done == ["main lease", "controllers", "migration lease"]
-        assert isinstance(manager._failure, RunError)
-
-    virtual.run(main())
+    stop = asyncio.Event()
+    manager = Manager(config, stop, lambda why: None, LoopClock(), random.Random(1), Place(real_time=False))
+    await manager._lead()
+    assert done == ["main lease", "controllers", "migration lease"]
+    assert isinstance(manager._failure, RunError)
 
 
 async def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kcm_cli.api.core import PODS
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.builder import ClientSettings, RootClients, ServiceAccountClients
@@ -75,9 +74,9 @@ def test_a_name_has_one_client_with_its_own_limit(script, answer):
     assert root.client("a")._limiter is not root.client("b")._limiter
 
 
-def test_a_controller_uses_its_service_account(cluster):
+async def test_a_controller_uses_its_service_account(cluster):
     provisioner, seen, clients = cluster
-    virtual.run(clients.client("deployment-controller").get(PODS, "ns", "a"))
+    await clients.client("deployment-controller").get(PODS, "ns", "a")
     assert provisioner.accounts == {"deployment-controller"}
     headers = seen.asked[0].headers
     assert headers["authorization"] == "Bearer t1"
@@ -117,19 +116,19 @@ async def test_getting_a_token_is_tried_four_times(cluster):
     assert len(seen.asked) == 1
 
 
-def test_a_client_without_a_token_sends_no_request(cluster):
+async def test_a_client_without_a_token_sends_no_request(cluster):
     provisioner, seen, clients = cluster
     provisioner.broken = 100
     with pytest.raises(Unreachable, match="failed to get token for kube-system/a"):
-        virtual.run(clients.client("a").get(PODS, "ns", "a"))
+        await clients.client("a").get(PODS, "ns", "a")
     assert seen.asked == []
 
 
-def test_a_missing_account_and_its_namespace_are_created_before_the_first_request(cluster):
+async def test_a_missing_account_and_its_namespace_are_created_before_the_first_request(cluster):
     provisioner, _, clients = cluster
     provisioner.namespaces.clear()
     for name in ("a", "b", "a"):
-        virtual.run(clients.client(name).get(PODS, "ns", "a"))
+        await clients.client(name).get(PODS, "ns", "a")
     assert provisioner.accounts == {"a", "b"}
     assert provisioner.namespaces == {"kube-system"}
     assert provisioner.asked.count(("POST", ACCOUNTS)) == 2

@@ -9,7 +9,6 @@ import pytest
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.authorization import SUBJECT_ACCESS_REVIEWS
 from kcm_cli.api.core import NODES, PODS
-from kcm_cli.component import virtual
 from kcm_cli.planning.actions import JSON_PATCH
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import MAX_RETRIES
@@ -87,24 +86,24 @@ CALLS = {
 
 
 @pytest.mark.parametrize("case", CALLS.values(), ids=CALLS.keys())
-def test_verbs_become_requests(script, answer, case):
+async def test_verbs_become_requests(script, answer, case):
     call, method, path, query, body = case
     transport = script(answer(200, POD))
-    virtual.run(call(transport.client()))
+    await call(transport.client())
     (sent,) = transport.asked
     assert (sent.method, sent.path, sent.query, sent.body) == (method, path, query, body)
     assert sent.headers["user-agent"] == "kcm/test"
     assert ("content-type" in sent.headers) == bool(body)
 
 
-def test_content_type_is_that_of_the_patch(script, answer):
+async def test_content_type_is_that_of_the_patch(script, answer):
     transport = script(answer(200, POD))
-    virtual.run(transport.client().patch(PODS, "ns", "a", [], content_type=JSON_PATCH))
+    await transport.client().patch(PODS, "ns", "a", [], content_type=JSON_PATCH)
     assert transport.asked[0].headers["content-type"] == JSON_PATCH
 
 
-def test_responses_are_decoded_to_views(script, answer):
-    pod = virtual.run(script(answer(201, POD)).client().create(PODS, "ns", b"{}"))
+async def test_responses_are_decoded_to_views(script, answer):
+    pod = await script(answer(201, POD)).client().create(PODS, "ns", b"{}")
     assert (pod.name, pod.uid) == ("a", "u")
 
 
@@ -125,9 +124,9 @@ DELETES = {
 
 
 @pytest.mark.parametrize(("options", "body"), DELETES.values(), ids=DELETES.keys())
-def test_delete_options(script, answer, options, body):
+async def test_delete_options(script, answer, options, body):
     transport = script(answer(200, {"kind": "Status", "status": "Success"}))
-    virtual.run(transport.client().delete(PODS, "ns", "a", **options))
+    await transport.client().delete(PODS, "ns", "a", **options)
     assert json.loads(transport.asked[0].body) == body
 
 
@@ -152,10 +151,10 @@ async def test_metadata_only_is_requested_in_the_accept_header(script, answer):
     ],
     ids=["get without namespace", "get without name", "create", "delete", "update"],
 )
-def test_paths_that_would_hit_a_collection_are_refused(script, answer, call):
+async def test_paths_that_would_hit_a_collection_are_refused(script, answer, call):
     transport = script(answer(200, POD))
     with pytest.raises(ValueError, match="empty"):
-        virtual.run(call(transport.client()))
+        await call(transport.client())
     assert transport.asked == []
 
 
@@ -178,42 +177,42 @@ def test_paths_that_would_hit_a_collection_are_refused(script, answer, call):
     ],
     ids=["get", "delete", "create", "patch"],
 )
-def test_names_that_change_the_path_are_refused(script, answer, call, namespace, name, message):
+async def test_names_that_change_the_path_are_refused(script, answer, call, namespace, name, message):
     transport = script(answer(200, POD))
     with pytest.raises(InvalidName) as refused:
-        virtual.run(call(transport.client(), namespace, name))
+        await call(transport.client(), namespace, name)
     assert str(refused.value) == message
     assert transport.asked == []
 
 
 @pytest.mark.parametrize("doc", [{}, {"kind": "Status", "status": "Success"}, {"metadata": {"name": "b"}}])
-def test_a_document_other_than_the_requested_one_is_unreadable(script, answer, doc):
+async def test_a_document_other_than_the_requested_one_is_unreadable(script, answer, doc):
     """A scale of {} would be one of no replicas."""
     with pytest.raises(Unreadable):
-        virtual.run(script(answer(200, doc)).client().get_doc(DEPLOYMENTS, "ns", "a", subresource="scale"))
+        await script(answer(200, doc)).client().get_doc(DEPLOYMENTS, "ns", "a", subresource="scale")
 
 
 @pytest.mark.parametrize(("namespace", "name"), [("", "x"), ("ns", "")])
-def test_a_reference_without_a_name_or_namespace_is_an_error_of_one_object(script, answer, namespace, name):
+async def test_a_reference_without_a_name_or_namespace_is_an_error_of_one_object(script, answer, namespace, name):
     """Other clients write such references into a status: this is not logged with a traceback."""
     with pytest.raises(InvalidName, match="empty"):
-        virtual.run(script(answer(200, POD)).client().get(PODS, namespace, name))
+        await script(answer(200, POD)).client().get(PODS, namespace, name)
 
 
-def test_retry_after_is_honoured_and_counted(script, answer, failure):
+async def test_retry_after_is_honoured_and_counted(script, answer, failure):
     transport = script(
         failure(429, "TooManyRequests", retry_after="2"),
         failure(503, "ServiceUnavailable", retry_after="1"),
         answer(201, POD),
     )
-    virtual.run(transport.client().create(PODS, "ns", b"{}"))
+    await transport.client().create(PODS, "ns", b"{}")
     assert transport.times == [0, 2, 3]
 
 
-def test_retries_end(script, failure):
+async def test_retries_end(script, failure):
     transport = script(failure(429, "TooManyRequests", retry_after="1"))
     with pytest.raises(errors.TooManyRequests):
-        virtual.run(transport.client().create(PODS, "ns", b"{}"))
+        await transport.client().create(PODS, "ns", b"{}")
     assert len(transport.asked) == MAX_RETRIES + 1
 
 
@@ -227,40 +226,40 @@ def test_retries_end(script, failure):
     ],
     ids=["429 without Retry-After", "500 without Retry-After", "409", "404"],
 )
-def test_other_errors_are_not_retried(script, failure, code, reason, headers):
+async def test_other_errors_are_not_retried(script, failure, code, reason, headers):
     transport = script(failure(code, reason, **headers))
     with pytest.raises(errors.ApiError):
-        virtual.run(transport.client().create(PODS, "ns", b"{}"))
+        await transport.client().create(PODS, "ns", b"{}")
     assert len(transport.asked) == 1
 
 
-def test_an_optional_object_may_be_missing(script, answer):
+async def test_an_optional_object_may_be_missing(script, answer):
     missing = {"kind": "Status", "reason": "NotFound", "code": 404, "message": 'pods "a" not found'}
     client = script(answer(200, POD), answer(404, missing), answer(403, {**missing, "reason": "Forbidden"})).client()
-    assert virtual.run(client.find(PODS, "ns", "a")).uid == "u"
-    assert virtual.run(client.find(PODS, "ns", "a")) is None
+    assert (await client.find(PODS, "ns", "a")).uid == "u"
+    assert await client.find(PODS, "ns", "a") is None
     with pytest.raises(errors.Forbidden):
-        virtual.run(client.find(PODS, "ns", "a"))
+        await client.find(PODS, "ns", "a")
 
 
-def test_a_get_is_retried_when_the_connection_breaks(script, answer):
+async def test_a_get_is_retried_when_the_connection_breaks(script, answer):
     transport = script(ConnectionLost("reset"), answer(200, POD))
-    virtual.run(transport.client().get(PODS, "ns", "a"))
+    await transport.client().get(PODS, "ns", "a")
     assert transport.times == [0, 1]
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("reset"), TimedOut("late"), Unreachable("refused")])
-def test_a_write_is_never_retried_automatically(script, answer, error):
+async def test_a_write_is_never_retried_automatically(script, answer, error):
     transport = script(error, answer(200, POD))
     with pytest.raises(type(error)):
-        virtual.run(transport.client().create(PODS, "ns", b"{}"))
+        await transport.client().create(PODS, "ns", b"{}")
     assert len(transport.asked) == 1
 
 
-def test_a_refused_connection_is_an_error_at_once(script, answer):
+async def test_a_refused_connection_is_an_error_at_once(script, answer):
     transport = script(Unreachable("refused"), answer(200, POD))
     with pytest.raises(Unreachable):
-        virtual.run(transport.client().get(PODS, "ns", "a"))
+        await transport.client().get(PODS, "ns", "a")
 
 
 async def test_requests_wait_for_the_rate_limit(script, answer):
@@ -337,10 +336,10 @@ async def test_long_waits_are_logged_but_not_each(script, answer, caplog):
     assert delays == [2.0, 12.0]
 
 
-def test_raw_requests_keep_their_headers(script, answer):
+async def test_raw_requests_keep_their_headers(script, answer):
     transport = script(answer(200, {}))
     request = Request("GET", "/healthz", headers={"accept": "text/plain"})
-    virtual.run(transport.client().call(request))
+    await transport.client().call(request)
     assert transport.asked[0].headers == {"accept": "text/plain", "user-agent": "kcm/test"}
 
 
@@ -366,25 +365,25 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 @pytest.mark.parametrize("body", ANSWERS)
-def test_a_200_without_the_object_is_unreadable(script, body, verb):
+async def test_a_200_without_the_object_is_unreadable(script, body, verb):
     with pytest.raises(Unreadable):
-        virtual.run(verb(script(Response(200, {}, body)).client()))
+        await verb(script(Response(200, {}, body)).client())
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]"])
-def test_a_deletion_with_an_invalid_response_is_uncertain(script, body):
+async def test_a_deletion_with_an_invalid_response_is_uncertain(script, body):
     with pytest.raises(Unreadable):
-        virtual.run(script(Response(200, {}, body)).client().delete(PODS, "ns", "a"))
+        await script(Response(200, {}, body)).client().delete(PODS, "ns", "a")
 
 
-def test_an_object_other_than_the_requested_one_is_unreadable(script, answer):
+async def test_an_object_other_than_the_requested_one_is_unreadable(script, answer):
     with pytest.raises(Unreadable, match="named b"):
-        virtual.run(script(answer(200, POD)).client().get(PODS, "ns", "b"))
+        await script(answer(200, POD)).client().get(PODS, "ns", "b")
 
 
-def test_a_review_has_no_name_but_its_kind(script, answer):
+async def test_a_review_has_no_name_but_its_kind(script, answer):
     body = {"kind": "SubjectAccessReview", "metadata": {"creationTimestamp": None}, "status": {"allowed": True}}
     made = script(answer(201, body), answer(201, {"status": {"allowed": True}})).client()
-    assert virtual.run(made.create(SUBJECT_ACCESS_REVIEWS, "", {})).status.allowed
+    assert (await made.create(SUBJECT_ACCESS_REVIEWS, "", {})).status.allowed
     with pytest.raises(Unreadable, match="it is no SubjectAccessReview"):
-        virtual.run(made.create(SUBJECT_ACCESS_REVIEWS, "", {}))
+        await made.create(SUBJECT_ACCESS_REVIEWS, "", {})

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.credentials import FILE_PERIOD_S, Fixed, Lease, Renewing, from_file
@@ -94,12 +93,12 @@ async def test_a_token_file_is_read_again(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "No such file"), (b" \n", "is empty"), (b"\xff", "is not text")])
-def test_a_token_file_without_token_is_named(tmp_path, content, text):
+async def test_a_token_file_without_token_is_named(tmp_path, content, text):
     path = tmp_path / "token"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(CredentialsError, match=text) as raised:
-        virtual.run(from_file(path, LoopClock()).renew())
+        await from_file(path, LoopClock()).renew()
     assert str(path) in str(raised.value)
 
 
@@ -110,15 +109,15 @@ def only(token, answer, failure):
     )
 
 
-def test_a_request_carries_the_header(script, answer):
+async def test_a_request_carries_the_header(script, answer):
     transport = script(answer(200, {}))
-    virtual.run(Authorized(transport, Fixed("Bearer x")).send(GET))
+    await Authorized(transport, Fixed("Bearer x")).send(GET)
     assert transport.asked[0].headers["authorization"] == "Bearer x"
 
 
-def test_no_credentials_no_header(script, answer):
+async def test_no_credentials_no_header(script, answer):
     transport = script(answer(200, {}))
-    virtual.run(Authorized(transport, Fixed()).send(GET))
+    await Authorized(transport, Fixed()).send(GET)
     assert transport.asked == [GET]
 
 
@@ -144,10 +143,10 @@ async def test_a_stream_is_reopened_with_renewed_credentials(script, answer, fai
         assert stream.status == 200
 
 
-def test_a_failed_first_renewal_sends_no_request(script, answer):
+async def test_a_failed_first_renewal_sends_no_request(script, answer):
     tokens = Tokens()
     tokens.failing = True
     transport = script(answer(200, {}))
     with pytest.raises(Unreachable, match="no token today"):
-        virtual.run(Authorized(transport, Renewing(tokens, LoopClock())).send(GET))
+        await Authorized(transport, Renewing(tokens, LoopClock())).send(GET)
     assert transport.asked == []

@@ -6,7 +6,6 @@ from contextlib import suppress
 import pytest
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.discovery import discover, resources_of
 from kcm_cli.rest.errors import ApiError, ServiceUnavailable
@@ -106,22 +105,22 @@ def shape(discovery):
     return {(str(r.gvr), r.kind, r.namespaced, tuple(sorted(r.verbs)), tuple(r.subresources)) for r in discovery.all()}
 
 
-def test_aggregated_discovery_takes_two_requests(aggregated):
+async def test_aggregated_discovery_takes_two_requests(aggregated):
     transport = aggregated()
-    found = virtual.run(discover(transport.client()))
+    found = await discover(transport.client())
     assert len(transport.asked) == 2
     assert [group.name for group in found.groups] == ["", "apps", "batch"]
     assert ("apps/v1/deployments", "Deployment", True, ("get", "list"), ("scale",)) in shape(found)
 
 
-def test_both_formats_have_the_same_result(aggregated, plain):
-    new, old = virtual.run(discover(aggregated().client())), virtual.run(discover(plain().client()))
+async def test_both_formats_have_the_same_result(aggregated, plain):
+    new, old = await discover(aggregated().client()), await discover(plain().client())
     assert shape(new) == shape(old)
     assert new.groups == old.groups
 
 
-def test_preferred_versions_come_first_but_nothing_is_lost(aggregated):
-    found = virtual.run(discover(aggregated().client()))
+async def test_preferred_versions_come_first_but_nothing_is_lost(aggregated):
+    found = await discover(aggregated().client())
     assert [str(r.gvr) for r in found.preferred()] == [
         "core/v1/pods",
         "apps/v1/deployments",
@@ -130,29 +129,29 @@ def test_preferred_versions_come_first_but_nothing_is_lost(aggregated):
     ]
 
 
-def test_a_stale_version_is_named(aggregated):
-    found = virtual.run(discover(aggregated(stale={("batch", "v1")}).client()))
+async def test_a_stale_version_is_named(aggregated):
+    found = await discover(aggregated(stale={("batch", "v1")}).client())
     assert list(found.failed) == ["batch/v1"]
     assert found.find("batch", "jobs").gvr.version == "v1beta1"
 
 
-def test_a_version_without_discovery_is_named(plain):
-    found = virtual.run(discover(plain(broken={"/apis/apps/v1"}).client()))
+async def test_a_version_without_discovery_is_named(plain):
+    found = await discover(plain(broken={"/apis/apps/v1"}).client())
     assert found.failed == {"apps/v1": "because ServiceUnavailable"}
     assert found.find("batch", "jobs") is not None
 
 
-def test_a_failed_list_of_groups_is_an_error(plain):
+async def test_a_failed_list_of_groups_is_an_error(plain):
     with pytest.raises(ServiceUnavailable):
-        virtual.run(discover(plain(broken={"/apis"}).client()))
+        await discover(plain(broken={"/apis"}).client())
 
 
-def test_an_aggregated_server_without_core_group_has_none(script, answer, failure):
+async def test_an_aggregated_server_without_core_group_has_none(script, answer, failure):
     groups = aggregated_doc(AGGREGATED["/apis"])
     transport = script(
         lambda r: failure(404, "NotFound") if r.path == "/api" else answer(200, groups, content_type=TYPE)
     )
-    found = virtual.run(discover(transport.client()))
+    found = await discover(transport.client())
     assert [group.name for group in found.groups] == ["apps", "batch"]
 
 
@@ -164,7 +163,7 @@ def test_an_aggregated_server_without_core_group_has_none(script, answer, failur
         pytest.param("/apis", 404, "NotFound", id="no groups"),
     ],
 )
-def test_a_refused_root_is_an_error_and_not_an_empty_result(script, answer, failure, path, code, reason):
+async def test_a_refused_root_is_an_error_and_not_an_empty_result(script, answer, failure, path, code, reason):
     """Namespaces would be finalized with everything of these groups still in them."""
 
     def serve(request):
@@ -173,14 +172,14 @@ def test_a_refused_root_is_an_error_and_not_an_empty_result(script, answer, fail
         return answer(200, aggregated_doc(AGGREGATED[request.path]), content_type=TYPE)
 
     with pytest.raises(ApiError) as raised:
-        virtual.run(discover(script(serve).client()))
+        await discover(script(serve).client())
     assert raised.value.status == code
 
 
-def test_a_version_named_by_its_group_and_not_served_has_failed(plain, failure):
-    found = virtual.run(discover(plain(missing={"/apis/apps/v1"}).client()))
+async def test_a_version_named_by_its_group_and_not_served_has_failed(plain, failure):
+    found = await discover(plain(missing={"/apis/apps/v1"}).client())
     assert list(found.failed) == ["apps/v1"]
-    assert virtual.run(resources_of(plain(missing={"/apis/apps/v1"}).client(), "apps", "v1")) == ()
+    assert await resources_of(plain(missing={"/apis/apps/v1"}).client(), "apps", "v1") == ()
 
 
 async def test_lookups(aggregated):
@@ -205,9 +204,9 @@ async def test_lookups(aggregated):
     ],
     ids=["group", "capitals", "version", "plural"],
 )
-def test_an_unserved_resource_is_not_found(aggregated, look, text):
+async def test_an_unserved_resource_is_not_found(aggregated, look, text):
     with pytest.raises(NoMatch) as raised:
-        virtual.run(look(Mapper(aggregated().client(), LoopClock())))
+        await look(Mapper(aggregated().client(), LoopClock()))
     assert str(raised.value) == text
 
 
@@ -265,13 +264,12 @@ NULLS = {
 
 
 @pytest.mark.parametrize("odd", NULLS.values(), ids=NULLS)
-def test_a_list_with_nulls_does_not_hide_other_groups(script, answer, odd):
+async def test_a_list_with_nulls_does_not_hide_other_groups(script, answer, odd):
     documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
     version = {"version": "v1", "freshness": None, "resources": [odd]}
     documents["/apis"]["items"].insert(0, {"metadata": {"name": "odd.example"}, "versions": [version]})
-    found = virtual.run(
-        discover(script(lambda request: answer(200, documents[request.path], content_type=TYPE)).client())
-    )
+    found = await discover(script(lambda request: answer(200, documents[request.path], content_type=TYPE)).client())
+
     assert found.find("apps", "deployments") is not None
     assert not found.failed
     assert not any(served.supports("list") for served in found.all() if served.gvr.group == "odd.example")
@@ -288,12 +286,11 @@ def test_a_list_with_nulls_does_not_hide_other_groups(script, answer, odd):
         ("odd", "*"),
     ],
 )
-def test_an_invalid_group_is_named_and_hides_no_other(script, answer, item, failed):
+async def test_an_invalid_group_is_named_and_hides_no_other(script, answer, item, failed):
     documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
     documents["/apis"]["items"].insert(0, item)
-    found = virtual.run(
-        discover(script(lambda request: answer(200, documents[request.path], content_type=TYPE)).client())
-    )
+    found = await discover(script(lambda request: answer(200, documents[request.path], content_type=TYPE)).client())
+
     assert list(found.failed) == ([failed] if failed else [])
     assert found.find("apps", "deployments") is not None
     assert found.complete(GVR("apps", "v1", "x")) == (failed != "*")
@@ -305,7 +302,7 @@ def test_an_invalid_group_is_named_and_hides_no_other(script, answer, item, fail
 )
 @pytest.mark.parametrize("kind", [TYPE, "application/json"])
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-def test_an_invalid_root_is_an_error_and_not_an_empty_result(script, answer, body, kind, path):
+async def test_an_invalid_root_is_an_error_and_not_an_empty_result(script, answer, body, kind, path):
     documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
 
     def serve(request):
@@ -314,11 +311,11 @@ def test_an_invalid_root_is_an_error_and_not_an_empty_result(script, answer, bod
         return answer(200, documents[request.path], content_type=TYPE)
 
     with pytest.raises(Unreadable):
-        virtual.run(discover(script(serve).client()))
+        await discover(script(serve).client())
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"kind": "APIResourceList", "resources": 5}'])
-def test_a_version_with_an_invalid_list_has_failed(script, answer, body):
+async def test_a_version_with_an_invalid_list_has_failed(script, answer, body):
     def serve(request):
         if request.path == "/apis/apps/v1":
             return Response(200, {"content-type": "application/json"}, body)
@@ -330,12 +327,12 @@ def test_a_version_with_an_invalid_list_has_failed(script, answer, body):
             )
         return answer(200, PLAIN[request.path])
 
-    found = virtual.run(discover(script(serve).client()))
+    found = await discover(script(serve).client())
     assert list(found.failed) == ["apps/v1"]
     assert found.find("", "pods") is not None
 
 
-def test_the_two_roots_can_use_different_formats(script, answer):
+async def test_the_two_roots_can_use_different_formats(script, answer):
     """What is read as the other form would be a server without pods."""
 
     def serve(request):
@@ -345,4 +342,4 @@ def test_the_two_roots_can_use_different_formats(script, answer):
             return answer(200, {"kind": "APIGroupList", "groups": None})
         raise AssertionError(request.path)
 
-    assert virtual.run(discover(script(serve).client())).find("", "pods") is not None
+    assert (await discover(script(serve).client())).find("", "pods") is not None

@@ -144,14 +144,14 @@ def test_master_overrides_the_server_only(load):
     assert (loaded.server, header(loaded)) == ("https://other:6443", "Bearer abc")
 
 
-def test_master_alone():
-    loaded = virtual.run(access.load(path="", master="127.0.0.1:8080", clock=LoopClock(), environ={}))
+async def test_master_alone():
+    loaded = await access.load(path="", master="127.0.0.1:8080", clock=LoopClock(), environ={})
     assert (loaded.server, loaded.tls) == ("http://127.0.0.1:8080", None)
 
 
-def test_master_alone_can_use_tls_with_system_roots():
+async def test_master_alone_can_use_tls_with_system_roots():
     environ = {"HTTPS_PROXY": "http://p:1"}
-    loaded = virtual.run(access.load(path="", master="https://api:6443", clock=LoopClock(), environ=environ))
+    loaded = await access.load(path="", master="https://api:6443", clock=LoopClock(), environ=environ)
     assert (loaded.server, loaded.tls, loaded.proxy) == ("https://api:6443", TLSFiles(), "http://p:1")
 
 
@@ -222,23 +222,23 @@ def test_each_error_is_one_line_that_names_the_file(load, tmp_path, doc, text):
     assert "\n" not in message
 
 
-def test_a_missing_file(tmp_path):
+async def test_a_missing_file(tmp_path):
     path = str(tmp_path / "none")
     with pytest.raises(KubeconfigError, match="cannot read kubeconfig .*none: No such file"):
-        virtual.run(access.load(path=path, master="", clock=LoopClock(), environ={}))
+        await access.load(path=path, master="", clock=LoopClock(), environ={})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_read_permission(tmp_path):
+async def test_a_file_without_read_permission(tmp_path):
     path = tmp_path / "secret"
     path.touch(mode=0)
     with pytest.raises(KubeconfigError, match="Permission denied"):
-        virtual.run(access.load(path=str(path), master="", clock=LoopClock(), environ={}))
+        await access.load(path=str(path), master="", clock=LoopClock(), environ={})
 
 
-def test_a_directory_is_not_a_kubeconfig(tmp_path):
+async def test_a_directory_is_not_a_kubeconfig(tmp_path):
     with pytest.raises(KubeconfigError, match="Is a directory"):
-        virtual.run(access.load(path=str(tmp_path), master="", clock=LoopClock(), environ={}))
+        await access.load(path=str(tmp_path), master="", clock=LoopClock(), environ={})
 
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}

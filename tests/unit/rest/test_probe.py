@@ -3,7 +3,6 @@
 import pytest
 
 from kcm_cli.api.core import PODS
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.errors import Expired
 from kcm_cli.rest.listing import PAGE, list_all, list_readable
@@ -11,9 +10,9 @@ from kcm_cli.rest.probe import NotHealthy, wait_until_healthy
 from kcm_cli.rest.transport import Unreachable, Unreadable, Untrusted
 
 
-def test_waits_until_healthy(script, answer, failure):
+async def test_waits_until_healthy(script, answer, failure):
     transport = script(Unreachable("refused"), failure(500, "InternalError"), answer(200, "ok"))
-    virtual.run(wait_until_healthy(transport.client(), LoopClock()))
+    await wait_until_healthy(transport.client(), LoopClock())
     assert transport.times == [0, 1, 2]
 
 
@@ -22,9 +21,9 @@ def pods(*names, token="", version="7"):
     return {"kind": "PodList", "metadata": {"resourceVersion": version, "continue": token}, "items": items}
 
 
-def test_a_list_is_read_page_by_page(script, answer):
+async def test_a_list_is_read_page_by_page(script, answer):
     transport = script(answer(200, pods("a", token="t")), answer(200, pods("b")))
-    listed = virtual.run(list_readable(transport.client(), PODS, "ns", label_selector="x"))
+    listed = await list_readable(transport.client(), PODS, "ns", label_selector="x")
     assert [pod.name for pod in listed.items] == ["a", "b"]
     assert listed.resource_version == "7"
     assert [dict(request.query) for request in transport.asked] == [
@@ -33,30 +32,29 @@ def test_a_list_is_read_page_by_page(script, answer):
     ]
 
 
-def test_an_expired_continue_token_falls_back_to_one_list(script, answer, failure):
+async def test_an_expired_continue_token_falls_back_to_one_list(script, answer, failure):
     transport = script(
         answer(200, pods("a", token="t")), failure(410, "Expired"), answer(200, pods("a", "b", version="9"))
     )
-    listed = virtual.run(list_all(transport.client(), PODS))
+    listed = await list_all(transport.client(), PODS)
     assert ([pod.name for pod in listed.items], listed.resource_version) == (["a", "b"], "9")
     assert transport.asked[2].query == ()
 
 
-def test_an_expired_first_page_is_an_error(script, failure):
+async def test_an_expired_first_page_is_an_error(script, failure):
     with pytest.raises(Expired):
-        virtual.run(list_all(script(failure(410, "Expired")).client(), PODS))
+        await list_all(script(failure(410, "Expired")).client(), PODS)
 
 
-def test_a_list_with_repeated_continue_tokens_is_unreadable(script, answer):
+async def test_a_list_with_repeated_continue_tokens_is_unreadable(script, answer):
     pages = [answer(200, pods(name, token=token)) for name, token in (("a", "x"), ("b", "y"), ("a", "x"))]
     with pytest.raises(Unreadable, match="goes round in circles"):
-        virtual.run(list_all(script(*pages).client(), PODS))
+        await list_all(script(*pages).client(), PODS)
 
 
-def test_an_empty_list_can_have_null_items(script, answer):
-    listed = virtual.run(
-        list_all(script(answer(200, {"kind": "PodList", "metadata": {}, "items": None})).client(), PODS)
-    )
+async def test_an_empty_list_can_have_null_items(script, answer):
+    listed = await list_all(script(answer(200, {"kind": "PodList", "metadata": {}, "items": None})).client(), PODS)
+
     assert listed.items == []
 
 

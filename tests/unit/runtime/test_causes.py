@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.virtual import run
 from kcm_cli.runtime.causes import (
     DELAY,
     MOST,
@@ -40,7 +39,7 @@ async def taken(queue: WorkQueue) -> Causes:
     return found
 
 
-def test_a_key_keeps_its_causes_until_it_is_taken() -> None:
+async def test_a_key_keeps_its_causes_until_it_is_taken() -> None:
     async def main() -> None:
         queue = WorkQueue("q", LoopClock(), caused=True)
         for number in range(MOST + 3):
@@ -51,10 +50,10 @@ def test_a_key_keeps_its_causes_until_it_is_taken() -> None:
         queue.add("k")
         assert await taken(queue) == Causes()  # nobody knows why
 
-    run(main())
+    await main()
 
 
-def test_a_delayed_key_keeps_its_causes_until_it_is_due() -> None:
+async def test_a_delayed_key_keeps_its_causes_until_it_is_due() -> None:
     async def main() -> None:
         queue = WorkQueue("q", LoopClock(), caused=True)
         with because(change(1)):
@@ -64,10 +63,10 @@ def test_a_delayed_key_keeps_its_causes_until_it_is_due() -> None:
         assert (await taken(queue)).found == [change(2)]
         assert (await taken(queue)).found == [change(1), Tick(DELAY)]
 
-    run(main())
+    await main()
 
 
-def test_a_sync_is_the_cause_of_what_it_asks_for() -> None:
+async def test_a_sync_is_the_cause_of_what_it_asks_for() -> None:
     async def main() -> None:
         queue, work = WorkQueue("q", LoopClock(), caused=True), working()
         set_working(work)
@@ -78,10 +77,10 @@ def test_a_sync_is_the_cause_of_what_it_asks_for() -> None:
         with because(change(1)):  # what is told is nearer
             assert current() == change(1)
 
-    run(main())
+    await main()
 
 
-def test_a_task_of_a_listener_is_not_told_what_the_listener_was() -> None:
+async def test_a_task_of_a_listener_is_not_told_what_the_listener_was() -> None:
     async def main() -> None:
         async def after() -> None:
             assert current() is None
@@ -90,10 +89,10 @@ def test_a_task_of_a_listener_is_not_told_what_the_listener_was() -> None:
             task = asyncio.ensure_future(after())
         await task
 
-    run(main())
+    await main()
 
 
-def test_causes_that_are_kept_come_before_later_ones() -> None:
+async def test_causes_that_are_kept_come_before_later_ones() -> None:
     async def main() -> None:
         queue = WorkQueue("q", LoopClock(), caused=True)
         with because(change(1)):
@@ -104,7 +103,7 @@ def test_causes_that_are_kept_come_before_later_ones() -> None:
         queue.add("k")
         assert (await taken(queue)).found == [change(1)]
 
-    run(main())
+    await main()
 
 
 def test_a_key_that_is_synced_every_minute_has_no_chain_of_all_its_syncs() -> None:
@@ -118,7 +117,7 @@ def test_a_key_that_is_synced_every_minute_has_no_chain_of_all_its_syncs() -> No
 
 
 @given(st.lists(st.sampled_from(["change", "add", "after", "take", "wait"]), max_size=60))
-def test_what_a_queue_remembers_is_bounded_by_its_keys(steps: list[str]) -> None:
+async def test_what_a_queue_remembers_is_bounded_by_its_keys(steps: list[str]) -> None:
     async def main() -> None:
         queue = WorkQueue("q", LoopClock(), caused=True)
         for number, step in enumerate(steps):
@@ -138,10 +137,10 @@ def test_what_a_queue_remembers_is_bounded_by_its_keys(steps: list[str]) -> None
             assert queue._why is not None
             assert queue._why.keys() <= queue._dirty and queue._why_later.keys() == queue._delayed.keys()
 
-    run(main())
+    await main()
 
 
-def test_a_queue_that_keeps_no_causes_has_none() -> None:
+async def test_a_queue_that_keeps_no_causes_has_none() -> None:
     async def main() -> None:
         queue = WorkQueue("q", LoopClock())
         with because(change(1)):
@@ -149,4 +148,4 @@ def test_a_queue_that_keeps_no_causes_has_none() -> None:
             queue.add_after("j", 1.0)
         assert await taken(queue) == Causes() == await taken(queue)
 
-    run(main())
+    await main()

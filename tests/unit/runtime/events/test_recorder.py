@@ -155,7 +155,7 @@ def test_long_messages_are_not_truncated() -> None:
     assert len(event["message"]) == 3000
 
 
-def test_a_flush_waits_for_queued_events() -> None:
+async def test_a_flush_waits_for_queued_events() -> None:
     server = Server(fine)
 
     async def play() -> None:
@@ -175,7 +175,7 @@ def test_a_flush_waits_for_queued_events() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    virtual.run(play())
+    await play()
 
 
 def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -185,7 +185,7 @@ def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.LogCaptur
     assert server.seen != []
 
 
-def test_a_writer_without_events_costs_one_task() -> None:
+async def test_a_writer_without_events_costs_one_task() -> None:
     async def play() -> int:
         clock = LoopClock()
         client = Client(Server(fine), limiter=Unlimited(), user_agent="test", clock=clock)
@@ -197,4 +197,4 @@ def test_a_writer_without_events_costs_one_task() -> None:
         await asyncio.gather(task, return_exceptions=True)
         return tasks
 
-    assert virtual.run(play()) == 0
+    assert await play() == 0

@@ -105,26 +105,23 @@ async def test_a_pod_keeps_its_nomination_while_victims_terminate(world: World):
     assert await world.node_of("high") == "node-1"
 
 
-def test_a_pod_counts_with_its_new_labels_where_it_is_nominated(play):
+@pytest.mark.cluster(nodes=1)
+async def test_a_pod_counts_with_its_new_labels_where_it_is_nominated(world: World):
     def apart(app: str) -> dict:
         term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
         return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
     port = {"containers": [{"name": "c", "image": "nginx", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
-
-    async def run(world: World) -> None:
-        await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
-        await world.pod("low", {**port, "terminationGracePeriodSeconds": 90}, stop_time="90s")
-        await world.wait()
-        await world.pod("high", {**port, "priorityClassName": "high", "labels": {"app": "a"}})
-        await world.wait(5)
-        await world.patch(PODS, "high", {"metadata": {"labels": {"app": "b"}}})
-        for app in ("a", "b"):
-            await world.pod(f"beside-{app}", apart(app))
-        await world.wait()
-        assert [await world.node_of(f"beside-{app}") for app in ("a", "b")] == ["node-1", ""]
-
-    play(run, nodes=1)
+    await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
+    await world.pod("low", {**port, "terminationGracePeriodSeconds": 90}, stop_time="90s")
+    await world.wait()
+    await world.pod("high", {**port, "priorityClassName": "high", "labels": {"app": "a"}})
+    await world.wait(5)
+    await world.patch(PODS, "high", {"metadata": {"labels": {"app": "b"}}})
+    for app in ("a", "b"):
+        await world.pod(f"beside-{app}", apart(app))
+    await world.wait()
+    assert [await world.node_of(f"beside-{app}") for app in ("a", "b")] == ["node-1", ""]
 
 
 @pytest.mark.cluster(nodes=1)
@@ -142,29 +139,27 @@ async def test_the_room_of_a_former_nomination_is_free(world: World):
     assert await world.node_of("late") == "node-1"
 
 
-def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(play):
+@pytest.mark.cluster(nodes=1)
+async def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(world: World):
     async def attempts(world: World, name: str) -> int:
         """Up to 2: further ones are aggregated."""
         events = await world.items(resource("events", "events.k8s.io"))
         own = [each for each in events if each["regarding"]["name"] == name]
         return sum((each.get("series") or {"count": 1})["count"] for each in own)
 
-    async def run(world: World) -> None:
-        for name, value in (("high", 1000), ("higher", 2000)):
-            await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
-        await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 200}, stop_time="200s")
-        await world.wait()
-        await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
-        await world.pod("late", cpu("40"))
-        await world.pod("huge", {**cpu("40"), "priorityClassName": "higher"})
-        await world.wait(15)
-        assert [await attempts(world, name) for name in ("late", "huge")] == [1, 1]
-        body = {"status": {"nominatedNodeName": None}}
-        await world.client.patch(PODS, "default", "high", body, content_type=MERGE, subresource="status")
-        await world.wait(5)
-        assert [await attempts(world, name) for name in ("late", "huge")] == [2, 1]
-
-    play(run, nodes=1)
+    for name, value in (("high", 1000), ("higher", 2000)):
+        await world.create(PRIORITIES, {"metadata": {"name": name}, "value": value})
+    await world.pod("low", {**cpu("20"), "terminationGracePeriodSeconds": 200}, stop_time="200s")
+    await world.wait()
+    await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+    await world.pod("late", cpu("40"))
+    await world.pod("huge", {**cpu("40"), "priorityClassName": "higher"})
+    await world.wait(15)
+    assert [await attempts(world, name) for name in ("late", "huge")] == [1, 1]
+    body = {"status": {"nominatedNodeName": None}}
+    await world.client.patch(PODS, "default", "high", body, content_type=MERGE, subresource="status")
+    await world.wait(5)
+    assert [await attempts(world, name) for name in ("late", "huge")] == [2, 1]
 
 
 @pytest.mark.cluster(nodes=1)

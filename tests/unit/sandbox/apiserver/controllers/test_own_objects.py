@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.controllers.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.controllers.api_services import DEFINITIONS as DEFINITIONS_GVR
@@ -149,7 +148,7 @@ async def test_the_server_owns_the_usage_of_a_quota(api: Any) -> None:
     assert "f:secrets" not in owners["counter"]["f:status"]["f:used"]
 
 
-def test_a_start_creates_missing_objects(tmp_path: Path, certificates: Certificates) -> None:
+async def test_a_start_creates_missing_objects(tmp_path: Path, certificates: Certificates) -> None:
     async def start(store: Store) -> None:
         server = assemble(store, LoopClock(EPOCH), random.Random(1), certificates, address="127.0.0.1:1")
         await server.bootstrap(bootstrap_objects())
@@ -157,27 +156,24 @@ def test_a_start_creates_missing_objects(tmp_path: Path, certificates: Certifica
     def opened() -> Store:
         return Store(SqliteJournal(tmp_path))
 
-    async def main() -> None:
-        store = opened()
-        await start(store)
-        made = {**definition("cats", "v1"), "kind": "CustomResourceDefinition"}
-        made["apiVersion"] = "apiextensions.k8s.io/v1"
-        made["metadata"]["uid"] = "u"
-        store.create(DEFINITIONS_GVR, "", "cats.x.test", made)
-        await asyncio.sleep(0.1)
-        assert store.get(API_SERVICES, "", "v1.x.test") is not None
-        store.close()
-        store = opened()  # as an older server has left it
-        store.delete(API_SERVICES, "", "v1.x.test")
-        known = store.get(SERVICE_CIDRS, "", "kubernetes")
-        assert known is not None
-        store.update(SERVICE_CIDRS, "", "kubernetes", known.copy() | {"status": {}})
-        store.close()
-        store = opened()
-        await start(store)
-        assert store.get(API_SERVICES, "", "v1.x.test") is not None
-        found: Any = store.get(SERVICE_CIDRS, "", "kubernetes")
-        assert [one["type"] for one in found.doc["status"]["conditions"]] == ["Ready"]
-        store.close()
-
-    virtual.run(main())
+    store = opened()
+    await start(store)
+    made = {**definition("cats", "v1"), "kind": "CustomResourceDefinition"}
+    made["apiVersion"] = "apiextensions.k8s.io/v1"
+    made["metadata"]["uid"] = "u"
+    store.create(DEFINITIONS_GVR, "", "cats.x.test", made)
+    await asyncio.sleep(0.1)
+    assert store.get(API_SERVICES, "", "v1.x.test") is not None
+    store.close()
+    store = opened()  # as an older server has left it
+    store.delete(API_SERVICES, "", "v1.x.test")
+    known = store.get(SERVICE_CIDRS, "", "kubernetes")
+    assert known is not None
+    store.update(SERVICE_CIDRS, "", "kubernetes", known.copy() | {"status": {}})
+    store.close()
+    store = opened()
+    await start(store)
+    assert store.get(API_SERVICES, "", "v1.x.test") is not None
+    found: Any = store.get(SERVICE_CIDRS, "", "kubernetes")
+    assert [one["type"] for one in found.doc["status"]["conditions"]] == ["Ready"]
+    store.close()

@@ -1027,7 +1027,7 @@ async def test_an_object_with_fields_beyond_its_schema_counts_as_changed(api: Ap
     await api.json("PATCH", f"{THINGS}/a", {"spec": {"n": 1}}, headers=MERGE, status=status)
 
 
-def test_objects_that_a_tighter_schema_no_longer_takes(served: Any) -> None:
+async def test_objects_that_a_tighter_schema_no_longer_takes(api: Api) -> None:
     items = {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "string"}}, "required": ["k"]}
     keyed = {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     fields = {"list": keyed, "n": {"type": "integer"}, "a": {"type": "string"}}
@@ -1038,28 +1038,23 @@ def test_objects_that_a_tighter_schema_no_longer_takes(served: Any) -> None:
         await api.json("PATCH", f"{DEFINITIONS}/things.x.test", body, headers=MERGE)
         await asyncio.sleep(0.1)
 
-    async def test(api: Api) -> None:
-        await define(api, definition(version(spec={"type": "object", "properties": fields})))
-        one, two = {"k": "1", "v": "a"}, {"k": "2", "v": "b"}
-        await api.json("POST", THINGS, thing(spec={"list": [one, two], "n": 1}), status=201)
-        rule = {"rule": "self.size() < 2", "message": "few"}
-        for more in ({"maxItems": 1}, {"maxItems": 9, "x-kubernetes-validations": [rule]}):
-            await tighten(api, list={**keyed, **more})
-            for order, status in (([two, one], 200), ([one, two], 200), ([{**one, "v": "c"}, two], 422)):
-                await api.json("PATCH", f"{THINGS}/a", {"spec": {"list": order}}, headers=MERGE, status=status)
-        await tighten(
-            api, list={**keyed, "x-kubernetes-validations": [{"rule": "self[5].k == 'a'", "message": "sixth"}]}
-        )
-        refused = await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE, status=422)
-        assert refused["message"].endswith('Invalid value: "array": index out of bounds: 5 evaluating rule: sixth')
-        await tighten(api, n={"type": "string"})
-        await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE)
-        body, query = thing(spec={"a": "y"}), {"fieldManager": "m", "force": "true"}
-        refused = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=500)
-        text = "failed to create typed live object (default/a; x.test/v1, Kind=Thing): .spec.n: expected string"
-        assert refused["message"] == text + ", got &value.valueUnstructured{Value:1}"
-
-    served(test)
+    await define(api, definition(version(spec={"type": "object", "properties": fields})))
+    one, two = {"k": "1", "v": "a"}, {"k": "2", "v": "b"}
+    await api.json("POST", THINGS, thing(spec={"list": [one, two], "n": 1}), status=201)
+    rule = {"rule": "self.size() < 2", "message": "few"}
+    for more in ({"maxItems": 1}, {"maxItems": 9, "x-kubernetes-validations": [rule]}):
+        await tighten(api, list={**keyed, **more})
+        for order, status in (([two, one], 200), ([one, two], 200), ([{**one, "v": "c"}, two], 422)):
+            await api.json("PATCH", f"{THINGS}/a", {"spec": {"list": order}}, headers=MERGE, status=status)
+    await tighten(api, list={**keyed, "x-kubernetes-validations": [{"rule": "self[5].k == 'a'", "message": "sixth"}]})
+    refused = await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE, status=422)
+    assert refused["message"].endswith('Invalid value: "array": index out of bounds: 5 evaluating rule: sixth')
+    await tighten(api, n={"type": "string"})
+    await api.json("PATCH", f"{THINGS}/a", {"spec": {"a": "x"}}, headers=MERGE)
+    body, query = thing(spec={"a": "y"}), {"fieldManager": "m", "force": "true"}
+    refused = await api.json("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query, status=500)
+    text = "failed to create typed live object (default/a; x.test/v1, Kind=Thing): .spec.n: expected string"
+    assert refused["message"] == text + ", got &value.valueUnstructured{Value:1}"
 
 
 @pytest.mark.parametrize("webhook", [{}, {"conversionReviewVersions": None}, {"conversionReviewVersions": []}], ids=str)

@@ -5,28 +5,23 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.kit.api import Api
+
 NS = "/api/v1/namespaces/default"
 APPS = "/apis/apps/v1/namespaces/default"
 LABELS = {"matchLabels": {"a": "b"}}
 TEMPLATE: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
-def refusal(served: Any, path: str, body: dict[str, Any], **options: Any) -> Any:
+async def refusal(api: Api, path: str, body: dict[str, Any], **options: Any) -> Any:
     """The Status of a refused POST."""
-
-    async def test(api: Any) -> Any:
-        answer = await api.call("POST", path, {"metadata": {"name": "x"}, **body}, **options)
-        assert answer.status >= 400, answer.body.decode()
-        return msgspec.json.decode(answer.body)
-
-    return served(test)
+    answer = await api.call("POST", path, {"metadata": {"name": "x"}, **body}, **options)
+    assert answer.status >= 400, answer.body.decode()
+    return msgspec.json.decode(answer.body)
 
 
-def accepted(served: Any, path: str, body: dict[str, Any], **options: Any) -> Any:
-    async def test(api: Any) -> Any:
-        return await api.json("POST", path, {"metadata": {"name": "x"}, **body}, status=201, **options)
-
-    return served(test)
+async def accepted(api: Api, path: str, body: dict[str, Any], **options: Any) -> Any:
+    return await api.json("POST", path, {"metadata": {"name": "x"}, **body}, status=201, **options)
 
 
 def pod(**spec: Any) -> dict[str, Any]:
@@ -61,8 +56,8 @@ def pod(**spec: Any) -> dict[str, Any]:
     ],
     ids=lambda value: value[-40:] if isinstance(value, str) else None,
 )
-def test_a_wrong_type_is_named_as_upstream(served: Any, path: str, body: Any, kind: str, place: str) -> None:
-    status = refusal(served, path, body)
+async def test_a_wrong_type_is_named_as_upstream(api: Api, path: str, body: Any, kind: str, place: str) -> None:
+    status = await refusal(api, path, body)
     assert status["message"].endswith(f"json: cannot unmarshal {kind} into Go struct field {place}")
 
 
@@ -183,8 +178,8 @@ def test_a_wrong_type_is_named_as_upstream(served: Any, path: str, body: Any, ki
         ),
     ],
 )
-def test_causes(served: Any, path: str, body: Any, causes: list[str]) -> None:
-    status = refusal(served, path, body)
+async def test_causes(api: Api, path: str, body: Any, causes: list[str]) -> None:
+    status = await refusal(api, path, body)
     assert status["code"] == 422
     assert [f"{cause['field']}: {cause['message']}" for cause in status["details"]["causes"]] == causes
 
@@ -197,37 +192,37 @@ def test_causes(served: Any, path: str, body: Any, causes: list[str]) -> None:
         ("a", 403, 'pods "x" is forbidden: pod rejected: RuntimeClass "a" not found'),
     ],
 )
-def test_a_missing_runtime_class(served: Any, name: str, code: int, message: str) -> None:
-    status = refusal(served, f"{NS}/pods", pod(runtimeClassName=name))
+async def test_a_missing_runtime_class(api: Api, name: str, code: int, message: str) -> None:
+    status = await refusal(api, f"{NS}/pods", pod(runtimeClassName=name))
     assert (status["code"], status["message"]) == (code, message)
 
 
-def test_an_invalid_name_of_a_service_account(served: Any) -> None:
-    status = refusal(served, f"{NS}/pods", pod(serviceAccountName="a/b"))
+async def test_an_invalid_name_of_a_service_account(api: Api) -> None:
+    status = await refusal(api, f"{NS}/pods", pod(serviceAccountName="a/b"))
     why = "error looking up service account default/a/b: invalid resource name \"a/b\": [may not contain '/']"
     assert status["message"] == f'pods "x" is forbidden: {why}'
 
 
-def test_the_surge_of_a_stateful_set_is_off(served: Any) -> None:
+async def test_the_surge_of_a_stateful_set_is_off(api: Api) -> None:
     rolling = {"partition": 1, "maxUnavailable": 2}
     spec = {"selector": LABELS, "template": TEMPLATE, "updateStrategy": {"rollingUpdate": rolling}}
-    made = accepted(served, f"{APPS}/statefulsets", {"spec": spec})
+    made = await accepted(api, f"{APPS}/statefulsets", {"spec": spec})
     assert made["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
 
 
-def test_a_lifecycle_with_only_a_gated_signal_is_dropped(served: Any) -> None:
+async def test_a_lifecycle_with_only_a_gated_signal_is_dropped(api: Api) -> None:
     container = {"name": "c", "image": "i", "lifecycle": {"stopSignal": "SIGTERM"}}
-    made = accepted(served, f"{NS}/pods", {"spec": {"os": {"name": "linux"}, "containers": [container]}})
+    made = await accepted(api, f"{NS}/pods", {"spec": {"os": {"name": "linux"}, "containers": [container]}})
     assert "lifecycle" not in made["spec"]["containers"][0]
 
 
-def test_a_dry_run_ignores_the_version(served: Any) -> None:
+async def test_a_dry_run_ignores_the_version(api: Api) -> None:
     body = {"metadata": {"name": "x", "resourceVersion": "7"}}
-    assert accepted(served, f"{NS}/configmaps", body, query={"dryRun": "All"})["metadata"]["name"] == "x"
-    assert refusal(served, f"{NS}/configmaps", body)["code"] == 500
+    assert (await accepted(api, f"{NS}/configmaps", body, query={"dryRun": "All"}))["metadata"]["name"] == "x"
+    assert (await refusal(api, f"{NS}/configmaps", body))["code"] == 500
 
 
-async def test_finalizers_of_updates_must_be_standard_in_core(api: Any) -> None:
+async def test_finalizers_of_updates_must_be_standard_in_core(api: Api) -> None:
     await api.config_map("x")
     body = {"metadata": {"name": "x", "finalizers": ["y"]}}
     answer = await api.call("PUT", f"{NS}/configmaps/x", body)
@@ -235,7 +230,7 @@ async def test_finalizers_of_updates_must_be_standard_in_core(api: Any) -> None:
     assert [cause["field"] for cause in found] == ["metadata.finalizers[0]"] * 2
 
 
-async def test_a_node_port_that_is_twice_in_an_update(api: Any) -> None:
+async def test_a_node_port_that_is_twice_in_an_update(api: Api) -> None:
     await api.json("POST", f"{NS}/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}, status=201)
     ports = [{"name": "a", "port": 80, "nodePort": 30001}, {"name": "b", "port": 81, "nodePort": 30001}]
     body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": ports}}
@@ -243,7 +238,7 @@ async def test_a_node_port_that_is_twice_in_an_update(api: Any) -> None:
     assert found["message"] == "duplicate nodePort: {TCP 30001}"
 
 
-async def test_endpoints_keep_the_node_of_their_old_topology(api: Any) -> None:
+async def test_endpoints_keep_the_node_of_their_old_topology(api: Api) -> None:
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     topology = {"kubernetes.io/hostname": "n", "x": "y"}
     endpoint = {"addresses": ["10.0.0.1"]}
@@ -417,8 +412,8 @@ def claim(expression: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_devices_of_slices(served: Any, body: Any, cause: str) -> None:
-    causes = refusal(served, SLICES, body)["details"]["causes"]
+async def test_devices_of_slices(api: Api, body: Any, cause: str) -> None:
+    causes = (await refusal(api, SLICES, body))["details"]["causes"]
     assert [f"{found['field']}: {found['message']}" for found in causes] == [cause]
 
 
@@ -430,28 +425,28 @@ def policy(**more: Any) -> dict[str, Any]:
     return {**_POLICY, "spec": {**_POLICY["spec"], **more}}
 
 
-def test_a_policy_with_a_conversion_that_always_fails(served: Any) -> None:
+async def test_a_policy_with_a_conversion_that_always_fails(api: Api) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-    [cause] = refusal(served, path, policy(validations=[{"expression": "int('x') == 1"}]))["details"]["causes"]
+    [cause] = (await refusal(api, path, policy(validations=[{"expression": "int('x') == 1"}])))["details"]["causes"]
     problem = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
     assert (cause["reason"], cause["message"]) == ("InternalError", problem)
 
 
-def test_a_variable_with_a_conversion_that_always_fails_may_be_anything(served: Any) -> None:
+async def test_a_variable_with_a_conversion_that_always_fails_may_be_anything(api: Api) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     body = policy(
         variables=[{"name": "x", "expression": "int('x')"}],
         validations=[{"expression": "true", "messageExpression": "variables.x"}],
     )
-    messages = [cause["message"] for cause in refusal(served, path, body)["details"]["causes"]]
+    messages = [cause["message"] for cause in (await refusal(api, path, body))["details"]["causes"]]
     assert 'Invalid value: "variables.x": must evaluate to string but got dyn' in messages
 
 
-def test_a_mutation_that_names_a_variable_where_there_are_none(served: Any) -> None:
+async def test_a_mutation_that_names_a_variable_where_there_are_none(api: Api) -> None:
     patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
     path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
     body = policy(mutations=[patch], reinvocationPolicy="Never")
-    [cause] = refusal(served, path, body)["details"]["causes"]
+    [cause] = (await refusal(api, path, body))["details"]["causes"]
     assert "undefined field 'x'" in cause["message"]
 
 
@@ -463,8 +458,8 @@ def test_a_mutation_that_names_a_variable_where_there_are_none(served: Any) -> N
         ("device.y", "compilation failed: ERROR: <input>:1:7: undefined field 'y'\n | device.y\n | ......^"),
     ],
 )
-def test_expressions_on_devices(served: Any, expression: str, why: str) -> None:
-    [cause] = refusal(served, CLAIMS, claim(expression))["details"]["causes"]
+async def test_expressions_on_devices(api: Api, expression: str, why: str) -> None:
+    [cause] = (await refusal(api, CLAIMS, claim(expression)))["details"]["causes"]
     assert cause["message"] == f'Invalid value: "{expression}": {why}'
 
 
@@ -477,11 +472,11 @@ def test_expressions_on_devices(served: Any, expression: str, why: str) -> None:
         'cel.bind(a, device.attributes["d"], a.b)',
     ],
 )
-def test_expressions_that_choose_devices(served: Any, expression: str) -> None:
-    assert accepted(served, CLAIMS, claim(expression))["kind"] == "ResourceClaim"
+async def test_expressions_that_choose_devices(api: Api, expression: str) -> None:
+    assert (await accepted(api, CLAIMS, claim(expression)))["kind"] == "ResourceClaim"
 
 
-async def test_a_claim_is_shown_as_its_internal_type(api: Any) -> None:
+async def test_a_claim_is_shown_as_its_internal_type(api: Api) -> None:
     exactly = '{"DeviceClassName":"c","Selectors":null,"AllocationMode":"ExactCount","Count":1,"AdminAccess":null,'
     shown = f'{{"Name":"r","Exactly":{exactly}"Tolerations":null,"Capacity":null}},"FirstAvailable":null}}'
     devices = f'{{"Devices":{{"Requests":[{shown}],"Constraints":null,"Config":null}}}}'
@@ -492,7 +487,7 @@ async def test_a_claim_is_shown_as_its_internal_type(api: Any) -> None:
     assert found["details"]["causes"][0]["message"] == f"Invalid value: {devices}: field is immutable"
 
 
-async def test_only_allocated_devices_are_reported(api: Any) -> None:
+async def test_only_allocated_devices_are_reported(api: Api) -> None:
     shown = '{"Driver":"d.x","Pool":"p","Device":"v","ShareID":""}'
     await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
     used = {"driver": "d.x", "pool": "p", "device": "v", "networkData": {"ips": ["10.0.0.1"]}}
@@ -511,46 +506,48 @@ async def test_only_allocated_devices_are_reported(api: Any) -> None:
         ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "h"}),
     ],
 )
-def test_kinds_that_take_any_finalizer(served: Any, path: str, body: Any) -> None:
-    made = accepted(served, path, {**body, "metadata": {"name": "x", "finalizers": ["y"]}})
+async def test_kinds_that_take_any_finalizer(api: Api, path: str, body: Any) -> None:
+    made = await accepted(api, path, {**body, "metadata": {"name": "x", "finalizers": ["y"]}})
     assert made["metadata"]["finalizers"] == ["y"]
 
 
-async def test_a_self_link_is_not_kept(api: Any) -> None:
+async def test_a_self_link_is_not_kept(api: Api) -> None:
     await api.config_map("x")
     body = {"metadata": {"name": "x", "selfLink": "/x"}, "data": {"a": "b"}}
     assert "selfLink" not in (await api.json("PUT", f"{NS}/configmaps/x", body))["metadata"]
 
 
-def test_an_empty_scope_is_none(served: Any) -> None:
+async def test_an_empty_scope_is_none(api: Api) -> None:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": ""}
     hook = {"name": "a.b.c", "clientConfig": {"url": "https://a.b"}, "sideEffects": "None", "rules": [rule]}
     body = {"webhooks": [{**hook, "admissionReviewVersions": ["v1"]}]}
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-    [cause] = refusal(served, path, body)["details"]["causes"]
+    [cause] = (await refusal(api, path, body))["details"]["causes"]
     assert cause["message"] == 'Unsupported value: "": supported values: "*", "Cluster", "Namespaced"'
 
 
-def test_extra_of_a_review_without_values(served: Any) -> None:
+async def test_extra_of_a_review_without_values(api: Api) -> None:
     spec = {"user": "u", "extra": {"k": None}, "nonResourceAttributes": {"path": "/x", "verb": "get"}}
-    made = accepted(served, "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"metadata": {}, "spec": spec})
+    made = await accepted(api, "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"metadata": {}, "spec": spec})
     assert made["status"]["allowed"] is False
 
 
-def test_a_certificate_request_without_a_request(served: Any) -> None:
+async def test_a_certificate_request_without_a_request(api: Api) -> None:
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-    causes = refusal(served, path, {"spec": {"signerName": "a.b/c", "usages": ["client auth"]}})["details"]["causes"]
+    causes = (await refusal(api, path, {"spec": {"signerName": "a.b/c", "usages": ["client auth"]}}))["details"][
+        "causes"
+    ]
     said = [cause["message"] for cause in causes]
     assert said == ["Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]
 
 
-def test_a_windows_pod_has_no_user_number_not_even_the_first(served: Any) -> None:
+async def test_a_windows_pod_has_no_user_number_not_even_the_first(api: Api) -> None:
     body = pod(os={"name": "windows"}, securityContext={"runAsUser": 0})
-    [cause] = refusal(served, f"{NS}/pods", body)["details"]["causes"]
+    [cause] = (await refusal(api, f"{NS}/pods", body))["details"]["causes"]
     assert cause["field"] == "spec.securityContext.runAsUser"
 
 
-async def test_a_gated_field_of_a_driver_is_dropped(api: Any) -> None:
+async def test_a_gated_field_of_a_driver_is_dropped(api: Api) -> None:
     path = "/apis/storage.k8s.io/v1/csidrivers"
     spec = {"preventPodSchedulingIfMissing": True}
     await api.json("POST", path, {"metadata": {"name": "d"}, "spec": spec}, status=201)
@@ -559,7 +556,7 @@ async def test_a_gated_field_of_a_driver_is_dropped(api: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "quoted"), [('a"b', r'"a\"b"'), ("a\\b", r'"a\\b"'), ("a\nb", r'"a\nb"')])
-def test_wrong_names_are_quoted_as_by_go(served: Any, name: str, quoted: str) -> None:
-    status = refusal(served, f"{NS}/configmaps", {"metadata": {"name": name}})
+async def test_wrong_names_are_quoted_as_by_go(api: Api, name: str, quoted: str) -> None:
+    status = await refusal(api, f"{NS}/configmaps", {"metadata": {"name": name}})
     assert status["message"].startswith(f"ConfigMap {quoted} is invalid: metadata.name: Invalid value: {quoted}: ")
     assert status["details"]["name"] == name

@@ -4,10 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kit.api import CONFIG_MAPS, Api
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.kit.api import CONFIG_MAPS, Api, started
 
 MERGE = {"content-type": "application/merge-patch+json"}
 
@@ -132,9 +133,10 @@ writes = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(writes)
-async def test_replaying_a_watch_gives_the_list(api: Api, steps: list[tuple[str, str, str]]) -> None:
+async def test_replaying_a_watch_gives_the_list(certificates: Certificates, steps: list[tuple[str, str, str]]) -> None:
+    api = await started(certificates)
     watches = [await api.watch(CONFIG_MAPS), await api.watch(CONFIG_MAPS, labelSelector="on=1")]
     for verb, name, label in steps:
         meta = {"labels": {"on": label}}

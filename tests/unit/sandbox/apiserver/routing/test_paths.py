@@ -12,13 +12,6 @@ THREE = "application/json, application/yaml, application/vnd.kubernetes.protobuf
 STREAMS = f"{THREE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
 
-def ask(served: Any, method: str, path: str, **options: Any) -> Any:
-    async def test(api: Any) -> Any:
-        return await api.call(method, path, **options)
-
-    return served(test)
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
@@ -76,8 +69,8 @@ def ask(served: Any, method: str, path: str, **options: Any) -> Any:
         ("PUT", "/api/v1/namespaces/pods/pods", 405),
     ],
 )
-def test_methods(served: Any, method: str, path: str, status: int) -> None:
-    assert ask(served, method, path).status == status
+async def test_methods(api: Any, method: str, path: str, status: int) -> None:
+    assert (await api.call(method, path)).status == status
 
 
 @pytest.mark.parametrize(
@@ -92,8 +85,8 @@ def test_methods(served: Any, method: str, path: str, status: int) -> None:
         ("/api/v1/namespaces/default/configmaps/x", "text/plain", THREE),
     ],
 )
-def test_the_router_accepts_no_wildcards_for_a_group(served: Any, path: str, accept: str, produced: str) -> None:
-    answer = ask(served, "GET", path, headers={"accept": accept})
+async def test_the_router_accepts_no_wildcards_for_a_group(api: Any, path: str, accept: str, produced: str) -> None:
+    answer = await api.call("GET", path, headers={"accept": accept})
     assert answer.status == 406
     status = msgspec.json.decode(answer.body) if answer.headers["content-type"] == "application/json" else {}
     message = f"406: Not Acceptable\n\nAvailable representations: {produced}"
@@ -101,8 +94,8 @@ def test_the_router_accepts_no_wildcards_for_a_group(served: Any, path: str, acc
 
 
 @pytest.mark.parametrize("path", ["/", "/version"])
-def test_plain_documents_ignore_parameters(served: Any, path: str) -> None:
-    answer = ask(served, "GET", path, headers={"accept": "application/json;g=x;v=y;as=Z"})
+async def test_plain_documents_ignore_parameters(api: Any, path: str) -> None:
+    answer = await api.call("GET", path, headers={"accept": "application/json;g=x;v=y;as=Z"})
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
 
 
@@ -113,27 +106,29 @@ async def test_checks_are_listed_and_left_out_on_demand(api: Any) -> None:
     assert lines[-1] == "livez check passed"
 
 
-def test_unknown_checks_cannot_be_excluded(served: Any) -> None:
-    answer = ask(served, "GET", "/readyz", query={"verbose": "", "exclude": "nope"})
+async def test_unknown_checks_cannot_be_excluded(api: Any) -> None:
+    answer = await api.call("GET", "/readyz", query={"verbose": "", "exclude": "nope"})
     said = 'warn: some health checks cannot be excluded: no matches for "nope"'
     assert answer.body.decode().splitlines()[-2:] == [said, "readyz check passed"]
 
 
-def test_the_aggregated_form_has_a_path_without_a_slash(served: Any) -> None:
+async def test_the_aggregated_form_has_a_path_without_a_slash(api: Any) -> None:
     wanted = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
-    kinds = [msgspec.json.decode(ask(served, "GET", path, headers=wanted).body)["kind"] for path in ("/apis", "/apis/")]
+    kinds = [
+        msgspec.json.decode((await api.call("GET", path, headers=wanted)).body)["kind"] for path in ("/apis", "/apis/")
+    ]
     assert kinds == ["APIGroupDiscoveryList", "APIGroupList"]
 
 
-def test_a_body_of_an_unknown_form_is_refused_even_if_it_is_empty(served: Any) -> None:
+async def test_a_body_of_an_unknown_form_is_refused_even_if_it_is_empty(api: Any) -> None:
     path = "/api/v1/namespaces/default/configmaps"
-    answer = ask(served, "POST", path, headers={"content-type": "application/octet-stream"})
+    answer = await api.call("POST", path, headers={"content-type": "application/octet-stream"})
     assert answer.status == 415
 
 
-def test_an_object_for_an_empty_namespace_is_refused(served: Any) -> None:
+async def test_an_object_for_an_empty_namespace_is_refused(api: Any) -> None:
     doc = {"metadata": {"name": "a"}}
-    answer = ask(served, "POST", "/api/v1/namespaces//configmaps", body=doc)
+    answer = await api.call("POST", "/api/v1/namespaces//configmaps", body=doc)
     assert answer.status == 422
     causes = msgspec.json.decode(answer.body)["details"]["causes"]
     assert [cause["field"] for cause in causes] == ["metadata.namespace"]
