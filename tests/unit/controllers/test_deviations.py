@@ -52,98 +52,86 @@ class Recording(Refusing):
         return [at for at, request in self.sent if request.method == method and request.path.endswith(suffix)]
 
 
-def test_the_status_of_a_large_daemonset_is_not_written_at_every_sync(play, monkeypatch):
+async def test_the_status_of_a_large_daemonset_is_not_written_at_every_sync(world: World, monkeypatch):
     monkeypatch.setattr(daemonset, "REPORT_PAUSE_PER_POD_S", 1.0)  # three nodes for hundreds
-
-    async def life(world: World) -> None:
-        sent = Recording(world)
-        async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"], transport=sent):
-            await world.create(DAEMON_SETS, {"metadata": {"name": "d"}, "spec": SELECTED})
-            await world.wait(60)
-            for number in range(20):
-                pod = (await world.items(PODS))[number % 3]["metadata"]["name"]
-                await world.delete(PODS, pod, grace_s=0)
-                await world.wait(0.05)
-            await world.wait(60)
-            writes = sent.times("PUT", "/daemonsets/d/status")
-            assert len(writes) > 3
-            pauses = [after - before for before, after in zip(writes, writes[1:], strict=False)]
-            assert min(pauses) >= daemonset.REPORT_PAUSE_S
-            assert (await world.get(DAEMON_SETS, "d"))["status"]["numberReady"] == 3
-
-    play(life)
+    sent = Recording(world)
+    async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"], transport=sent):
+        await world.create(DAEMON_SETS, {"metadata": {"name": "d"}, "spec": SELECTED})
+        await world.wait(60)
+        for number in range(20):
+            pod = (await world.items(PODS))[number % 3]["metadata"]["name"]
+            await world.delete(PODS, pod, grace_s=0)
+            await world.wait(0.05)
+        await world.wait(60)
+        writes = sent.times("PUT", "/daemonsets/d/status")
+        assert len(writes) > 3
+        pauses = [after - before for before, after in zip(writes, writes[1:], strict=False)]
+        assert min(pauses) >= daemonset.REPORT_PAUSE_S
+        assert (await world.get(DAEMON_SETS, "d"))["status"]["numberReady"] == 3
 
 
-def test_deletions_of_pods_and_jobs_have_uid_preconditions(play):
-    async def life(world: World) -> None:
-        sent = Recording(world)
-        configs = (DeploymentConfig(), ReplicaSetConfig(), DaemonSetConfig(), JobConfig(), CronJobConfig())
-        names = ("deployment", "replicaset", "daemonset", "job", "cronjob")
-        async with controllers(world, *configs, names=[f"{name}-controller" for name in names], transport=sent):
-            await world.create(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": SELECTED | {"replicas": 3}})
-            await world.create(DAEMON_SETS, {"metadata": {"name": "d"}, "spec": SELECTED})
-            run = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
-            never = {"annotations": {"sandbox.kcm.dev/run-time": "never"}}
-            job = {"template": {"metadata": never, "spec": run}, "parallelism": 3, "completions": 3}
-            await world.create(JOBS, {"metadata": {"name": "j"}, "spec": job})
-            cron = {"schedule": "* * * * *", "concurrencyPolicy": "Replace", "jobTemplate": {"spec": job}}
-            await world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": cron})
-            await world.wait(150)
-            await world.patch(DEPLOYMENTS, "a", {"spec": {"replicas": 1}})
-            await world.patch(JOBS, "j", {"spec": {"suspend": True}})
-            changed = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "j"}]}}
-            await world.patch(DAEMON_SETS, "d", {"spec": {"template": changed}})
-            await world.wait(60)
-        deletions = [request for _, request in sent.sent if request.method == "DELETE"]
-        assert {request.path.rsplit("/", 2)[1] for request in deletions} == {"pods", "jobs"}
-        for request in deletions:
-            assert json.loads(request.body)["preconditions"]["uid"], request.path
-
-    play(life)
+async def test_deletions_of_pods_and_jobs_have_uid_preconditions(world: World):
+    sent = Recording(world)
+    configs = (DeploymentConfig(), ReplicaSetConfig(), DaemonSetConfig(), JobConfig(), CronJobConfig())
+    names = ("deployment", "replicaset", "daemonset", "job", "cronjob")
+    async with controllers(world, *configs, names=[f"{name}-controller" for name in names], transport=sent):
+        await world.create(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": SELECTED | {"replicas": 3}})
+        await world.create(DAEMON_SETS, {"metadata": {"name": "d"}, "spec": SELECTED})
+        run = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+        never = {"annotations": {"sandbox.kcm.dev/run-time": "never"}}
+        job = {"template": {"metadata": never, "spec": run}, "parallelism": 3, "completions": 3}
+        await world.create(JOBS, {"metadata": {"name": "j"}, "spec": job})
+        cron = {"schedule": "* * * * *", "concurrencyPolicy": "Replace", "jobTemplate": {"spec": job}}
+        await world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": cron})
+        await world.wait(150)
+        await world.patch(DEPLOYMENTS, "a", {"spec": {"replicas": 1}})
+        await world.patch(JOBS, "j", {"spec": {"suspend": True}})
+        changed = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "j"}]}}
+        await world.patch(DAEMON_SETS, "d", {"spec": {"template": changed}})
+        await world.wait(60)
+    deletions = [request for _, request in sent.sent if request.method == "DELETE"]
+    assert {request.path.rsplit("/", 2)[1] for request in deletions} == {"pods", "jobs"}
+    for request in deletions:
+        assert json.loads(request.body)["preconditions"]["uid"], request.path
 
 
-def test_a_cronjob_that_replaces_its_jobs_does_not_get_them(play):
-    async def life(world: World) -> None:
-        sent = Recording(world)
-        async with controllers(world, CronJobConfig(), names=["cronjob-controller"], transport=sent):
-            run = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
-            job = {"spec": {"template": {"spec": run}}}
-            spec = {"schedule": "* * * * *", "concurrencyPolicy": "Replace", "jobTemplate": job}
-            await world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": spec})
-            await world.wait(200)
-        deleted = [request for _, request in sent.sent if request.method == "DELETE"]
-        assert len(deleted) == 2
-        assert [request for _, request in sent.sent if request.method == "GET" and "/jobs/" in request.path] == []
-
-    play(life)
+async def test_a_cronjob_that_replaces_its_jobs_does_not_get_them(world: World):
+    sent = Recording(world)
+    async with controllers(world, CronJobConfig(), names=["cronjob-controller"], transport=sent):
+        run = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+        job = {"spec": {"template": {"spec": run}}}
+        spec = {"schedule": "* * * * *", "concurrencyPolicy": "Replace", "jobTemplate": job}
+        await world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": spec})
+        await world.wait(200)
+    deleted = [request for _, request in sent.sent if request.method == "DELETE"]
+    assert len(deleted) == 2
+    assert [request for _, request in sent.sent if request.method == "GET" and "/jobs/" in request.path] == []
 
 
-def test_entries_are_kept_while_the_lease_of_their_server_cannot_be_decoded(play):
-    async def life(world: World) -> None:
-        await prepare(world)
-        asked = []
+@pytest.mark.cluster(nodes=0)
+async def test_entries_are_kept_while_the_lease_of_their_server_cannot_be_decoded(world: World):
+    await prepare(world)
+    asked = []
 
-        def refuses(request: Request) -> bool:
-            watching = dict(request.query).get("watch") == "true" or request.path.endswith("/leases")
-            if watching and "leases" in request.path:
-                return world.clock.monotonic() > 100
-            if request.path.endswith("/leases/new") and len(asked) < 3:
-                asked.append(request)
-                return True
-            return False
+    def refuses(request: Request) -> bool:
+        watching = dict(request.query).get("watch") == "true" or request.path.endswith("/leases")
+        if watching and "leases" in request.path:
+            return world.clock.monotonic() > 100
+        if request.path.endswith("/leases/new") and len(asked) < 3:
+            asked.append(request)
+            return True
+        return False
 
-        async with collecting(world, Refusing(world.server.transport(), refuses)):
-            await world.wait(700)
-            labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
-            await world.create(LEASES, {"metadata": {"name": "new", "labels": labels}, "spec": {}}, SYSTEM)
-            await add(world, "x", "new")
-            await world.wait(60)
-            assert (len(asked), await servers(world)) == (3, {"x": ["new"]})
-
-    play(life, nodes=0)
+    async with collecting(world, Refusing(world.server.transport(), refuses)):
+        await world.wait(700)
+        labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+        await world.create(LEASES, {"metadata": {"name": "new", "labels": labels}, "spec": {}}, SYSTEM)
+        await add(world, "x", "new")
+        await world.wait(60)
+        assert (len(asked), await servers(world)) == (3, {"x": ["new"]})
 
 
-def test_the_reconciler_pauses_with_a_period_of_zero(play, monkeypatch):
+async def test_the_reconciler_pauses_with_a_period_of_zero(world: World, monkeypatch):
     passes, resync = [0], binder.VolumeBinder.resync
 
     async def counted(controller: binder.VolumeBinder) -> None:
@@ -154,23 +142,16 @@ def test_the_reconciler_pauses_with_a_period_of_zero(play, monkeypatch):
 
     (declared,) = binder.CONTROLLER.passes
     monkeypatch.setattr(binder, "CONTROLLER", replace(binder.CONTROLLER, passes=(replace(declared, step=counted),)))
-
-    async def life(world: World) -> None:
-        config = PersistentVolumeBinderConfig(sync_period_s=0.0)
-        async with controllers(world, config, names=["persistentvolume-binder-controller"]):
-            await world.wait(5)
-        assert 10 < passes[0] < 100
-
-    play(life)
+    config = PersistentVolumeBinderConfig(sync_period_s=0.0)
+    async with controllers(world, config, names=["persistentvolume-binder-controller"]):
+        await world.wait(5)
+    assert 10 < passes[0] < 100
 
 
 @pytest.mark.parametrize("path", ["/data/tmp/x", "/tmp/../etc", "/tmp/"])
-def test_only_directories_under_tmp_are_deleted(play, path):
-    async def life(world: World) -> None:
-        with pytest.raises(OSError, match="host_path deleter only supports"):
-            await HostPaths(random.Random(1), simulated=True).delete(path)
-
-    play(life)
+async def test_only_directories_under_tmp_are_deleted(world: World, path):
+    with pytest.raises(OSError, match="host_path deleter only supports"):
+        await HostPaths(random.Random(1), simulated=True).delete(path)
 
 
 @contextmanager
@@ -191,19 +172,17 @@ def in_storage(world, resource):
         (DAEMON_SETS, "daemonset-controller", DaemonSetConfig(), PODS),
     ],
 )
-def test_an_owner_that_does_not_select_its_template_creates_nothing(play, resource, name, config, makes, labels):
+async def test_an_owner_that_does_not_select_its_template_creates_nothing(
+    world: World, resource, name, config, makes, labels
+):
     """API servers refuse it; it may have been stored before they did."""
-
-    async def life(world: World) -> None:
-        spec = SELECTED if resource is not REPLICATION_CONTROLLERS else {**SELECTED, "selector": {"app": "a"}}
-        await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
-        with in_storage(world, resource) as doc:
-            doc["spec"]["template"]["metadata"]["labels"] = labels
-        async with controllers(world, config, names=[name]):
-            await world.wait(120)
-            assert await world.items(makes) == []
-
-    play(life)
+    spec = SELECTED if resource is not REPLICATION_CONTROLLERS else {**SELECTED, "selector": {"app": "a"}}
+    await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
+    with in_storage(world, resource) as doc:
+        doc["spec"]["template"]["metadata"]["labels"] = labels
+    async with controllers(world, config, names=[name]):
+        await world.wait(120)
+        assert await world.items(makes) == []
 
 
 @pytest.mark.parametrize(
@@ -213,96 +192,78 @@ def test_an_owner_that_does_not_select_its_template_creates_nothing(play, resour
         (DAEMON_SETS, "daemonset-controller", DaemonSetConfig(), PODS),
     ],
 )
-def test_a_selector_without_requirements_matches_a_template_without_labels(play, resource, name, config, made):
+async def test_a_selector_without_requirements_matches_a_template_without_labels(
+    world: World, resource, name, config, made
+):
     """As upstream: API servers admit it, and what is made gets a label of its revision."""
-
-    async def life(world: World) -> None:
-        selector = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
-        spec = {"selector": selector, "template": {"spec": TEMPLATE["spec"]}}
-        await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
-        async with controllers(world, config, names=[name]):
-            await world.wait(30)
-            assert await world.items(made)
-
-    play(life)
+    selector = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+    spec = {"selector": selector, "template": {"spec": TEMPLATE["spec"]}}
+    await world.create(resource, {"metadata": {"name": "x"}, "spec": spec})
+    async with controllers(world, config, names=[name]):
+        await world.wait(30)
+        assert await world.items(made)
 
 
-def test_a_deployment_that_does_not_select_its_template_reports_it(play):
-    async def life(world: World) -> None:
-        await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
-        with in_storage(world, DEPLOYMENTS) as doc:
-            doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
-        async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
-            await world.wait(30)
-            conditions = (await world.get(DEPLOYMENTS, "x"))["status"]["conditions"]
-            (condition,) = (one for one in conditions if one["type"] == "Progressing")
-            assert condition["status"] == "False"
-            assert "`selector` does not match template `labels`" in condition["message"]
-
-    play(life)
+async def test_a_deployment_that_does_not_select_its_template_reports_it(world: World):
+    await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
+    with in_storage(world, DEPLOYMENTS) as doc:
+        doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
+    async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
+        await world.wait(30)
+        conditions = (await world.get(DEPLOYMENTS, "x"))["status"]["conditions"]
+        (condition,) = (one for one in conditions if one["type"] == "Progressing")
+        assert condition["status"] == "False"
+        assert "`selector` does not match template `labels`" in condition["message"]
 
 
 @pytest.mark.parametrize("mode", ["NonIndexed", "Indexed"])
 @pytest.mark.parametrize(
     "change", [{"selector": None}, {"selector": {"matchLabels": {"app": "a"}}}], ids=["none", "other"]
 )
-def test_a_job_that_does_not_select_its_template_creates_no_pods(play, mode, change):
+async def test_a_job_that_does_not_select_its_template_creates_no_pods(world: World, mode, change):
     """API servers select a Job's pods; what was stored otherwise would release each pod and make another."""
+    template = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    spec = {"template": template, "completionMode": mode, "completions": 1}
+    await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
+    with in_storage(world, JOBS) as doc:
+        doc["spec"].update(change)
+    async with controllers(world, JobConfig(), names=["job-controller"]):
+        await world.wait(30)
+        assert await world.items(PODS) == []
+        assert (await world.get(JOBS, "x"))["status"]["startTime"]
 
-    async def life(world: World) -> None:
-        template = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
-        spec = {"template": template, "completionMode": mode, "completions": 1}
-        await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
+
+async def test_a_job_with_an_invalid_selector_keeps_its_pods(world: World):
+    container = {"name": "c", "image": "i", "command": ["sleep", "1000"]}
+    spec = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
+    async with controllers(world, JobConfig(), names=["job-controller"]):
+        await world.wait(5)
+        (pod,) = await world.items(PODS)
         with in_storage(world, JOBS) as doc:
-            doc["spec"].update(change)
-        async with controllers(world, JobConfig(), names=["job-controller"]):
-            await world.wait(30)
-            assert await world.items(PODS) == []
-            assert (await world.get(JOBS, "x"))["status"]["startTime"]
-
-    play(life)
+            doc["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Odd"}]}
+        await world.wait(30)
+        (same,) = await world.items(PODS)
+        assert same["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
 
 
-def test_a_job_with_an_invalid_selector_keeps_its_pods(play):
-    async def life(world: World) -> None:
-        container = {"name": "c", "image": "i", "command": ["sleep", "1000"]}
-        spec = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
-        await world.create(JOBS, {"metadata": {"name": "x"}, "spec": spec})
-        async with controllers(world, JobConfig(), names=["job-controller"]):
-            await world.wait(5)
-            (pod,) = await world.items(PODS)
-            with in_storage(world, JOBS) as doc:
-                doc["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Odd"}]}
-            await world.wait(30)
-            (same,) = await world.items(PODS)
-            assert same["metadata"]["ownerReferences"] == pod["metadata"]["ownerReferences"]
-
-    play(life)
+async def test_a_daemonset_that_does_not_select_its_template_has_a_status(world: World):
+    await world.create(DAEMON_SETS, {"metadata": {"name": "x"}, "spec": SELECTED})
+    with in_storage(world, DAEMON_SETS) as doc:
+        doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
+    async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"]):
+        await world.wait(30)
+        stored = await world.get(DAEMON_SETS, "x")
+        assert stored["status"]["desiredNumberScheduled"] == stored["status"]["numberUnavailable"] == 3
+        assert stored["status"]["observedGeneration"] == stored["metadata"]["generation"]
 
 
-def test_a_daemonset_that_does_not_select_its_template_has_a_status(play):
-    async def life(world: World) -> None:
-        await world.create(DAEMON_SETS, {"metadata": {"name": "x"}, "spec": SELECTED})
-        with in_storage(world, DAEMON_SETS) as doc:
-            doc["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
-        async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"]):
-            await world.wait(30)
-            stored = await world.get(DAEMON_SETS, "x")
-            assert stored["status"]["desiredNumberScheduled"] == stored["status"]["numberUnavailable"] == 3
-            assert stored["status"]["observedGeneration"] == stored["metadata"]["generation"]
-
-    play(life)
-
-
-def test_a_deployment_without_a_selector_keeps_its_replica_sets(play):
-    async def life(world: World) -> None:
-        await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
-        async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
-            await world.wait(5)
-            before = await world.items(REPLICA_SETS)
-            with in_storage(world, DEPLOYMENTS) as doc:
-                doc["spec"]["selector"] = None
-            await world.wait(30)
-            assert await world.items(REPLICA_SETS) == before != []
-
-    play(life)
+async def test_a_deployment_without_a_selector_keeps_its_replica_sets(world: World):
+    await world.create(DEPLOYMENTS, {"metadata": {"name": "x"}, "spec": SELECTED})
+    async with controllers(world, DeploymentConfig(), names=["deployment-controller"]):
+        await world.wait(5)
+        before = await world.items(REPLICA_SETS)
+        with in_storage(world, DEPLOYMENTS) as doc:
+            doc["spec"]["selector"] = None
+        await world.wait(30)
+        assert await world.items(REPLICA_SETS) == before != []

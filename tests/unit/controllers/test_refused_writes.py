@@ -402,28 +402,22 @@ async def live(world: World, scenario: Scenario, refuser: Refuser) -> None:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_table_has_all_writes(play, name):
-    async def life(world: World) -> None:
-        refuser = Refuser(SCENARIOS[name].controllers[0])
-        await live(world, SCENARIOS[name], refuser)
-        assert refuser.seen == REFUSED[name]
-
-    play(life)
+async def test_the_table_has_all_writes(world: World, name):
+    refuser = Refuser(SCENARIOS[name].controllers[0])
+    await live(world, SCENARIOS[name], refuser)
+    assert refuser.seen == REFUSED[name]
 
 
 CASES = [(name, kind) for name, kinds in REFUSED.items() for kind in sorted(kinds)]
 
 
 @pytest.mark.parametrize(("name", "refused"), CASES)
-def test_the_status_is_told(play, name, refused):
-    async def life(world: World) -> None:
-        scenario = SCENARIOS[name]
-        refuser = Refuser(scenario.controllers[0], refused)
-        await live(world, scenario, refuser)
-        assert refuser.times > 0
-        await scenario.told(world, (name, refused) not in UNOBSERVED)
-
-    play(life)
+async def test_the_status_is_told(world: World, name, refused):
+    scenario = SCENARIOS[name]
+    refuser = Refuser(scenario.controllers[0], refused)
+    await live(world, scenario, refuser)
+    assert refuser.times > 0
+    await scenario.told(world, (name, refused) not in UNOBSERVED)
 
 
 def test_all_controllers_with_a_status_are_considered():

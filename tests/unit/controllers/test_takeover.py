@@ -2,7 +2,7 @@
 
 import copy
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,11 +90,8 @@ def respell_revisions(chosen: list[Any]) -> Callable[[dict[str, Any]], dict[str,
     return change
 
 
-Play = Callable[[Callable[[World], Awaitable[None]]], None]
-
-
 @pytest.mark.parametrize("seed", range(12))
-def test_equivalent_objects_of_a_settled_cluster_are_not_written(play: Play, seed: int) -> None:
+async def test_equivalent_objects_of_a_settled_cluster_are_not_written(world: World, seed: int) -> None:
     """Deployments and ReplicaSets may differ in how quantities are spelt, revisions in the defaults of their time."""
     rng = random.Random(seed)
 
@@ -102,49 +99,39 @@ def test_equivalent_objects_of_a_settled_cluster_are_not_written(play: Play, see
         found = rng.sample(choices, rng.randrange(len(choices)))
         return list({path: (path, value) for path, value in found}.values())
 
-    async def life(world: World) -> None:
-        story = Takeover(world)
-        await story.settle()
-        story.rewrite(DEPLOYMENTS, respell_owners(some(SPELLINGS + NUMBERS)))
-        story.rewrite(REPLICA_SETS, respell_owners(some(SPELLINGS + NUMBERS)))
-        story.rewrite(STATEFUL_SETS, respell_owners(some(SPELLINGS)))
-        story.rewrite(DAEMON_SETS, respell_owners(some(SPELLINGS)))
-        absent = [(path, ...) for path in rng.sample(DEFAULTED, rng.randrange(len(DEFAULTED)))]
-        story.rewrite(CONTROLLER_REVISIONS, respell_revisions([*some(SPELLINGS), *absent]))
-        async with story.running():
-            await world.wait(300)
-        assert story.written == []
-
-    play(life)
+    story = Takeover(world)
+    await story.settle()
+    story.rewrite(DEPLOYMENTS, respell_owners(some(SPELLINGS + NUMBERS)))
+    story.rewrite(REPLICA_SETS, respell_owners(some(SPELLINGS + NUMBERS)))
+    story.rewrite(STATEFUL_SETS, respell_owners(some(SPELLINGS)))
+    story.rewrite(DAEMON_SETS, respell_owners(some(SPELLINGS)))
+    absent = [(path, ...) for path in rng.sample(DEFAULTED, rng.randrange(len(DEFAULTED)))]
+    story.rewrite(CONTROLLER_REVISIONS, respell_revisions([*some(SPELLINGS), *absent]))
+    async with story.running():
+        await world.wait(300)
+    assert story.written == []
 
 
-def test_revisions_of_a_1_33_manager_match_the_template(play: Play) -> None:
-    async def life(world: World) -> None:
-        story = Takeover(world)
-        await story.settle()
-        story.rewrite(CONTROLLER_REVISIONS, respell_revisions([(("metadata", "creationTimestamp"), None)]))
-        async with story.running():
-            await world.wait(300)
-        assert story.written == []
-
-    play(life)
+async def test_revisions_of_a_1_33_manager_match_the_template(world: World) -> None:
+    story = Takeover(world)
+    await story.settle()
+    story.rewrite(CONTROLLER_REVISIONS, respell_revisions([(("metadata", "creationTimestamp"), None)]))
+    async with story.running():
+        await world.wait(300)
+    assert story.written == []
 
 
-def test_duplicate_revisions_of_an_upgrade_are_not_merged(play: Play) -> None:
+async def test_duplicate_revisions_of_an_upgrade_are_not_merged(world: World) -> None:
     """The 1.34 managers made a second revision of an unchanged template: it is current, and the first is history."""
-
-    async def life(world: World) -> None:
-        story = Takeover(world)
-        await story.settle()
-        for found in await world.items(CONTROLLER_REVISIONS):
-            kept = {key: found["metadata"][key] for key in ("labels", "ownerReferences")}
-            doc = {"metadata": {"name": f"{found['metadata']['name']}-old", **kept}, "revision": 0}
-            pods = edited(found["data"]["spec"]["template"], ("metadata", "creationTimestamp"), None)
-            await world.client.create(
-                CONTROLLER_REVISIONS, "default", codec.encode({**doc, "data": {"spec": {"template": pods}}})
-            )
-        async with story.running():
-            await world.wait(300)
-        assert story.written == []
-
-    play(life)
+    story = Takeover(world)
+    await story.settle()
+    for found in await world.items(CONTROLLER_REVISIONS):
+        kept = {key: found["metadata"][key] for key in ("labels", "ownerReferences")}
+        doc = {"metadata": {"name": f"{found['metadata']['name']}-old", **kept}, "revision": 0}
+        pods = edited(found["data"]["spec"]["template"], ("metadata", "creationTimestamp"), None)
+        await world.client.create(
+            CONTROLLER_REVISIONS, "default", codec.encode({**doc, "data": {"spec": {"template": pods}}})
+        )
+    async with story.running():
+        await world.wait(300)
+    assert story.written == []

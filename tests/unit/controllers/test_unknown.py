@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.api.well_known import ZONE
@@ -22,6 +24,8 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
 )
 from tests.unit.controllers.volumeattributesclass_protection import test_end_to_end as attributes
+
+pytestmark = pytest.mark.cluster(nodes=0)
 
 SERVICES, ENDPOINTS = resource("services"), resource("endpoints")
 SLICES = resource("endpointslices", "discovery.k8s.io")
@@ -46,153 +50,133 @@ async def names(world: World, kind: Any) -> list[str]:
     return [one["metadata"]["name"] for one in await world.items(kind) if one["metadata"]["name"] != "kubernetes"]
 
 
-def test_endpoints_of_an_unknown_service_are_kept_until_it_is_deleted(play):
-    async def life(world: World) -> None:
-        async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
-            await world.create(SERVICES, {"metadata": {"name": "web"}, "spec": {**PORTS, "selector": {"app": "a"}}})
-            await world.wait(5)
-            assert await names(world, ENDPOINTS) == ["web"]
-        spoil(world, SERVICES.gvr, "web")
-        async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
-            await world.wait(60)
-            assert await names(world, ENDPOINTS) == ["web"]
-            lose(world, SERVICES.gvr, "web")
-            await world.wait(5)
-            assert await names(world, ENDPOINTS) == []
-
-    play(life, nodes=0)
-
-
-def test_mirrored_slices_are_kept_while_service_or_endpoints_are_unknown(play):
-    async def life(world: World) -> None:
-        def mirroring() -> Any:
-            return controllers(world, EndpointSliceMirroringConfig(), names=["endpointslice-mirroring-controller"])
-
-        async with mirroring():
-            for name in ("one", "two"):
-                await world.create(SERVICES, {"metadata": {"name": name}, "spec": PORTS})
-                await world.create(ENDPOINTS, {"metadata": {"name": name}, "subsets": SUBSETS})
-            await world.wait(5)
-            made = await names(world, SLICES)
-            assert len(made) == 2
-        spoil(world, SERVICES.gvr, "one")
-        spoil(world, ENDPOINTS.gvr, "two")
-        async with mirroring():
-            await world.wait(60)
-            assert await names(world, SLICES) == made
-            lose(world, SERVICES.gvr, "one")
-            lose(world, ENDPOINTS.gvr, "two")
-            await world.wait(5)
-            assert await names(world, SLICES) == []
-
-    play(life, nodes=0)
-
-
-def test_pods_of_an_unknown_node_stay_in_the_slices(play):
-    async def life(world: World) -> None:
-        def running() -> Any:
-            return controllers(world, EndpointSliceConfig(), names=["endpointslice-controller"])
-
-        async def endpoints() -> list[tuple[str, str]]:
-            (slice_,) = [one for one in await world.items(SLICES) if "web" in one["metadata"]["name"]]
-            return [(one["targetRef"]["name"], one["zone"]) for one in slice_["endpoints"]]
-
-        await world.pod("p", {"labels": {"app": "a"}})
+async def test_endpoints_of_an_unknown_service_are_kept_until_it_is_deleted(world: World):
+    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
         await world.create(SERVICES, {"metadata": {"name": "web"}, "spec": {**PORTS, "selector": {"app": "a"}}})
         await world.wait(5)
-        node = await world.node_of("p")
-        async with running():
-            await world.wait(5)
-            before = await endpoints()
-            assert before == [("p", (await world.get(NODES, node))["metadata"]["labels"][ZONE])]
-        (doc,) = (one.copy() for one in world.server.store.list(NODES.gvr, ""))
-        world.server.store.update(NODES.gvr, "", node, {**doc, "spec": {**doc["spec"], "taints": "none"}})
-        async with running():
-            await world.wait(30)
-            assert await endpoints() == before
-
-    play(life, nodes=1)
+        assert await names(world, ENDPOINTS) == ["web"]
+    spoil(world, SERVICES.gvr, "web")
+    async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
+        await world.wait(60)
+        assert await names(world, ENDPOINTS) == ["web"]
+        lose(world, SERVICES.gvr, "web")
+        await world.wait(5)
+        assert await names(world, ENDPOINTS) == []
 
 
-def test_rules_of_an_unknown_role_stay_aggregated(play):
-    async def life(world: World) -> None:
-        def aggregating() -> Any:
-            return controllers(world, names=["clusterrole-aggregation-controller"])
+async def test_mirrored_slices_are_kept_while_service_or_endpoints_are_unknown(world: World):
+    def mirroring() -> Any:
+        return controllers(world, EndpointSliceMirroringConfig(), names=["endpointslice-mirroring-controller"])
 
-        async def verbs() -> list[str]:
-            return [rule["verbs"][0] for rule in (await world.get(ROLES, "all"))["rules"]]
-
-        def role(name: str, verb: str) -> dict[str, Any]:
-            rule = {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
-            return {"metadata": {"name": name, "labels": {"part": "yes"}}, "rules": [rule]}
-
-        async with aggregating():
-            selectors = {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]}
-            await world.create(ROLES, {"metadata": {"name": "all"}, "aggregationRule": selectors})
-            await world.create(ROLES, role("a", "get"))
-            await world.create(ROLES, role("b", "list"))
-            await world.wait(2)
-            assert await verbs() == ["get", "list"]
-        spoil(world, ROLES.gvr, "a", "")
-        async with aggregating():
-            await world.create(ROLES, role("c", "watch"))
-            await world.wait(2)
-            assert sorted(await verbs()) == ["get", "list", "watch"]
-            world.server.store.delete(ROLES.gvr, "", "a")
-            await world.wait(2)
-            assert await verbs() == ["list", "watch"]
-
-    play(life, nodes=0)
+    async with mirroring():
+        for name in ("one", "two"):
+            await world.create(SERVICES, {"metadata": {"name": name}, "spec": PORTS})
+            await world.create(ENDPOINTS, {"metadata": {"name": name}, "subsets": SUBSETS})
+        await world.wait(5)
+        made = await names(world, SLICES)
+        assert len(made) == 2
+    spoil(world, SERVICES.gvr, "one")
+    spoil(world, ENDPOINTS.gvr, "two")
+    async with mirroring():
+        await world.wait(60)
+        assert await names(world, SLICES) == made
+        lose(world, SERVICES.gvr, "one")
+        lose(world, ENDPOINTS.gvr, "two")
+        await world.wait(5)
+        assert await names(world, SLICES) == []
 
 
-def test_a_class_is_kept_while_a_volume_is_unknown(play):
-    async def life(world: World) -> None:
-        await attributes.make(world, "gold")
-        await attributes.volume(world, "v", "gold")
-        spoil(world, VOLUMES.gvr, "v", "")
-        async with controllers(world, names=[attributes.NAME]):
-            await world.wait(2)
-            await world.delete(attributes.CLASSES, "gold")
-            await world.wait(200)
-            assert not await world.is_deleted("gold", attributes.CLASSES)
-            world.server.store.delete(VOLUMES.gvr, "", "v")
-            await world.wait(70)
-            assert await world.is_deleted("gold", attributes.CLASSES)
+@pytest.mark.cluster(nodes=1)
+async def test_pods_of_an_unknown_node_stay_in_the_slices(world: World):
+    def running() -> Any:
+        return controllers(world, EndpointSliceConfig(), names=["endpointslice-controller"])
 
-    play(life, nodes=0)
+    async def endpoints() -> list[tuple[str, str]]:
+        (slice_,) = [one for one in await world.items(SLICES) if "web" in one["metadata"]["name"]]
+        return [(one["targetRef"]["name"], one["zone"]) for one in slice_["endpoints"]]
 
-
-def test_a_group_is_kept_while_a_pod_is_unknown(play):
-    async def life(world: World) -> None:
-        await serve(world, POD_GROUPS, status={})
-        await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}, "spec": {"mine": 1}})
-        await world.pod("p")
-        spoil(world, PODS.gvr, "p")
-        gates = [("", "GenericWorkload=true")]
-        async with controllers(world, names=["podgroup-protection-controller"], gates=gates):
-            await world.delete(POD_GROUPS, "g")
-            await world.wait(200)
-            assert not await world.is_deleted("g", POD_GROUPS)
-            lose(world, PODS.gvr, "p")
-            await world.wait(70)
-            assert await world.is_deleted("g", POD_GROUPS)
-
-    play(life, nodes=0)
+    await world.pod("p", {"labels": {"app": "a"}})
+    await world.create(SERVICES, {"metadata": {"name": "web"}, "spec": {**PORTS, "selector": {"app": "a"}}})
+    await world.wait(5)
+    node = await world.node_of("p")
+    async with running():
+        await world.wait(5)
+        before = await endpoints()
+        assert before == [("p", (await world.get(NODES, node))["metadata"]["labels"][ZONE])]
+    (doc,) = (one.copy() for one in world.server.store.list(NODES.gvr, ""))
+    world.server.store.update(NODES.gvr, "", node, {**doc, "spec": {**doc["spec"], "taints": "none"}})
+    async with running():
+        await world.wait(30)
+        assert await endpoints() == before
 
 
-def test_a_claim_is_not_lost_while_its_volume_is_unknown(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_volume(world, "v")
-            await make_claim(world, "c")
-            await world.wait(30)
-            assert await phase(world, CLAIMS, "c") == "Bound"
-        spoil(world, VOLUMES.gvr, "v", "")
-        async with controllers(world, CONFIG, names=[NAME]):
-            await world.wait(120)
-            assert await phase(world, CLAIMS, "c") == "Bound"
-            world.server.store.delete(VOLUMES.gvr, "", "v")
-            await world.wait(60)
-            assert await phase(world, CLAIMS, "c") == "Lost"
+async def test_rules_of_an_unknown_role_stay_aggregated(world: World):
+    def aggregating() -> Any:
+        return controllers(world, names=["clusterrole-aggregation-controller"])
 
-    play(life, nodes=0)
+    async def verbs() -> list[str]:
+        return [rule["verbs"][0] for rule in (await world.get(ROLES, "all"))["rules"]]
+
+    def role(name: str, verb: str) -> dict[str, Any]:
+        rule = {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
+        return {"metadata": {"name": name, "labels": {"part": "yes"}}, "rules": [rule]}
+
+    async with aggregating():
+        selectors = {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]}
+        await world.create(ROLES, {"metadata": {"name": "all"}, "aggregationRule": selectors})
+        await world.create(ROLES, role("a", "get"))
+        await world.create(ROLES, role("b", "list"))
+        await world.wait(2)
+        assert await verbs() == ["get", "list"]
+    spoil(world, ROLES.gvr, "a", "")
+    async with aggregating():
+        await world.create(ROLES, role("c", "watch"))
+        await world.wait(2)
+        assert sorted(await verbs()) == ["get", "list", "watch"]
+        world.server.store.delete(ROLES.gvr, "", "a")
+        await world.wait(2)
+        assert await verbs() == ["list", "watch"]
+
+
+async def test_a_class_is_kept_while_a_volume_is_unknown(world: World):
+    await attributes.make(world, "gold")
+    await attributes.volume(world, "v", "gold")
+    spoil(world, VOLUMES.gvr, "v", "")
+    async with controllers(world, names=[attributes.NAME]):
+        await world.wait(2)
+        await world.delete(attributes.CLASSES, "gold")
+        await world.wait(200)
+        assert not await world.is_deleted("gold", attributes.CLASSES)
+        world.server.store.delete(VOLUMES.gvr, "", "v")
+        await world.wait(70)
+        assert await world.is_deleted("gold", attributes.CLASSES)
+
+
+async def test_a_group_is_kept_while_a_pod_is_unknown(world: World):
+    await serve(world, POD_GROUPS, status={})
+    await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}, "spec": {"mine": 1}})
+    await world.pod("p")
+    spoil(world, PODS.gvr, "p")
+    gates = [("", "GenericWorkload=true")]
+    async with controllers(world, names=["podgroup-protection-controller"], gates=gates):
+        await world.delete(POD_GROUPS, "g")
+        await world.wait(200)
+        assert not await world.is_deleted("g", POD_GROUPS)
+        lose(world, PODS.gvr, "p")
+        await world.wait(70)
+        assert await world.is_deleted("g", POD_GROUPS)
+
+
+async def test_a_claim_is_not_lost_while_its_volume_is_unknown(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_volume(world, "v")
+        await make_claim(world, "c")
+        await world.wait(30)
+        assert await phase(world, CLAIMS, "c") == "Bound"
+    spoil(world, VOLUMES.gvr, "v", "")
+    async with controllers(world, CONFIG, names=[NAME]):
+        await world.wait(120)
+        assert await phase(world, CLAIMS, "c") == "Bound"
+        world.server.store.delete(VOLUMES.gvr, "", "v")
+        await world.wait(60)
+        assert await phase(world, CLAIMS, "c") == "Lost"

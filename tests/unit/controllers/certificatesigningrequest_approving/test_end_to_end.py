@@ -20,15 +20,12 @@ async def conditions_of(world: World, key: str) -> list[dict[str, Any]]:
     return (await world.get(REQUESTS, key)).get("status", {}).get("conditions", [])
 
 
-def test_a_kubelets_request_is_approved_if_its_user_is_authorized(play):
-    async def life(world: World) -> None:
-        await ask(world, "node", "system:nodes")
-        await ask(world, "other", "people")
-        async with controllers(world, names=["certificatesigningrequest-approving-controller"]):
-            await world.wait(5)
-            (approved,) = await conditions_of(world, "node")
-            assert (approved["type"], approved["reason"]) == ("Approved", "AutoApproved")
-            assert approved["message"] == "Auto approving kubelet client certificate after SubjectAccessReview."
-            assert await conditions_of(world, "other") == []
-
-    play(life)
+async def test_a_kubelets_request_is_approved_if_its_user_is_authorized(world: World):
+    await ask(world, "node", "system:nodes")
+    await ask(world, "other", "people")
+    async with controllers(world, names=["certificatesigningrequest-approving-controller"]):
+        await world.wait(5)
+        (approved,) = await conditions_of(world, "node")
+        assert (approved["type"], approved["reason"]) == ("Approved", "AutoApproved")
+        assert approved["message"] == "Auto approving kubelet client certificate after SubjectAccessReview."
+        assert await conditions_of(world, "other") == []

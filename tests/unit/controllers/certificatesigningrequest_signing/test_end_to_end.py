@@ -36,30 +36,26 @@ async def status_of(world: World, name: str) -> dict[str, Any]:
     return (await world.get(REQUESTS, name)).get("status", {})
 
 
-def test_only_approved_requests_are_signed_or_failed(play, ca):
+async def test_only_approved_requests_are_signed_or_failed(world: World, ca):
     metrics = Registry()
-
-    async def life(world: World) -> None:
-        await ask(world, "good")
-        await ask(world, "bad", usage="server auth")
-        await ask(world, "waits", approve=False)
-        await ask(world, "foreign", "example.com/signer")
-        config = CSRSigningConfig(cert_file=ca[0], key_file=ca[1], duration_s=3600.0)
-        names = ["certificatesigningrequest-signing-controller"]
-        async with controllers(world, config, names=names, metrics=metrics):
-            await world.wait(5)
-            assert adds(metrics, "DynamicCABundle-csr-controller") == len(files_of(config))
-            certificate = base64.b64decode((await status_of(world, "good"))["certificate"])
-            assert x509.load_pem_x509_certificate(certificate).issuer.rfc4514_string() == "CN=ca"
-            refused = await status_of(world, "bad")
-            assert [(c["type"], c["reason"], c["message"]) for c in refused["conditions"]] == [
-                ("Approved", "Test", "by the test"),
-                ("Failed", "SignerValidationFailure", "invalid usage for client certificate: server auth"),
-            ]
-            assert [await status_of(world, name) for name in ("waits",)] == [{}]
-            assert "certificate" not in refused | await status_of(world, "foreign")
-
-    play(life)
+    await ask(world, "good")
+    await ask(world, "bad", usage="server auth")
+    await ask(world, "waits", approve=False)
+    await ask(world, "foreign", "example.com/signer")
+    config = CSRSigningConfig(cert_file=ca[0], key_file=ca[1], duration_s=3600.0)
+    names = ["certificatesigningrequest-signing-controller"]
+    async with controllers(world, config, names=names, metrics=metrics):
+        await world.wait(5)
+        assert adds(metrics, "DynamicCABundle-csr-controller") == len(files_of(config))
+        certificate = base64.b64decode((await status_of(world, "good"))["certificate"])
+        assert x509.load_pem_x509_certificate(certificate).issuer.rfc4514_string() == "CN=ca"
+        refused = await status_of(world, "bad")
+        assert [(c["type"], c["reason"], c["message"]) for c in refused["conditions"]] == [
+            ("Approved", "Test", "by the test"),
+            ("Failed", "SignerValidationFailure", "invalid usage for client certificate: server auth"),
+        ]
+        assert [await status_of(world, name) for name in ("waits",)] == [{}]
+        assert "certificate" not in refused | await status_of(world, "foreign")
 
 
 def test_each_signer_can_have_its_ca():

@@ -9,6 +9,8 @@ from kcm_cli.rest.transport import Transport
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 CHOSEN = {"example.com/part": "true"}
 
@@ -38,99 +40,81 @@ class Story:
         return [one["verbs"][0] for one in (await self.world.get(ROLES, name)).get("rules") or ()]
 
 
-def test_aggregated_rules_follow_the_selected_roles(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.all()
-            await story.part("b", "list", "get")
-            await story.part("a", "get")
-            await story.part("c", "delete", labels={})
-            await world.wait(2)
-            assert await story.verbs() == ["get", "list"]
-            await world.patch(ROLES, "c", {"metadata": {"labels": CHOSEN}})
-            await world.wait(2)
-            assert await story.verbs() == ["get", "list", "delete"]
-            await world.delete(ROLES, "b")
-            await world.wait(2)
-            assert await story.verbs() == ["get", "delete"]
-            await world.patch(ROLES, "a", {"rules": [rule("watch")]})
-            await world.wait(2)
-            assert await story.verbs() == ["watch", "delete"]
-
-    play(life, nodes=0)
+async def test_aggregated_rules_follow_the_selected_roles(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.all()
+        await story.part("b", "list", "get")
+        await story.part("a", "get")
+        await story.part("c", "delete", labels={})
+        await world.wait(2)
+        assert await story.verbs() == ["get", "list"]
+        await world.patch(ROLES, "c", {"metadata": {"labels": CHOSEN}})
+        await world.wait(2)
+        assert await story.verbs() == ["get", "list", "delete"]
+        await world.delete(ROLES, "b")
+        await world.wait(2)
+        assert await story.verbs() == ["get", "delete"]
+        await world.patch(ROLES, "a", {"rules": [rule("watch")]})
+        await world.wait(2)
+        assert await story.verbs() == ["watch", "delete"]
 
 
-def test_rules_written_by_another_client_are_reverted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.all()
-            await story.part("a", "get")
-            await world.wait(2)
-            await world.patch(ROLES, "all", {"rules": [rule("steal")]})
-            await world.wait(2)
-            assert await story.verbs() == ["get"]
-
-    play(life, nodes=0)
+async def test_rules_written_by_another_client_are_reverted(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.all()
+        await story.part("a", "get")
+        await world.wait(2)
+        await world.patch(ROLES, "all", {"rules": [rule("steal")]})
+        await world.wait(2)
+        assert await story.verbs() == ["get"]
 
 
-def test_an_aggregated_role_may_be_part_of_another(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.all()
-            await story.all("above", {"example.com/above": "true"})
-            await world.patch(ROLES, "all", {"metadata": {"labels": {"example.com/above": "true"} | CHOSEN}})
-            await story.part("a", "get")
-            await world.wait(2)
-            assert await story.verbs("above") == ["get"] == await story.verbs()
-
-    play(life, nodes=0)
+async def test_an_aggregated_role_may_be_part_of_another(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.all()
+        await story.all("above", {"example.com/above": "true"})
+        await world.patch(ROLES, "all", {"metadata": {"labels": {"example.com/above": "true"} | CHOSEN}})
+        await story.part("a", "get")
+        await world.wait(2)
+        assert await story.verbs("above") == ["get"] == await story.verbs()
 
 
-def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.all()
-            await story.part("a", "get")
-            await world.wait(2)
-            await world.patch(ROLES, "all", {"aggregationRule": None})
-            await story.part("b", "list")
-            await world.wait(2)
-            assert await story.verbs() == ["get"]
-
-    play(life, nodes=0)
+async def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.all()
+        await story.part("a", "get")
+        await world.wait(2)
+        await world.patch(ROLES, "all", {"aggregationRule": None})
+        await story.part("b", "list")
+        await world.wait(2)
+        assert await story.verbs() == ["get"]
 
 
-def test_the_controller_owns_only_the_rules(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.all()
-            await story.part("a", "get")
-            await world.wait(2)
-            managers = (await world.get(ROLES, "all"))["metadata"]["managedFields"]
-            (own,) = [one for one in managers if one["manager"] == "clusterrole-aggregation-controller"]
-            assert own["operation"] == "Apply"
-            assert own["fieldsV1"] == {"f:rules": {}}
-
-    play(life, nodes=0)
+async def test_the_controller_owns_only_the_rules(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.all()
+        await story.part("a", "get")
+        await world.wait(2)
+        managers = (await world.get(ROLES, "all"))["metadata"]["managedFields"]
+        (own,) = [one for one in managers if one["manager"] == "clusterrole-aggregation-controller"]
+        assert own["operation"] == "Apply"
+        assert own["fieldsV1"] == {"f:rules": {}}
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
-        async with story.running(faulty):
-            await story.all()
-            verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
-            for verb in verbs:
-                await story.part(verb, verb)
-            await world.wait(60)
-            assert faulty.faults
-            assert await story.verbs() == verbs
-
-    play(life, nodes=0)
+async def test_lost_requests_and_answers(world: World, seed):
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+    async with story.running(faulty):
+        await story.all()
+        verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
+        for verb in verbs:
+            await story.part(verb, verb)
+        await world.wait(60)
+        assert faulty.faults
+        assert await story.verbs() == verbs

@@ -58,27 +58,24 @@ class Story:
         return [reason for reason, _ in await self.world.events("c")]
 
 
-def test_jobs_run_on_schedule_and_history_is_limited(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(successfulJobsHistoryLimit=2)
-            await world.wait(5 * MINUTE)
-            assert await story.jobs() == {}
-            await world.wait(5.5 * MINUTE)
-            assert await story.jobs() == {"00:10": "running"}
-            assert [entry["name"][:2] for entry in (await story.status())["active"]] == ["c-"]
-            await world.wait(1.5 * MINUTE)
-            assert await story.jobs() == {"00:10": "Complete"}
-            status = await story.status()
-            assert "active" not in status
-            assert status["lastScheduleTime"] == "2026-01-01T00:10:00Z"
-            assert status["lastSuccessfulTime"].startswith("2026-01-01T00:11:")
-            await world.wait(30 * MINUTE)
-            assert await story.jobs() == {"00:30": "Complete", "00:40": "Complete"}
-            assert {"SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"} <= set(await story.reasons())
-
-    play(life)
+async def test_jobs_run_on_schedule_and_history_is_limited(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(successfulJobsHistoryLimit=2)
+        await world.wait(5 * MINUTE)
+        assert await story.jobs() == {}
+        await world.wait(5.5 * MINUTE)
+        assert await story.jobs() == {"00:10": "running"}
+        assert [entry["name"][:2] for entry in (await story.status())["active"]] == ["c-"]
+        await world.wait(1.5 * MINUTE)
+        assert await story.jobs() == {"00:10": "Complete"}
+        status = await story.status()
+        assert "active" not in status
+        assert status["lastScheduleTime"] == "2026-01-01T00:10:00Z"
+        assert status["lastSuccessfulTime"].startswith("2026-01-01T00:11:")
+        await world.wait(30 * MINUTE)
+        assert await story.jobs() == {"00:30": "Complete", "00:40": "Complete"}
+        assert {"SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"} <= set(await story.reasons())
 
 
 @pytest.mark.parametrize(
@@ -89,296 +86,238 @@ def test_jobs_run_on_schedule_and_history_is_limited(play):
         pytest.param("Replace", {"00:30": "running"}, id="Replace"),
     ],
 )
-def test_concurrency_policies(play, policy, expected):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make("5000s", concurrencyPolicy=policy)
-            await world.wait(32 * MINUTE)
-            assert await story.jobs() == expected
-            assert ("JobAlreadyActive" in await story.reasons()) is (policy == "Forbid")
-
-    play(life)
+async def test_concurrency_policies(world: World, policy, expected):
+    story = Story(world)
+    async with story.running():
+        await story.make("5000s", concurrencyPolicy=policy)
+        await world.wait(32 * MINUTE)
+        assert await story.jobs() == expected
+        assert ("JobAlreadyActive" in await story.reasons()) is (policy == "Forbid")
 
 
-def test_a_forbidden_run_starts_when_the_running_job_ends(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make("1500s", concurrencyPolicy="Forbid")
-            await world.wait(45 * MINUTE)
-            assert await story.jobs() == {"00:10": "Complete", "00:30": "running"}
-
-    play(life)
+async def test_a_forbidden_run_starts_when_the_running_job_ends(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make("1500s", concurrencyPolicy="Forbid")
+        await world.wait(45 * MINUTE)
+        assert await story.jobs() == {"00:10": "Complete", "00:30": "running"}
 
 
-def test_after_suspension_only_the_latest_run_starts(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(suspend=True)
-            await world.wait(35 * MINUTE)
-            assert await story.jobs() == {}
-            await world.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
-            await world.wait(1 * MINUTE)
-            assert list(await story.jobs()) == ["00:30"]
-
-    play(life)
+async def test_after_suspension_only_the_latest_run_starts(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(suspend=True)
+        await world.wait(35 * MINUTE)
+        assert await story.jobs() == {}
+        await world.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
+        await world.wait(1 * MINUTE)
+        assert list(await story.jobs()) == ["00:30"]
 
 
 @pytest.mark.parametrize(
     ("deadline", "expected"),
     [pytest.param(600, ["00:30"], id="in time"), pytest.param(60, [], id="too late")],
 )
-def test_a_missed_start_time(play, deadline, expected):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.make(startingDeadlineSeconds=deadline)
+async def test_a_missed_start_time(world: World, deadline, expected):
+    story = Story(world)
+    await story.make(startingDeadlineSeconds=deadline)
+    await world.wait(35 * MINUTE)
+    async with story.running():
+        await world.wait(10)
+        assert list(await story.jobs()) == expected
+
+
+async def test_a_changed_schedule_takes_effect_at_once(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(schedule="0 12 * * *")
+        await world.wait(15 * MINUTE)
+        await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "*/20 * * * *"}})
+        await world.wait(10 * MINUTE)
+        assert list(await story.jobs()) == ["00:20"]
+
+
+async def test_a_time_zone(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(schedule="30 5 * * *", timeZone="Asia/Kolkata")
+        await world.wait(61 * MINUTE)
+        assert list(await story.jobs()) == []
+        await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "0 7 * * *"}})
         await world.wait(35 * MINUTE)
-        async with story.running():
-            await world.wait(10)
-            assert list(await story.jobs()) == expected
-
-    play(life)
+        assert list(await story.jobs()) == ["07:00"]
 
 
-def test_a_changed_schedule_takes_effect_at_once(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(schedule="0 12 * * *")
-            await world.wait(15 * MINUTE)
-            await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "*/20 * * * *"}})
-            await world.wait(10 * MINUTE)
-            assert list(await story.jobs()) == ["00:20"]
-
-    play(life)
+async def test_failed_jobs_have_their_history_limit(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(exit_code=1, failedJobsHistoryLimit=1)
+        await world.wait(35 * MINUTE)
+        assert await story.jobs() == {"00:30": "Failed"}
+        assert "lastSuccessfulTime" not in await story.status()
 
 
-def test_a_time_zone(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(schedule="30 5 * * *", timeZone="Asia/Kolkata")
-            await world.wait(61 * MINUTE)
-            assert list(await story.jobs()) == []
-            await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "0 7 * * *"}})
-            await world.wait(35 * MINUTE)
-            assert list(await story.jobs()) == ["07:00"]
-
-    play(life)
-
-
-def test_failed_jobs_have_their_history_limit(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(exit_code=1, failedJobsHistoryLimit=1)
-            await world.wait(35 * MINUTE)
-            assert await story.jobs() == {"00:30": "Failed"}
-            assert "lastSuccessfulTime" not in await story.status()
-
-    play(life)
+async def test_a_missing_job_is_removed_from_active(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make("5000s", concurrencyPolicy="Forbid")
+        await world.wait(11 * MINUTE)
+        (entry,) = (await story.status())["active"]
+        await world.delete(JOBS, entry["name"], propagation="Background")
+        await world.wait(10)
+        assert "active" not in await story.status()
+        assert "MissingJob" in await story.reasons()
+        await world.wait(10 * MINUTE)
+        assert list(await story.jobs()) == ["00:20"]
 
 
-def test_a_missing_job_is_removed_from_active(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make("5000s", concurrencyPolicy="Forbid")
-            await world.wait(11 * MINUTE)
-            (entry,) = (await story.status())["active"]
-            await world.delete(JOBS, entry["name"], propagation="Background")
-            await world.wait(10)
-            assert "active" not in await story.status()
-            assert "MissingJob" in await story.reasons()
-            await world.wait(10 * MINUTE)
-            assert list(await story.jobs()) == ["00:20"]
-
-    play(life)
-
-
-def test_an_active_entry_without_a_name_does_not_stop_the_cronjob(play):
+async def test_an_active_entry_without_a_name_does_not_stop_the_cronjob(world: World):
     """Whoever may write the status can write such a one."""
+    story = Story(world)
+    await story.make()
+    doc = world.server.store.get(CRON_JOBS.gvr, "default", "c").copy()
+    doc["status"] = {"active": [{"kind": "Job", "namespace": "default", "name": "ghost", "uid": "u"}, {}]}
+    world.server.store.update(CRON_JOBS.gvr, "default", "c", doc)
+    async with story.running():
+        await world.wait(15 * MINUTE)
+        assert await story.jobs() == {"00:10": "Complete"}
+        assert not (await story.status()).get("active")
 
-    async def life(world: World) -> None:
-        story = Story(world)
+
+async def test_a_failed_creation_is_reported_and_retried(world: World):
+    story = Story(world)
+    broken = [True]
+
+    def answer(request: Request) -> Response | None:
+        if broken[0] and request.method == "POST" and request.path.endswith("/jobs"):
+            return refusal(403, "Forbidden", "not now")
+        return None
+
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
         await story.make()
-        doc = world.server.store.get(CRON_JOBS.gvr, "default", "c").copy()
-        doc["status"] = {"active": [{"kind": "Job", "namespace": "default", "name": "ghost", "uid": "u"}, {}]}
-        world.server.store.update(CRON_JOBS.gvr, "default", "c", doc)
-        async with story.running():
-            await world.wait(15 * MINUTE)
-            assert await story.jobs() == {"00:10": "Complete"}
-            assert not (await story.status()).get("active")
-
-    play(life)
+        await world.wait(11 * MINUTE)
+        assert await story.jobs() == {}
+        assert ("FailedCreate", "Error creating job: not now") in await world.events("c")
+        broken[0] = False
+        await world.wait(5 * MINUTE)
+        assert list(await story.jobs()) == ["00:10"]
 
 
-def test_a_failed_creation_is_reported_and_retried(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
-
-        def answer(request: Request) -> Response | None:
-            if broken[0] and request.method == "POST" and request.path.endswith("/jobs"):
-                return refusal(403, "Forbidden", "not now")
-            return None
-
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await world.wait(11 * MINUTE)
-            assert await story.jobs() == {}
-            assert ("FailedCreate", "Error creating job: not now") in await world.events("c")
-            broken[0] = False
-            await world.wait(5 * MINUTE)
-            assert list(await story.jobs()) == ["00:10"]
-
-    play(life)
-
-
-def test_a_job_missing_in_the_status_is_not_created_twice(play):
+async def test_a_job_missing_in_the_status_is_not_created_twice(world: World):
     """The status could not be written; the Job of that time is found by its name."""
+    story = Story(world)
+    broken = [True]
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
+    def answer(request: Request) -> Response | None:
+        if broken[0] and request.method == "PUT" and request.path.endswith("/cronjobs/c/status"):
+            return refusal(500, "InternalError")
+        return None
 
-        def answer(request: Request) -> Response | None:
-            if broken[0] and request.method == "PUT" and request.path.endswith("/cronjobs/c/status"):
-                return refusal(500, "InternalError")
-            return None
-
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make("5000s")
-            await world.wait(11 * MINUTE)
-            assert list(await story.jobs()) == ["00:10"]
-            assert not (await story.status()).get("active")
-            broken[0] = False
-            await world.wait(3 * MINUTE)
-            assert len((await story.status())["active"]) == 1
-            assert list(await story.jobs()) == ["00:10"]
-
-    play(life)
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make("5000s")
+        await world.wait(11 * MINUTE)
+        assert list(await story.jobs()) == ["00:10"]
+        assert not (await story.status()).get("active")
+        broken[0] = False
+        await world.wait(3 * MINUTE)
+        assert len((await story.status())["active"]) == 1
+        assert list(await story.jobs()) == ["00:10"]
 
 
-def test_jobs_of_other_owners_are_reported_and_not_changed(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await world.wait(1)
-            uid = (await world.get(CRON_JOBS, "c"))["metadata"]["uid"]
-            owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
-            pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
-            metadata = {"name": "own", "ownerReferences": [owner]}
-            await world.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": pod}}})
-            await world.wait(5)
-            assert "UnexpectedJob" in await story.reasons()
-            assert "active" not in await story.status()
-
-    play(life)
+async def test_jobs_of_other_owners_are_reported_and_not_changed(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(1)
+        uid = (await world.get(CRON_JOBS, "c"))["metadata"]["uid"]
+        owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
+        pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+        metadata = {"name": "own", "ownerReferences": [owner]}
+        await world.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": pod}}})
+        await world.wait(5)
+        assert "UnexpectedJob" in await story.reasons()
+        assert "active" not in await story.status()
 
 
-def test_a_job_whose_start_could_not_be_recorded_is_not_unexpected(play):
+async def test_a_job_whose_start_could_not_be_recorded_is_not_unexpected(world: World):
     """The sync that created it could not write the status. The next one knows it by its name."""
+    story, broken = Story(world), [True]
 
-    async def life(world: World) -> None:
-        story, broken = Story(world), [True]
+    def answer(request: Request) -> Response | None:
+        return refusal(500, "InternalError") if broken[0] and request.path.endswith("/c/status") else None
 
-        def answer(request: Request) -> Response | None:
-            return refusal(500, "InternalError") if broken[0] and request.path.endswith("/c/status") else None
-
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make(run_time="300s")
-            await world.wait(10 * MINUTE + 2)
-            assert await story.jobs() == {"00:10": "running"}
-            broken[0] = False
-            await world.wait(MINUTE)
-            status = await story.status()
-            assert (len(status["active"]), status["lastScheduleTime"]) == (1, "2026-01-01T00:10:00Z")
-            await world.wait(10 * MINUTE)
-            assert await story.jobs() == {"00:10": "Complete", "00:20": "running"}
-            assert "UnexpectedJob" not in await story.reasons()
-
-    play(life)
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make(run_time="300s")
+        await world.wait(10 * MINUTE + 2)
+        assert await story.jobs() == {"00:10": "running"}
+        broken[0] = False
+        await world.wait(MINUTE)
+        status = await story.status()
+        assert (len(status["active"]), status["lastScheduleTime"]) == (1, "2026-01-01T00:10:00Z")
+        await world.wait(10 * MINUTE)
+        assert await story.jobs() == {"00:10": "Complete", "00:20": "running"}
+        assert "UnexpectedJob" not in await story.reasons()
 
 
-def test_the_next_time_is_kept_while_jobs_are_refused(play):
+async def test_the_next_time_is_kept_while_jobs_are_refused(world: World):
     """The retries of a failing key are up to 1,000 s apart."""
+    story, broken = Story(world), [True]
 
-    async def life(world: World) -> None:
-        story, broken = Story(world), [True]
+    def answer(request: Request) -> Response | None:
+        created = request.method == "POST" and request.path.endswith("/jobs")
+        return refusal(403, "Forbidden") if broken[0] and created else None
 
-        def answer(request: Request) -> Response | None:
-            created = request.method == "POST" and request.path.endswith("/jobs")
-            return refusal(403, "Forbidden") if broken[0] and created else None
-
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await world.wait(59 * MINUTE)
-            broken[0] = False
-            await world.wait(2 * MINUTE)
-            assert "01:00" in await story.jobs()
-
-    play(life)
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make()
+        await world.wait(59 * MINUTE)
+        broken[0] = False
+        await world.wait(2 * MINUTE)
+        assert "01:00" in await story.jobs()
 
 
-def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(play):
+async def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(world: World):
     """Neither reported nor deleted: the garbage collector does that."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(successfulJobsHistoryLimit=0)
-            for kind, name in (("CronJob", "former"), ("Team", "foreign")):
-                owner = {"apiVersion": "batch/v1", "kind": kind, "name": "c", "uid": name, "controller": True}
-                metadata = {"name": name, "ownerReferences": [owner]}
-                await world.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": PODS}}})
-            await world.wait(MINUTE)
-            assert await story.reasons() == []
-            assert len(await world.items(JOBS)) == 2
-
-    play(life)
+    story = Story(world)
+    async with story.running():
+        await story.make(successfulJobsHistoryLimit=0)
+        for kind, name in (("CronJob", "former"), ("Team", "foreign")):
+            owner = {"apiVersion": "batch/v1", "kind": kind, "name": "c", "uid": name, "controller": True}
+            metadata = {"name": name, "ownerReferences": [owner]}
+            await world.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": PODS}}})
+        await world.wait(MINUTE)
+        assert await story.reasons() == []
+        assert len(await world.items(JOBS)) == 2
 
 
-def test_jobs_of_another_namespace_are_none_of_a_cronjob(play):
+async def test_jobs_of_another_namespace_are_none_of_a_cronjob(world: World):
     """Another tenant may write the uid into a reference: no history is deleted for it, and no run recorded."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(successfulJobsHistoryLimit=1)
-            await world.wait(12 * MINUTE)
-            uid = (await world.get(CRON_JOBS, "c"))["metadata"]["uid"]
-            owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
-            made = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2096-01-01T00:00:00Z"}
-            metadata = {"name": "c-66270000", "namespace": "tenant", "annotations": made, "ownerReferences": [owner]}
-            await world.create(NAMESPACES, {"metadata": {"name": "tenant"}}, "")
-            job = {"metadata": metadata, "spec": {"suspend": True, "template": {"spec": PODS}}}
-            await world.create(JOBS, job, "tenant")
-            await world.wait(9 * MINUTE)
-            assert (await story.status())["lastScheduleTime"] == "2026-01-01T00:20:00Z"
-            assert "UnexpectedJob" not in await story.reasons()
-
-    play(life)
+    story = Story(world)
+    async with story.running():
+        await story.make(successfulJobsHistoryLimit=1)
+        await world.wait(12 * MINUTE)
+        uid = (await world.get(CRON_JOBS, "c"))["metadata"]["uid"]
+        owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
+        made = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2096-01-01T00:00:00Z"}
+        metadata = {"name": "c-66270000", "namespace": "tenant", "annotations": made, "ownerReferences": [owner]}
+        await world.create(NAMESPACES, {"metadata": {"name": "tenant"}}, "")
+        job = {"metadata": metadata, "spec": {"suspend": True, "template": {"spec": PODS}}}
+        await world.create(JOBS, job, "tenant")
+        await world.wait(9 * MINUTE)
+        assert (await story.status())["lastScheduleTime"] == "2026-01-01T00:20:00Z"
+        assert "UnexpectedJob" not in await story.reasons()
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers(play, seed):
+async def test_lost_requests_and_answers(world: World, seed):
     """No time is left out and none runs twice."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
-        async with story.running(faulty):
-            await story.make(successfulJobsHistoryLimit=10)
-            await world.wait(65 * MINUTE)
-            assert faulty.faults
-            expected = {f"{hour:02}:{minute:02}" for hour, minute in [(0, m) for m in range(10, 60, 10)] + [(1, 0)]}
-            assert set(await story.jobs()) == expected
-
-    play(life)
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+    async with story.running(faulty):
+        await story.make(successfulJobsHistoryLimit=10)
+        await world.wait(65 * MINUTE)
+        assert faulty.faults
+        expected = {f"{hour:02}:{minute:02}" for hour, minute in [(0, m) for m in range(10, 60, 10)] + [(1, 0)]}
+        assert set(await story.jobs()) == expected
 
 
 @pytest.mark.parametrize(
@@ -408,24 +347,21 @@ def test_the_local_time_zone_without_the_variable(monkeypatch, tmp_path):
         pytest.param(("annotations",), {"00:10": "running", "00:20": "running"}, id="another client's"),
     ],
 )
-def test_an_active_job_that_was_recreated_does_not_stop_a_replacing_cronjob(play, kept, expected):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make("5000s", concurrencyPolicy="Replace")
-            await world.wait(11 * MINUTE)
-            (job,) = await world.items(JOBS)
-            (entry,) = (await story.status())["active"]
-        await world.delete(JOBS, entry["name"], propagation="Background")
-        metadata = {key: job["metadata"][key] for key in ("name", *kept)}
-        template = {"metadata": job["spec"]["template"]["metadata"] | {"labels": {}}, "spec": PODS}
-        await world.create(JOBS, {"metadata": metadata, "spec": {"template": template}})
-        async with story.running():
-            await world.wait(MINUTE)
-            assert (await story.status())["active"] == [entry]
-            await world.wait(10 * MINUTE)
-            assert await story.jobs() == expected
-            (started,) = (await story.status())["active"]
-            assert started["name"] != entry["name"]
-
-    play(life)
+async def test_an_active_job_that_was_recreated_does_not_stop_a_replacing_cronjob(world: World, kept, expected):
+    story = Story(world)
+    async with story.running():
+        await story.make("5000s", concurrencyPolicy="Replace")
+        await world.wait(11 * MINUTE)
+        (job,) = await world.items(JOBS)
+        (entry,) = (await story.status())["active"]
+    await world.delete(JOBS, entry["name"], propagation="Background")
+    metadata = {key: job["metadata"][key] for key in ("name", *kept)}
+    template = {"metadata": job["spec"]["template"]["metadata"] | {"labels": {}}, "spec": PODS}
+    await world.create(JOBS, {"metadata": metadata, "spec": {"template": template}})
+    async with story.running():
+        await world.wait(MINUTE)
+        assert (await story.status())["active"] == [entry]
+        await world.wait(10 * MINUTE)
+        assert await story.jobs() == expected
+        (started,) = (await story.status())["active"]
+        assert started["name"] != entry["name"]

@@ -85,286 +85,244 @@ class Story:
     [{"maxUnavailable": 1}, {"maxUnavailable": "100%"}, {"maxSurge": 1, "maxUnavailable": 0}],
     ids=["one", "all", "surge"],
 )
-def test_lifecycle(play, rolling):
-    async def life(world: World) -> None:
-        story = Story(world)
-        nodes = await story.nodes()
-        await story.taint(*nodes)
-        async with story.running():
-            await story.make(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
-            await world.wait(60)
-            assert await story.images() == dict.fromkeys(nodes, "i:1")
-            assert (await story.status())["numberAvailable"] == 3
-            await story.image("i:2")
-            await world.wait(120)
-            assert await story.images() == dict.fromkeys(nodes, "i:2")
-            assert (await story.status())["updatedNumberScheduled"] == 3
-            await story.taint(nodes[0], effect="NoSchedule")
-            await world.wait(10)
-            assert set(await story.images()) == set(nodes)
-            await story.taint(nodes[0], effect="NoExecute")
-            await world.wait(30)
-            assert set(await story.images()) == set(nodes[1:])
-            await story.taint(nodes[0])
-            await world.wait(30)
-            assert set(await story.images()) == set(nodes)
-
-    play(life)
+async def test_lifecycle(world: World, rolling):
+    story = Story(world)
+    nodes = await story.nodes()
+    await story.taint(*nodes)
+    async with story.running():
+        await story.make(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+        await world.wait(60)
+        assert await story.images() == dict.fromkeys(nodes, "i:1")
+        assert (await story.status())["numberAvailable"] == 3
+        await story.image("i:2")
+        await world.wait(120)
+        assert await story.images() == dict.fromkeys(nodes, "i:2")
+        assert (await story.status())["updatedNumberScheduled"] == 3
+        await story.taint(nodes[0], effect="NoSchedule")
+        await world.wait(10)
+        assert set(await story.images()) == set(nodes)
+        await story.taint(nodes[0], effect="NoExecute")
+        await world.wait(30)
+        assert set(await story.images()) == set(nodes[1:])
+        await story.taint(nodes[0])
+        await world.wait(30)
+        assert set(await story.images()) == set(nodes)
 
 
-def test_a_restarted_controller_writes_nothing(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.taint(*await story.nodes())
-        async with story.running():
-            await story.make()
-            await world.wait(60)
-        kinds = (DAEMON_SETS, PODS, CONTROLLER_REVISIONS)
-        before = [await story.world.items(kind) for kind in kinds]
-        assert len(before[1]) == 3
-        metrics = Registry()
-        async with story.running(metrics=metrics):
-            await world.wait(60)
-        assert metric(metrics, "workqueue_adds_total") > 0
-        assert metric(metrics, "workqueue_retries_total") == 0
-        assert metric(metrics, "kcm_controller_writes_total") == 0
-        assert [await story.world.items(kind) for kind in kinds] == before
-
-    play(life)
+async def test_a_restarted_controller_writes_nothing(world: World):
+    story = Story(world)
+    await story.taint(*await story.nodes())
+    async with story.running():
+        await story.make()
+        await world.wait(60)
+    kinds = (DAEMON_SETS, PODS, CONTROLLER_REVISIONS)
+    before = [await story.world.items(kind) for kind in kinds]
+    assert len(before[1]) == 3
+    metrics = Registry()
+    async with story.running(metrics=metrics):
+        await world.wait(60)
+    assert metric(metrics, "workqueue_adds_total") > 0
+    assert metric(metrics, "workqueue_retries_total") == 0
+    assert metric(metrics, "kcm_controller_writes_total") == 0
+    assert [await story.world.items(kind) for kind in kinds] == before
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers_only_delay(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        nodes = await story.nodes()
-        await story.taint(*nodes)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
-        async with story.running(transport=faulty):
-            await story.make()
-            await world.wait(700)
-            assert await story.images() == dict.fromkeys(nodes, "i:1")
-            await story.image("i:2")
-            await world.wait(1500)
-            assert await story.images() == dict.fromkeys(nodes, "i:2")
-            assert len(await story.world.items(PODS)) == 3
-        assert faulty.faults > 2
-        assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
-
-    play(life)
+async def test_lost_requests_and_answers_only_delay(world: World, seed):
+    story = Story(world)
+    nodes = await story.nodes()
+    await story.taint(*nodes)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+    async with story.running(transport=faulty):
+        await story.make()
+        await world.wait(700)
+        assert await story.images() == dict.fromkeys(nodes, "i:1")
+        await story.image("i:2")
+        await world.wait(1500)
+        assert await story.images() == dict.fromkeys(nodes, "i:2")
+        assert len(await story.world.items(PODS)) == 3
+    assert faulty.faults > 2
+    assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
 
 
-def test_a_new_revision_does_not_count_as_an_expected_pod(play, made):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.taint(*await story.nodes())
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-            expectations = vars(made[0])["_expectations"]
-            uid = (await world.get(DAEMON_SETS, "agent"))["metadata"]["uid"]
-            expectations.expect("default/agent", world.clock.monotonic(), uid=uid, creations=1)
-            await story.image("i:2")
-            await world.wait(10)
-            assert len(await world.items(CONTROLLER_REVISIONS)) == 2
-            assert not expectations.satisfied("default/agent", world.clock.monotonic(), uid)
-
-    play(life)
+async def test_a_new_revision_does_not_count_as_an_expected_pod(world: World, made):
+    story = Story(world)
+    await story.taint(*await story.nodes())
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        expectations = vars(made[0])["_expectations"]
+        uid = (await world.get(DAEMON_SETS, "agent"))["metadata"]["uid"]
+        expectations.expect("default/agent", world.clock.monotonic(), uid=uid, creations=1)
+        await story.image("i:2")
+        await world.wait(10)
+        assert len(await world.items(CONTROLLER_REVISIONS)) == 2
+        assert not expectations.satisfied("default/agent", world.clock.monotonic(), uid)
 
 
-def test_a_revision_of_another_client_is_kept_until_the_next_sync(play, made):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.taint(*await story.nodes())
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-            (first,) = await world.items(CONTROLLER_REVISIONS)
-            kept = {field: first["metadata"][field] for field in ("labels", "ownerReferences")}
-            again = {**first, "metadata": {"name": "again", **kept}, "revision": 2}
-            await world.client.create(CONTROLLER_REVISIONS, "default", again)
+async def test_a_revision_of_another_client_is_kept_until_the_next_sync(world: World, made):
+    story = Story(world)
+    await story.taint(*await story.nodes())
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        (first,) = await world.items(CONTROLLER_REVISIONS)
+        kept = {field: first["metadata"][field] for field in ("labels", "ownerReferences")}
+        again = {**first, "metadata": {"name": "again", **kept}, "revision": 2}
+        await world.client.create(CONTROLLER_REVISIONS, "default", again)
+        await world.wait(5)
+        assert len(await world.items(CONTROLLER_REVISIONS)) == 2
+        await world.patch(DAEMON_SETS, "agent", {"spec": {"minReadySeconds": 1}})
+        await world.wait(5)
+        assert [each["metadata"]["name"] for each in await world.items(CONTROLLER_REVISIONS)] == ["again"]
+
+
+async def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(world: World, made):
+    story = Story(world)
+    await story.taint(*await story.nodes())
+    gone = []
+
+    async def before(request: Request) -> None:
+        if not gone and request.method == "PUT" and request.path.endswith("/daemonsets/agent/status"):
+            gone.append(request.path)
+            await world.delete(DAEMON_SETS, "agent")
             await world.wait(5)
-            assert len(await world.items(CONTROLLER_REVISIONS)) == 2
-            await world.patch(DAEMON_SETS, "agent", {"spec": {"minReadySeconds": 1}})
-            await world.wait(5)
-            assert [each["metadata"]["name"] for each in await world.items(CONTROLLER_REVISIONS)] == ["again"]
 
-    play(life)
-
-
-def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(play, made):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.taint(*await story.nodes())
-        gone = []
-
-        async def before(request: Request) -> None:
-            if not gone and request.method == "PUT" and request.path.endswith("/daemonsets/agent/status"):
-                gone.append(request.path)
-                await world.delete(DAEMON_SETS, "agent")
-                await world.wait(5)
-
-        async with story.running(transport=Refusing(world.server.transport(), lambda request: False, before)):
-            await story.make()
-            await world.wait(60)
-        assert gone
-        assert not vars(made[0])["_reported"]
-        assert not vars(vars(made[0])["_placements"])["_known"]
-
-    play(life)
+    async with story.running(transport=Refusing(world.server.transport(), lambda request: False, before)):
+        await story.make()
+        await world.wait(60)
+    assert gone
+    assert not vars(made[0])["_reported"]
+    assert not vars(vars(made[0])["_placements"])["_known"]
 
 
 @pytest.mark.parametrize("fault", ["a budget that is none", "a revision that cannot be deleted"])
-def test_the_status_is_written_although_the_sync_failed(play, fault):
-    async def life(world: World) -> None:
-        story = Story(world)
+async def test_the_status_is_written_although_the_sync_failed(world: World, fault):
+    story = Story(world)
 
-        def refused(request: Request) -> bool:
-            return (
-                fault.startswith("a revision") and request.method == "DELETE" and "controllerrevisions" in request.path
-            )
+    def refused(request: Request) -> bool:
+        return fault.startswith("a revision") and request.method == "DELETE" and "controllerrevisions" in request.path
 
-        async with story.running(transport=Refusing(world.server.transport(), refused)):
-            await story.make(revisionHistoryLimit=0)
-            await world.wait(30)
-            if fault.startswith("a budget"):
-                store = world.server.store
-                (stored,) = store.list(DAEMON_SETS.gvr, "default")
-                odd = stored.copy()
-                odd["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = "some"
-                odd["metadata"]["generation"] = 2
-                store.update(DAEMON_SETS.gvr, "default", "agent", odd)
-            else:
-                await story.image("i:2")
-            await world.wait(60)
-            status = (await world.get(DAEMON_SETS, "agent"))["status"]
-            assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
-
-    play(life)
+    async with story.running(transport=Refusing(world.server.transport(), refused)):
+        await story.make(revisionHistoryLimit=0)
+        await world.wait(30)
+        if fault.startswith("a budget"):
+            store = world.server.store
+            (stored,) = store.list(DAEMON_SETS.gvr, "default")
+            odd = stored.copy()
+            odd["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = "some"
+            odd["metadata"]["generation"] = 2
+            store.update(DAEMON_SETS.gvr, "default", "agent", odd)
+        else:
+            await story.image("i:2")
+        await world.wait(60)
+        status = (await world.get(DAEMON_SETS, "agent"))["status"]
+        assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
 
 
-def test_a_daemonset_that_selects_all_pods_is_refused(play):
+async def test_a_daemonset_that_selects_all_pods_is_refused(world: World):
     """API servers reject it; it may have been stored before they did."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        await world.pod("stranger")
-        async with story.running():
-            await story.make()
-            await world.wait(5)
-            odd = world.server.store.get(DAEMON_SETS.gvr, "default", "agent").copy()
-            odd["spec"]["selector"] = {}
-            world.server.store.update(DAEMON_SETS.gvr, "default", "agent", odd)
-            for name in await story.nodes():
-                await world.create(NODES, {"metadata": {"name": f"{name}-more"}})
-            await world.wait(10)
-            text = "This daemon set is selecting all pods. A non-empty selector is required."
-            assert await world.events("agent") == [*[("SuccessfulCreate", ANY)] * 3, ("SelectingAll", text)]
-            assert "ownerReferences" not in (await world.get(PODS, "stranger"))["metadata"]
-
-    play(life)
+    story = Story(world)
+    await world.pod("stranger")
+    async with story.running():
+        await story.make()
+        await world.wait(5)
+        odd = world.server.store.get(DAEMON_SETS.gvr, "default", "agent").copy()
+        odd["spec"]["selector"] = {}
+        world.server.store.update(DAEMON_SETS.gvr, "default", "agent", odd)
+        for name in await story.nodes():
+            await world.create(NODES, {"metadata": {"name": f"{name}-more"}})
+        await world.wait(10)
+        text = "This daemon set is selecting all pods. A non-empty selector is required."
+        assert await world.events("agent") == [*[("SuccessfulCreate", ANY)] * 3, ("SelectingAll", text)]
+        assert "ownerReferences" not in (await world.get(PODS, "stranger"))["metadata"]
 
 
-def test_failed_pods_are_replaced_with_backoff(play):
-    async def life(world: World) -> None:
-        story, times = Story(world), list[float]()
-        await world.create(NODES, {"metadata": {"name": "n"}})
-        await story.taint("n")
-        async with story.running():
-            await story.make()
-            for _ in range(5):
-                await world.wait(0.5)
-                (pod,) = await world.items(PODS)
-                failed = {"status": {"phase": "Failed"}}
-                name = pod["metadata"]["name"]
-                await world.client.patch(PODS, "default", name, failed, content_type=MERGE, subresource="status")
-                started = world.clock.monotonic()
-                while not await world.is_deleted(name):
-                    await world.wait(0.1)
-                times.append(round(world.clock.monotonic() - started))
-            assert times == [0, 1, 2, 4, 8]
-
-    play(life, alone=True)
+@pytest.mark.cluster(alone=True)
+async def test_failed_pods_are_replaced_with_backoff(world: World):
+    story, times = Story(world), list[float]()
+    await world.create(NODES, {"metadata": {"name": "n"}})
+    await story.taint("n")
+    async with story.running():
+        await story.make()
+        for _ in range(5):
+            await world.wait(0.5)
+            (pod,) = await world.items(PODS)
+            failed = {"status": {"phase": "Failed"}}
+            name = pod["metadata"]["name"]
+            await world.client.patch(PODS, "default", name, failed, content_type=MERGE, subresource="status")
+            started = world.clock.monotonic()
+            while not await world.is_deleted(name):
+                await world.wait(0.1)
+            times.append(round(world.clock.monotonic() - started))
+        assert times == [0, 1, 2, 4, 8]
 
 
-def test_a_failed_creation_is_retried(play):
-    async def life(world: World) -> None:
-        story, refused = Story(world), list[Request]()
+async def test_a_failed_creation_is_retried(world: World):
+    story, refused = Story(world), list[Request]()
 
-        def refuses(request: Request) -> bool:
-            if request.method != "POST" or not request.path.endswith("/pods") or len(refused) >= 6:
-                return False
-            refused.append(request)
-            return True
+    def refuses(request: Request) -> bool:
+        if request.method != "POST" or not request.path.endswith("/pods") or len(refused) >= 6:
+            return False
+        refused.append(request)
+        return True
 
-        metrics = Registry()
-        await story.taint(*await story.nodes())
-        async with story.running(transport=Refusing(world.server.transport(), refuses), metrics=metrics):
-            await story.make()
-            await world.wait(10)
-            assert len(await world.items(PODS)) == 3
-            assert metric(metrics, "workqueue_retries_total") > 0
-
-    play(life)
+    metrics = Registry()
+    await story.taint(*await story.nodes())
+    async with story.running(transport=Refusing(world.server.transport(), refuses), metrics=metrics):
+        await story.make()
+        await world.wait(10)
+        assert len(await world.items(PODS)) == 3
+        assert metric(metrics, "workqueue_retries_total") > 0
 
 
-def test_pods_become_available_under_a_controller_that_was_restarted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.taint(*await story.nodes())
-        async with story.running():
-            await story.make(minReadySeconds=60)
-            await world.wait(20)
-        async with story.running():
-            await world.wait(20)
-            assert (await story.status()).get("numberAvailable", 0) == 0
-            await world.wait(40)
-            assert (await story.status())["numberAvailable"] == 3
-
-    play(life)
+async def test_pods_become_available_under_a_controller_that_was_restarted(world: World):
+    story = Story(world)
+    await story.taint(*await story.nodes())
+    async with story.running():
+        await story.make(minReadySeconds=60)
+        await world.wait(20)
+    async with story.running():
+        await world.wait(20)
+        assert (await story.status()).get("numberAvailable", 0) == 0
+        await world.wait(40)
+        assert (await story.status())["numberAvailable"] == 3
 
 
-def test_misscheduled_pods_are_counted_again_when_their_node_may_have_them(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        nodes = await story.nodes()
-        await story.taint(*nodes)
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-            await story.taint(nodes[0], effect="NoSchedule")
-            await world.patch(DAEMON_SETS, "agent", {"metadata": {"annotations": {"any": "change"}}})
-            await world.wait(5)
-            assert (await story.status())["numberMisscheduled"] == 1
-            await story.taint(nodes[0])
-            await world.wait(5)
-            assert (await story.status())["numberMisscheduled"] == 0
-
-    play(life)
+async def test_misscheduled_pods_are_counted_again_when_their_node_may_have_them(world: World):
+    story = Story(world)
+    nodes = await story.nodes()
+    await story.taint(*nodes)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        await story.taint(nodes[0], effect="NoSchedule")
+        await world.patch(DAEMON_SETS, "agent", {"metadata": {"annotations": {"any": "change"}}})
+        await world.wait(5)
+        assert (await story.status())["numberMisscheduled"] == 1
+        await story.taint(nodes[0])
+        await world.wait(5)
+        assert (await story.status())["numberMisscheduled"] == 0
 
 
-def test_an_invalid_number_in_a_node_selector_does_not_affect_others(play):
+async def test_an_invalid_number_in_a_node_selector_does_not_affect_others(world: World):
     """API servers refuse it; it may have been stored before they did."""
-
-    async def life(world: World) -> None:
-        story, term = Story(world), {"matchExpressions": [{"key": "x", "operator": "Gt", "values": ["9" * 5000]}]}
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-        odd, ordinary = document(), document()
-        odd["metadata"]["name"] = "a-odd"
-        async with story.running():
-            for each in (odd, ordinary):
-                each["spec"]["template"]["spec"]["nodeSelector"] = {"x": "1"}
-                await world.client.create(DAEMON_SETS, "default", each)
-            stored = world.server.store.get(DAEMON_SETS.gvr, "default", "a-odd").copy()
-            stored["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
-            world.server.store.update(DAEMON_SETS.gvr, "default", "a-odd", stored)
-            await world.wait(5)
-            node = (await story.nodes())[0]
-            await world.patch(NODES, node, {"metadata": {"labels": {"x": "1"}}})
-            await world.wait(5)
-            assert [pod["spec"]["nodeName"] for pod in await world.items(PODS)] == [node]
-
-    play(life)
+    story, term = Story(world), {"matchExpressions": [{"key": "x", "operator": "Gt", "values": ["9" * 5000]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    odd, ordinary = document(), document()
+    odd["metadata"]["name"] = "a-odd"
+    async with story.running():
+        for each in (odd, ordinary):
+            each["spec"]["template"]["spec"]["nodeSelector"] = {"x": "1"}
+            await world.client.create(DAEMON_SETS, "default", each)
+        stored = world.server.store.get(DAEMON_SETS.gvr, "default", "a-odd").copy()
+        stored["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
+        world.server.store.update(DAEMON_SETS.gvr, "default", "a-odd", stored)
+        await world.wait(5)
+        node = (await story.nodes())[0]
+        await world.patch(NODES, node, {"metadata": {"labels": {"x": "1"}}})
+        await world.wait(5)
+        assert [pod["spec"]["nodeName"] for pod in await world.items(PODS)] == [node]
 
 
 def creates_pod(sent: Request) -> bool:
@@ -372,61 +330,53 @@ def creates_pod(sent: Request) -> bool:
 
 
 @pytest.mark.parametrize("gate", ["true", "false"])
-def test_pods_that_appear_during_a_sync_are_not_made_twice(play, gate):
+async def test_pods_that_appear_during_a_sync_are_not_made_twice(world: World, gate):
     """The pods of the first sync appear while the second one, for a new template, waits for the new revision."""
+    story, waited, created = Story(world), False, 0
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods", creates_pod)
 
-    async def life(world: World) -> None:
-        story, waited, created = Story(world), False, 0
-        held = Held(world.server.transport(), world.clock, "/api/v1/pods", creates_pod)
+    async def before(sent: Request) -> None:
+        nonlocal waited, created
+        created += creates_pod(sent)
+        if sent.method == "POST" and sent.path.endswith("/controllerrevisions") and b"i:2" in sent.body:
+            waited = True
+            held.release()
+            await world.wait(1)
 
-        async def before(sent: Request) -> None:
-            nonlocal waited, created
-            created += creates_pod(sent)
-            if sent.method == "POST" and sent.path.endswith("/controllerrevisions") and b"i:2" in sent.body:
-                waited = True
-                held.release()
-                await world.wait(1)
-
-        transport = Refusing(held, lambda sent: False, before)
-        async with story.running(transport=transport, gates=[("", f"StaleControllerConsistencyDaemonSet={gate}")]):
-            await world.client.create(DAEMON_SETS, "default", document(updateStrategy={"type": "OnDelete"}))
-            await world.wait(2)
-            assert len(await world.items(PODS)) == 3
-            template = {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}
-            body = {"spec": {"template": template}}
-            await world.client.patch(DAEMON_SETS, "default", "agent", body, content_type=STRATEGIC_MERGE)
-            if gate == "true":
-                held.release()  # the second sync waits for its caches
-            await world.wait(5)
-            assert (waited, created) == (True, 3)
-
-    play(life)
+    transport = Refusing(held, lambda sent: False, before)
+    async with story.running(transport=transport, gates=[("", f"StaleControllerConsistencyDaemonSet={gate}")]):
+        await world.client.create(DAEMON_SETS, "default", document(updateStrategy={"type": "OnDelete"}))
+        await world.wait(2)
+        assert len(await world.items(PODS)) == 3
+        template = {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}
+        body = {"spec": {"template": template}}
+        await world.client.patch(DAEMON_SETS, "default", "agent", body, content_type=STRATEGIC_MERGE)
+        if gate == "true":
+            held.release()  # the second sync waits for its caches
+        await world.wait(5)
+        assert (waited, created) == (True, 3)
 
 
-def test_the_status_counts_what_changed_while_a_pod_was_deleted(play):
+async def test_the_status_counts_what_changed_while_a_pod_was_deleted(world: World):
     """The pods were read before, and are read again: another client deletes one meanwhile."""
+    story = Story(world)
+    first, second, _ = await story.nodes()
+    written: list[dict[str, Any]] = []
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        first, second, _ = await story.nodes()
-        written: list[dict[str, Any]] = []
+    async def before(sent: Request) -> None:
+        if sent.method == "DELETE" and not gone:
+            (other,) = [pod for pod in await world.items(PODS) if pod["spec"]["nodeName"] == second]
+            gone.append(other["metadata"]["name"])
+            await world.client.delete(PODS, "default", gone[0], grace_s=0)
+            await world.wait(1)
+        elif gone and sent.method == "PUT" and sent.path.endswith("/daemonsets/agent/status"):
+            written.append(json.loads(sent.body)["status"])
 
-        async def before(sent: Request) -> None:
-            if sent.method == "DELETE" and not gone:
-                (other,) = [pod for pod in await world.items(PODS) if pod["spec"]["nodeName"] == second]
-                gone.append(other["metadata"]["name"])
-                await world.client.delete(PODS, "default", gone[0], grace_s=0)
-                await world.wait(1)
-            elif gone and sent.method == "PUT" and sent.path.endswith("/daemonsets/agent/status"):
-                written.append(json.loads(sent.body)["status"])
-
-        gone: list[str] = []
-        async with story.running(transport=Refusing(world.server.transport(), lambda sent: False, before)):
-            await story.make()
-            await world.wait(30)
-            await story.taint(first, effect="NoExecute")
-            await world.wait(30)
-        assert (written[0]["desiredNumberScheduled"], written[0]["currentNumberScheduled"]) == (2, 1)
-        assert written[-1]["currentNumberScheduled"] == 2
-
-    play(life)
+    gone: list[str] = []
+    async with story.running(transport=Refusing(world.server.transport(), lambda sent: False, before)):
+        await story.make()
+        await world.wait(30)
+        await story.taint(first, effect="NoExecute")
+        await world.wait(30)
+    assert (written[0]["desiredNumberScheduled"], written[0]["currentNumberScheduled"]) == (2, 1)
+    assert written[-1]["currentNumberScheduled"] == 2

@@ -28,104 +28,89 @@ def copied(found: dict[str, Any], name: str, **changes: Any) -> dict[str, Any]:
     return {"metadata": kept, "data": found["data"], "revision": found["revision"]} | changes
 
 
-def test_a_revision_without_hash_is_labelled_by_its_name(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-            await story.image("i:2")
-            await world.wait(60)
-        (old,) = [name for name, found in (await revisions(world)).items() if found["revision"] == 1]
-        await world.patch(REVISIONS, old, {"metadata": {"labels": {HASH: None}}})
-        async with story.running():
-            await world.wait(30)
+async def test_a_revision_without_hash_is_labelled_by_its_name(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        await story.image("i:2")
+        await world.wait(60)
+    (old,) = [name for name, found in (await revisions(world)).items() if found["revision"] == 1]
+    await world.patch(REVISIONS, old, {"metadata": {"labels": {HASH: None}}})
+    async with story.running():
+        await world.wait(30)
+    found = await revisions(world)
+    assert len(found) == 2
+    assert found[old]["metadata"]["labels"][HASH] == old
+
+
+async def test_of_duplicate_revisions_the_latest_is_kept_and_gets_all_pods(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+    (first,) = (await revisions(world)).values()
+    await world.create(REVISIONS, copied(first, "agent-twin", revision=7))
+    before = {pod["metadata"]["uid"] for pod in await world.items(PODS)}
+    async with story.running():
+        await world.wait(30)
+    assert list(await revisions(world)) == ["agent-twin"]
+    assert await hashes(world) == {"agent-twin"}
+    assert {pod["metadata"]["uid"] for pod in await world.items(PODS)} == before
+
+
+async def test_a_restored_template_gets_a_higher_revision(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        await story.image("i:2")
+        await world.wait(60)
+        await story.image("i:1")
+        await world.wait(60)
         found = await revisions(world)
-        assert len(found) == 2
-        assert found[old]["metadata"]["labels"][HASH] == old
-
-    play(life)
+        assert sorted(one["revision"] for one in found.values()) == [2, 3]
+        assert set((await story.images()).values()) == {"i:1"}
 
 
-def test_of_duplicate_revisions_the_latest_is_kept_and_gets_all_pods(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
+async def test_a_name_collision_is_counted_and_another_name_is_used(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+    ((name, first),) = (await revisions(world)).items()
+    await world.delete(DAEMON_SETS, "agent", propagation="Orphan")
+    await world.patch(DAEMON_SETS, "agent", {"metadata": {"finalizers": None}})
+    await world.delete(REVISIONS, name)
+    for pod in await world.items(PODS):
+        await world.delete(PODS, pod["metadata"]["name"], grace_s=0)
+    other = {"metadata": {"name": name}, "data": {"spec": {"template": {"other": True}}}, "revision": 1}
+    await world.create(REVISIONS, other)
+    async with story.running():
+        await story.make()
+        await world.wait(60)
+        assert (await story.status())["collisionCount"] == 1
+        found = await revisions(world)
+        assert len(found) == 2 and name in found
+        (made,) = [one for key, one in found.items() if key != name]
+        assert made["data"] == first["data"]
+        assert (await story.status())["numberAvailable"] == 3
+
+
+async def test_history_is_limited_except_for_revisions_of_pods(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(revisionHistoryLimit=1, updateStrategy={"type": "OnDelete"})
+        await world.wait(30)
+        for number in (2, 3, 4):
+            await story.image(f"i:{number}")
             await world.wait(30)
-        (first,) = (await revisions(world)).values()
-        await world.create(REVISIONS, copied(first, "agent-twin", revision=7))
-        before = {pod["metadata"]["uid"] for pod in await world.items(PODS)}
-        async with story.running():
-            await world.wait(30)
-        assert list(await revisions(world)) == ["agent-twin"]
-        assert await hashes(world) == {"agent-twin"}
-        assert {pod["metadata"]["uid"] for pod in await world.items(PODS)} == before
-
-    play(life)
-
-
-def test_a_restored_template_gets_a_higher_revision(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-            await story.image("i:2")
-            await world.wait(60)
-            await story.image("i:1")
-            await world.wait(60)
-            found = await revisions(world)
-            assert sorted(one["revision"] for one in found.values()) == [2, 3]
-            assert set((await story.images()).values()) == {"i:1"}
-
-    play(life)
-
-
-def test_a_name_collision_is_counted_and_another_name_is_used(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-        ((name, first),) = (await revisions(world)).items()
-        await world.delete(DAEMON_SETS, "agent", propagation="Orphan")
-        await world.patch(DAEMON_SETS, "agent", {"metadata": {"finalizers": None}})
-        await world.delete(REVISIONS, name)
+        assert sorted(one["revision"] for one in (await revisions(world)).values()) == [1, 4]
+        assert set((await story.images()).values()) == {"i:1"}
         for pod in await world.items(PODS):
-            await world.delete(PODS, pod["metadata"]["name"], grace_s=0)
-        other = {"metadata": {"name": name}, "data": {"spec": {"template": {"other": True}}}, "revision": 1}
-        await world.create(REVISIONS, other)
-        async with story.running():
-            await story.make()
-            await world.wait(60)
-            assert (await story.status())["collisionCount"] == 1
-            found = await revisions(world)
-            assert len(found) == 2 and name in found
-            (made,) = [one for key, one in found.items() if key != name]
-            assert made["data"] == first["data"]
-            assert (await story.status())["numberAvailable"] == 3
-
-    play(life)
-
-
-def test_history_is_limited_except_for_revisions_of_pods(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(revisionHistoryLimit=1, updateStrategy={"type": "OnDelete"})
-            await world.wait(30)
-            for number in (2, 3, 4):
-                await story.image(f"i:{number}")
-                await world.wait(30)
-            assert sorted(one["revision"] for one in (await revisions(world)).values()) == [1, 4]
-            assert set((await story.images()).values()) == {"i:1"}
-            for pod in await world.items(PODS):
-                await world.delete(PODS, pod["metadata"]["name"])
-            await world.wait(60)
-            assert set((await story.images()).values()) == {"i:4"}
-            await story.image("i:5")
-            await world.wait(30)
-            assert sorted(one["revision"] for one in (await revisions(world)).values()) == [4, 5]
-
-    play(life)
+            await world.delete(PODS, pod["metadata"]["name"])
+        await world.wait(60)
+        assert set((await story.images()).values()) == {"i:4"}
+        await story.image("i:5")
+        await world.wait(30)
+        assert sorted(one["revision"] for one in (await revisions(world)).values()) == [4, 5]

@@ -16,7 +16,7 @@ from kcm_cli.engine.door import Interceptor, Send, Write
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
-from tests.kit.world import PODS, World, resource
+from tests.kit.world import PODS, World, resource, running_world
 
 DEPLOYMENTS = resource("deployments", "apps")
 REPLICA_SETS = resource("replicasets", "apps")
@@ -90,142 +90,120 @@ class Story:
         pytest.param({"maxSurge": "100%", "maxUnavailable": "100%"}, 8, 0, id="all at once"),
     ],
 )
-def test_a_rolling_update_keeps_its_budget(play, update, most, fewest):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": update})
+async def test_a_rolling_update_keeps_its_budget(world: World, update, most, fewest):
+    story = Story(world)
+    async with story.running():
+        await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": update})
+        await world.wait(60)
+        assert await story.available() == 4
+        await story.image("i:2")
+        for _ in range(200):
+            await world.wait(0.2)
+            assert await story.asked() <= most
+            assert await story.available() >= fewest
+        await world.wait(60)
+        assert await story.images() == ["i:2"] * 4
+        assert await story.reasons() == {
+            "Available": ("True", "MinimumReplicasAvailable"),
+            "Progressing": ("True", "NewReplicaSetAvailable"),
+        }
+
+
+async def test_recreate_never_runs_old_and_new_pods_together(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(strategy={"type": "Recreate"})
+        await world.wait(60)
+        await story.image("i:2")
+        for _ in range(100):
+            await world.wait(0.2)
+            running = [pod for pod in await story.world.items(PODS) if pod["status"]["phase"] in LIVE]
+            assert len({pod["spec"]["containers"][0]["image"] for pod in running}) <= 1
+        await world.wait(60)
+        assert await story.images() == ["i:2"] * 4
+
+
+async def test_a_rollout_can_be_paused_and_resumed(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(60)
+        await story.patch(paused=True)
+        await story.image("i:2")
+        await world.wait(60)
+        assert await story.images() == ["i:1"] * 4
+        assert (await story.reasons())["Progressing"] == ("Unknown", "DeploymentPaused")
+        await story.patch(replicas=6)
+        await world.wait(60)
+        assert await story.images() == ["i:1"] * 6
+        await story.patch(paused=False)
+        await world.wait(120)
+        assert await story.images() == ["i:2"] * 6
+        assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
+
+
+async def test_history_is_limited_and_a_restored_template_is_a_new_revision(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(revisionHistoryLimit=1)
+        for number in (2, 3):
             await world.wait(60)
-            assert await story.available() == 4
-            await story.image("i:2")
-            for _ in range(200):
-                await world.wait(0.2)
-                assert await story.asked() <= most
-                assert await story.available() >= fewest
-            await world.wait(60)
-            assert await story.images() == ["i:2"] * 4
-            assert await story.reasons() == {
-                "Available": ("True", "MinimumReplicasAvailable"),
-                "Progressing": ("True", "NewReplicaSetAvailable"),
-            }
-
-    play(life)
+            await story.image(f"i:{number}")
+        await world.wait(60)
+        assert await story.revisions() == {"2": "i:2", "3": "i:3"}
+        await story.image("i:2")
+        await world.wait(60)
+        assert await story.revisions() == {"3": "i:3", "4": "i:2"}
+        assert await story.images() == ["i:2"] * 4
 
 
-def test_recreate_never_runs_old_and_new_pods_together(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(strategy={"type": "Recreate"})
-            await world.wait(60)
-            await story.image("i:2")
-            for _ in range(100):
-                await world.wait(0.2)
-                running = [pod for pod in await story.world.items(PODS) if pod["status"]["phase"] in LIVE]
-                assert len({pod["spec"]["containers"][0]["image"] for pod in running}) <= 1
-            await world.wait(60)
-            assert await story.images() == ["i:2"] * 4
-
-    play(life)
-
-
-def test_a_rollout_can_be_paused_and_resumed(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await world.wait(60)
-            await story.patch(paused=True)
-            await story.image("i:2")
-            await world.wait(60)
-            assert await story.images() == ["i:1"] * 4
-            assert (await story.reasons())["Progressing"] == ("Unknown", "DeploymentPaused")
-            await story.patch(replicas=6)
-            await world.wait(60)
-            assert await story.images() == ["i:1"] * 6
-            await story.patch(paused=False)
-            await world.wait(120)
-            assert await story.images() == ["i:2"] * 6
-            assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
-
-    play(life)
+async def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(progressDeadlineSeconds=60)
+        await world.wait(30)
+        await story.image("i:2", start_delay="10000s")
+        await world.wait(50)
+        assert (await story.reasons())["Progressing"] == ("True", "ReplicaSetUpdated")
+        await world.wait(30)
+        assert (await story.reasons())["Progressing"] == ("False", "ProgressDeadlineExceeded")
+        assert await story.available() >= 3
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"metadata": {"annotations": None}}}})
+        await story.image("i:1")
+        await world.wait(60)
+        assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
+        assert await story.images() == ["i:1"] * 4
 
 
-def test_history_is_limited_and_a_restored_template_is_a_new_revision(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(revisionHistoryLimit=1)
-            for number in (2, 3):
-                await world.wait(60)
-                await story.image(f"i:{number}")
-            await world.wait(60)
-            assert await story.revisions() == {"2": "i:2", "3": "i:3"}
-            await story.image("i:2")
-            await world.wait(60)
-            assert await story.revisions() == {"3": "i:3", "4": "i:2"}
-            assert await story.images() == ["i:2"] * 4
-
-    play(life)
-
-
-def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(progressDeadlineSeconds=60)
-            await world.wait(30)
-            await story.image("i:2", start_delay="10000s")
-            await world.wait(50)
-            assert (await story.reasons())["Progressing"] == ("True", "ReplicaSetUpdated")
-            await world.wait(30)
-            assert (await story.reasons())["Progressing"] == ("False", "ProgressDeadlineExceeded")
-            assert await story.available() >= 3
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"metadata": {"annotations": None}}}})
-            await story.image("i:1")
-            await world.wait(60)
-            assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
-            assert await story.images() == ["i:1"] * 4
-
-    play(life)
-
-
-def test_a_refused_template_is_reported(play):
+async def test_a_refused_template_is_reported(world: World):
     """Its ReplicaSet is created; the failed creations of pods are a condition."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await world.wait(30)
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"spec": {"serviceAccountName": "nobody"}}}})
-            await world.wait(30)
-            assert (await story.reasons())["ReplicaFailure"] == ("True", "FailedCreate")
-            assert await story.available() >= 3
-
-    play(life)
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"spec": {"serviceAccountName": "nobody"}}}})
+        await world.wait(30)
+        assert (await story.reasons())["ReplicaFailure"] == ("True", "FailedCreate")
+        assert await story.available() >= 3
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
-        async with story.running(faulty):
-            await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
-            await world.wait(300)
-            assert await story.images() == ["i:1"] * 4
-            await story.image("i:2")
-            for _ in range(300):
-                await world.wait(1)
-                assert await story.asked() <= 5
-            assert faulty.faults
-            assert await story.images() == ["i:2"] * 4
-
-    play(life)
+async def test_lost_requests_and_answers(world: World, seed):
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+    async with story.running(faulty):
+        await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
+        await world.wait(300)
+        assert await story.images() == ["i:1"] * 4
+        await story.image("i:2")
+        for _ in range(300):
+            await world.wait(1)
+            assert await story.asked() <= 5
+        assert faulty.faults
+        assert await story.images() == ["i:2"] * 4
 
 
-def test_a_relist_in_the_middle_of_a_sync_is_no_collision(play, monkeypatch):
+async def test_a_relist_in_the_middle_of_a_sync_is_no_collision(world: World, monkeypatch):
     """The ReplicaSet is there already (the answer was lost), and the cache holds the Deployment in another object."""
     made: list[DeploymentController] = []
 
@@ -234,29 +212,25 @@ def test_a_relist_in_the_middle_of_a_sync_is_no_collision(play, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
+    story = Story(world)
+    done: list[str] = []
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        done: list[str] = []
+    async def first(request: Request) -> None:
+        if request.method == "POST" and request.path.endswith("/replicasets") and not done:
+            done.append(request.path)
+            await world.server.transport().send(request)
+            await world.wait(1)
+            store = made[0]._deployments.store
+            (deployment,) = store.list("default")
+            assert deployment.raw is not None
+            store.put(apps.DEPLOYMENTS.decode(deployment.raw))
 
-        async def first(request: Request) -> None:
-            if request.method == "POST" and request.path.endswith("/replicasets") and not done:
-                done.append(request.path)
-                await world.server.transport().send(request)
-                await world.wait(1)
-                store = made[0]._deployments.store
-                (deployment,) = store.list("default")
-                assert deployment.raw is not None
-                store.put(apps.DEPLOYMENTS.decode(deployment.raw))
-
-        async with story.running(Refusing(world.server.transport(), lambda request: False, first)):
-            await story.make()
-            await world.wait(60)
-        assert done
-        assert "collisionCount" not in (await world.get(DEPLOYMENTS, "web"))["status"]
-        assert len(await world.items(REPLICA_SETS)) == 1
-
-    play(life)
+    async with story.running(Refusing(world.server.transport(), lambda request: False, first)):
+        await story.make()
+        await world.wait(60)
+    assert done
+    assert "collisionCount" not in (await world.get(DEPLOYMENTS, "web"))["status"]
+    assert len(await world.items(REPLICA_SETS)) == 1
 
 
 class LosesOne:
@@ -279,11 +253,10 @@ class LosesOne:
 
 
 @pytest.mark.parametrize("sent", [False, True], ids=["request", "answer"])
-def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
-    def rollout(which: int) -> tuple[int, dict[str, Any]]:
+async def test_a_rollout_ends_the_same_though_a_write_is_lost(certificates, sent):
+    async def rollout(which: int) -> tuple[int, dict[str, Any]]:
         loses, found = LosesOne(which, sent=sent), {}
-
-        async def life(world: World) -> None:
+        async with running_world(certificates) as world:
             story = Story(world)
             async with story.running(interceptor=loses):
                 await story.make()
@@ -295,35 +268,29 @@ def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
                 found["sets"] = sorted(one["spec"]["replicas"] for one in sets)
                 deployment = await world.get(DEPLOYMENTS, "web")
                 found["available"] = deployment["status"].get("availableReplicas")
-
-        play(life)
         return loses.writes, found
 
-    writes, undisturbed = rollout(-1)
+    writes, undisturbed = await rollout(-1)
     assert undisturbed == {"images": ["i:2"] * 4, "sets": [0, 4], "available": 4}
     assert writes > 10
-    assert {which: found for which in range(0, writes, 5) if (found := rollout(which)[1]) != undisturbed} == {}
+    assert {which: found for which in range(0, writes, 5) if (found := (await rollout(which))[1]) != undisturbed} == {}
 
 
 @pytest.mark.parametrize(("causes", "reported"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
-def test_errors_of_a_terminating_namespace_are_not_reported(play, causes, reported):
+async def test_errors_of_a_terminating_namespace_are_not_reported(world: World, causes, reported):
     """Nothing more can come of it, and each status would bring another try."""
+    tries = []
 
-    async def life(world: World) -> None:
-        tries = []
+    def answer(request: Request) -> Response | None:
+        if request.method != "POST" or not request.path.endswith("/replicasets"):
+            return None
+        tries.append(request)
+        return refusal(403, "Forbidden", causes=causes)
 
-        def answer(request: Request) -> Response | None:
-            if request.method != "POST" or not request.path.endswith("/replicasets"):
-                return None
-            tries.append(request)
-            return refusal(403, "Forbidden", causes=causes)
-
-        story = Story(world)
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await world.wait(60)
-            status = (await world.get(DEPLOYMENTS, "web")).get("status", {})
-            assert bool(status.get("conditions")) is reported
-            assert (len(tries) > 1) is reported
-
-    play(life)
+    story = Story(world)
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make()
+        await world.wait(60)
+        status = (await world.get(DEPLOYMENTS, "web")).get("status", {})
+        assert bool(status.get("conditions")) is reported
+        assert (len(tries) > 1) is reported

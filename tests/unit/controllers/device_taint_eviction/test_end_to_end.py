@@ -61,35 +61,32 @@ async def reported(world: World) -> tuple[str, str, str]:
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
-def test_the_pod_of_a_tainted_device_is_evicted(play):
-    async def life(world: World) -> None:
-        registry = Registry()
-        conditions: list[dict[str, Any]] = []
+async def test_the_pod_of_a_tainted_device_is_evicted(world: World):
+    registry = Registry()
+    conditions: list[dict[str, Any]] = []
 
-        async def keep(request: Request) -> None:
-            if request.method == "PATCH" and request.path.endswith("/pods/p/status"):
-                conditions.extend(json.loads(request.body)["status"]["conditions"])
+    async def keep(request: Request) -> None:
+        if request.method == "PATCH" and request.path.endswith("/pods/p/status"):
+            conditions.extend(json.loads(request.body)["status"]["conditions"])
 
-        await publish(world)
-        await use(world, "p", "d0")
-        await use(world, "q", "d1")
-        transport = Refusing(world.server.transport(), lambda request: False, keep)
-        async with running(world, metrics=registry, transport=transport):
-            await world.wait(5)
-            await publish(world, "d0")
-            await world.wait(5)
-            assert await world.is_deleted("p") and not await world.is_deleted("q")
-            text = "Device Taint manager: deleting due to NoExecute taint"
-            (found,) = conditions
-            assert (found["reason"], found["message"]) == ("DeletionByDeviceTaintManager", text)
-            assert (found["type"], found["status"]) == ("DisruptionTarget", "True")
-            assert "observedGeneration" not in found
-            assert EVICTED in await world.events("p") and not await marked(world, "q")
-            shown = registry.expose().decode()
-            assert "device_taint_eviction_controller_pod_deletions_total 1" in shown
-            assert "device_taint_eviction_controller_pod_deletion_duration_seconds_count 1" in shown
-
-    play(life)
+    await publish(world)
+    await use(world, "p", "d0")
+    await use(world, "q", "d1")
+    transport = Refusing(world.server.transport(), lambda request: False, keep)
+    async with running(world, metrics=registry, transport=transport):
+        await world.wait(5)
+        await publish(world, "d0")
+        await world.wait(5)
+        assert await world.is_deleted("p") and not await world.is_deleted("q")
+        text = "Device Taint manager: deleting due to NoExecute taint"
+        (found,) = conditions
+        assert (found["reason"], found["message"]) == ("DeletionByDeviceTaintManager", text)
+        assert (found["type"], found["status"]) == ("DisruptionTarget", "True")
+        assert "observedGeneration" not in found
+        assert EVICTED in await world.events("p") and not await marked(world, "q")
+        shown = registry.expose().decode()
+        assert "device_taint_eviction_controller_pod_deletions_total 1" in shown
+        assert "device_taint_eviction_controller_pod_deletion_duration_seconds_count 1" in shown
 
 
 TOLERATION = {"operator": "Exists", "effect": "NoExecute", "key": "broken"}
@@ -98,309 +95,256 @@ TOLERATION = {"operator": "Exists", "effect": "NoExecute", "key": "broken"}
 @pytest.mark.parametrize(
     ("seconds", "gone"), [pytest.param(None, False, id="for ever"), pytest.param(60, True, id="for a time")]
 )
-def test_pods_with_tolerations_are_not_evicted(play, seconds, gone):
-    async def life(world: World) -> None:
-        toleration = TOLERATION | ({} if seconds is None else {"tolerationSeconds": seconds})
-        await publish(world)
-        await use(world, "p", tolerations=[toleration])
-        async with running(world):
-            await publish(world, "d0")
-            await world.wait(55)
-            assert not await world.is_deleted("p")
-            await world.wait(15)
-            assert await world.is_deleted("p") is gone
-
-    play(life)
-
-
-def test_a_taint_removed_in_time_evicts_nothing(play):
-    async def life(world: World) -> None:
-        await publish(world)
-        await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 60}])
-        async with running(world):
-            await publish(world, "d0")
-            await world.wait(30)
-            await publish(world)
-            await world.wait(60)
-            assert not await world.is_deleted("p")
-            assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
-
-    play(life)
-
-
-def test_a_failed_deletion_is_retried(play):
-    async def life(world: World) -> None:
+async def test_pods_with_tolerations_are_not_evicted(world: World, seconds, gone):
+    toleration = TOLERATION | ({} if seconds is None else {"tolerationSeconds": seconds})
+    await publish(world)
+    await use(world, "p", tolerations=[toleration])
+    async with running(world):
         await publish(world, "d0")
-        await use(world, "p")
-        broken = [True]
-        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
-        async with running(world, transport=transport):
-            await world.wait(10)
-            assert transport.refused > 1 and not await world.is_deleted("p")
-            broken[0] = False
-            await world.wait(60)
-            assert await world.is_deleted("p")
-
-    play(life)
+        await world.wait(55)
+        assert not await world.is_deleted("p")
+        await world.wait(15)
+        assert await world.is_deleted("p") is gone
 
 
-def test_a_new_pod_of_the_evicted_ones_name_is_kept(play):
-    async def life(world: World) -> None:
+async def test_a_taint_removed_in_time_evicts_nothing(world: World):
+    await publish(world)
+    await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 60}])
+    async with running(world):
+        await publish(world, "d0")
+        await world.wait(30)
         await publish(world)
-        await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 30}])
-        metrics = Registry()
-        async with running(world, metrics=metrics):
-            await publish(world, "d0")
-            await world.wait(10)
-            await world.delete(PODS, "p", grace_s=0)
-            await world.pod("p", {"nodeName": "node-1"})
-            await world.wait(60)
-            assert not await world.is_deleted("p") and not await marked(world, "p")
-        assert metric(metrics, "device_taint_eviction_controller_pod_deletions_total") == 0
-
-    play(life)
+        await world.wait(60)
+        assert not await world.is_deleted("p")
+        assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
 
-def test_a_pod_that_is_bound_later_is_evicted(play):
-    async def life(world: World) -> None:
+async def test_a_failed_deletion_is_retried(world: World):
+    await publish(world, "d0")
+    await use(world, "p")
+    broken = [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+    async with running(world, transport=transport):
+        await world.wait(10)
+        assert transport.refused > 1 and not await world.is_deleted("p")
+        broken[0] = False
+        await world.wait(60)
+        assert await world.is_deleted("p")
+
+
+async def test_a_new_pod_of_the_evicted_ones_name_is_kept(world: World):
+    await publish(world)
+    await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 30}])
+    metrics = Registry()
+    async with running(world, metrics=metrics):
         await publish(world, "d0")
-        await make_claim(world, "p")
-        await world.pod("p", by_name("p") | {"schedulerName": "another", "terminationGracePeriodSeconds": 1})
-        await allocate(world, "p", "p")
-        async with running(world):
-            await world.wait(5)
-            assert not await world.is_deleted("p")
-            await world.bind("p", "node-1")
-            await world.wait(5)
-            assert await world.is_deleted("p")
-
-    play(life)
+        await world.wait(10)
+        await world.delete(PODS, "p", grace_s=0)
+        await world.pod("p", {"nodeName": "node-1"})
+        await world.wait(60)
+        assert not await world.is_deleted("p") and not await marked(world, "p")
+    assert metric(metrics, "device_taint_eviction_controller_pod_deletions_total") == 0
 
 
-def test_a_pod_whose_generated_claim_is_recorded_later_is_evicted(play):
-    async def life(world: World) -> None:
-        await publish(world, "d0")
-        spec = {"nodeName": "node-1", "terminationGracePeriodSeconds": 1}
-        await world.pod("p", from_template() | spec)
-        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
-        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
-        await world.create(
-            RESOURCE_CLAIMS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": claim_spec()}
-        )
-        await allocate(world, "c", "p")
-        async with running(world):
-            await world.wait(5)
-            assert not await world.is_deleted("p")
-            recorded = {"status": {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": "c"}]}}
-            await world.client.patch(PODS, "default", "p", recorded, subresource="status", content_type=MERGE)
-            await world.wait(5)
-            assert await world.is_deleted("p")
-
-    play(life)
+async def test_a_pod_that_is_bound_later_is_evicted(world: World):
+    await publish(world, "d0")
+    await make_claim(world, "p")
+    await world.pod("p", by_name("p") | {"schedulerName": "another", "terminationGracePeriodSeconds": 1})
+    await allocate(world, "p", "p")
+    async with running(world):
+        await world.wait(5)
+        assert not await world.is_deleted("p")
+        await world.bind("p", "node-1")
+        await world.wait(5)
+        assert await world.is_deleted("p")
 
 
-def test_a_pod_whose_extended_resources_are_on_a_tainted_device_is_evicted(play):
+async def test_a_pod_whose_generated_claim_is_recorded_later_is_evicted(world: World):
+    await publish(world, "d0")
+    spec = {"nodeName": "node-1", "terminationGracePeriodSeconds": 1}
+    await world.pod("p", from_template() | spec)
+    uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+    await world.create(RESOURCE_CLAIMS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": claim_spec()})
+    await allocate(world, "c", "p")
+    async with running(world):
+        await world.wait(5)
+        assert not await world.is_deleted("p")
+        recorded = {"status": {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": "c"}]}}
+        await world.client.patch(PODS, "default", "p", recorded, subresource="status", content_type=MERGE)
+        await world.wait(5)
+        assert await world.is_deleted("p")
+
+
+async def test_a_pod_whose_extended_resources_are_on_a_tainted_device_is_evicted(world: World):
     """Its claim was created by the scheduler, and is named in its status only."""
-
-    async def life(world: World) -> None:
-        await publish(world, "d0")
-        gpus = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
-        container = {"name": "c", "image": "i", "resources": gpus}
-        spec = {"nodeName": "node-1", "terminationGracePeriodSeconds": 1, "containers": [container]}
-        await world.pod("p", spec)
-        await world.pod("other", spec)
-        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
-        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
-        await world.create(
-            RESOURCE_CLAIMS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": claim_spec()}
-        )
-        await allocate(world, "c", "p")
-        async with running(world):
-            await world.wait(5)
-            assert not await world.is_deleted("p")
-            for name in ("other", "p"):
-                mapping = {"containerName": "c", "requestName": "r", "resourceName": "example.com/gpu"}
-                extended = {"resourceClaimName": "c", "requestMappings": [mapping]}
-                recorded = {"status": {"extendedResourceClaimStatus": extended}}
-                await world.client.patch(PODS, "default", name, recorded, subresource="status", content_type=MERGE)
-            await world.wait(5)
-            assert await world.is_deleted("p")
-            assert not await world.is_deleted("other")
-
-    play(life)
+    await publish(world, "d0")
+    gpus = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    container = {"name": "c", "image": "i", "resources": gpus}
+    spec = {"nodeName": "node-1", "terminationGracePeriodSeconds": 1, "containers": [container]}
+    await world.pod("p", spec)
+    await world.pod("other", spec)
+    uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+    await world.create(RESOURCE_CLAIMS, {"metadata": {"name": "c", "ownerReferences": [owner]}, "spec": claim_spec()})
+    await allocate(world, "c", "p")
+    async with running(world):
+        await world.wait(5)
+        assert not await world.is_deleted("p")
+        for name in ("other", "p"):
+            mapping = {"containerName": "c", "requestName": "r", "resourceName": "example.com/gpu"}
+            extended = {"resourceClaimName": "c", "requestMappings": [mapping]}
+            recorded = {"status": {"extendedResourceClaimStatus": extended}}
+            await world.client.patch(PODS, "default", name, recorded, subresource="status", content_type=MERGE)
+        await world.wait(5)
+        assert await world.is_deleted("p")
+        assert not await world.is_deleted("other")
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_pods_of_a_group_that_has_reserved_a_claim_are_evicted_with_the_gate(play, enabled):
+async def test_pods_of_a_group_that_has_reserved_a_claim_are_evicted_with_the_gate(world: World, enabled):
     """The sandbox drops the field by which pods join a group, as a default API server does: the test stores it."""
-
-    async def life(world: World) -> None:
-        await publish(world)
-        await use(world, "p")
-        claim = await world.get(RESOURCE_CLAIMS, "p")
-        group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
-        claim["status"]["reservedFor"] = [group]
-        await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
-        pod = await world.get(PODS, "p")
-        pod["spec"]["schedulingGroup"] = {"podGroupName": "g"}
-        world.server.store.update(PODS.gvr, "default", "p", pod)
-        gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if enabled else []
-        async with running(world, gates=gates):
-            await world.wait(5)
-            await publish(world, "d0")
-            await world.wait(5)
-            assert await world.is_deleted("p") is enabled
-
-    play(life)
-
-
-def test_a_user_that_is_unknown_does_not_affect_others(play):
-    async def life(world: World) -> None:
-        await publish(world)
-        await use(world, "p")
-        claim = await world.get(RESOURCE_CLAIMS, "p")
-        claim["status"]["reservedFor"].insert(0, {"resource": "pods", "name": "gone", "uid": "u"})
-        await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
-        async with running(world):
-            await world.wait(5)
-            await publish(world, "d0")
-            await world.wait(5)
-            assert await world.is_deleted("p")
-
-    play(life)
-
-
-def test_a_claim_that_is_not_reserved_any_longer_cancels_the_eviction(play):
-    async def life(world: World) -> None:
+    await publish(world)
+    await use(world, "p")
+    claim = await world.get(RESOURCE_CLAIMS, "p")
+    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
+    claim["status"]["reservedFor"] = [group]
+    await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
+    pod = await world.get(PODS, "p")
+    pod["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+    world.server.store.update(PODS.gvr, "default", "p", pod)
+    gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if enabled else []
+    async with running(world, gates=gates):
+        await world.wait(5)
         await publish(world, "d0")
-        await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 60}])
-        async with running(world):
-            await world.wait(5)
-            claim = await world.get(RESOURCE_CLAIMS, "p")
-            del claim["status"]["reservedFor"]
-            await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
-            await world.wait(80)
-            assert not await world.is_deleted("p")
-            assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
+        await world.wait(5)
+        assert await world.is_deleted("p") is enabled
 
-    play(life)
+
+async def test_a_user_that_is_unknown_does_not_affect_others(world: World):
+    await publish(world)
+    await use(world, "p")
+    claim = await world.get(RESOURCE_CLAIMS, "p")
+    claim["status"]["reservedFor"].insert(0, {"resource": "pods", "name": "gone", "uid": "u"})
+    await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
+    async with running(world):
+        await world.wait(5)
+        await publish(world, "d0")
+        await world.wait(5)
+        assert await world.is_deleted("p")
+
+
+async def test_a_claim_that_is_not_reserved_any_longer_cancels_the_eviction(world: World):
+    await publish(world, "d0")
+    await use(world, "p", tolerations=[TOLERATION | {"tolerationSeconds": 60}])
+    async with running(world):
+        await world.wait(5)
+        claim = await world.get(RESOURCE_CLAIMS, "p")
+        del claim["status"]["reservedFor"]
+        await world.client.update(RESOURCE_CLAIMS, "default", "p", claim, subresource="status")
+        await world.wait(80)
+        assert not await world.is_deleted("p")
+        assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
 
 @pytest.mark.parametrize("spec", [{"taint": {"effect": "NoSchedule"}}, {"deviceSelector": {"driver": "another"}}, None])
-def test_a_rule_that_is_changed_or_deleted_cancels_evictions(play, spec):
-    async def life(world: World) -> None:
-        await serve(world, DEVICE_TAINT_RULES, status={})
-        await publish(world)
-        await use(world, "p", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}])
-        async with running(world, gates=RULES):
-            await make(world, DEVICE_TAINT_RULES, rule(time="2026-01-01T00:00:30Z"))
-            await world.wait(20)
-            if spec is None:
-                await world.delete(DEVICE_TAINT_RULES, "r")
-            else:
-                await world.patch(DEVICE_TAINT_RULES, "r", {"spec": spec}, "")
-            await world.wait(120)
-            assert not await world.is_deleted("p")
-            assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
-
-    play(life)
+async def test_a_rule_that_is_changed_or_deleted_cancels_evictions(world: World, spec):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    await use(world, "p", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}])
+    async with running(world, gates=RULES):
+        await make(world, DEVICE_TAINT_RULES, rule(time="2026-01-01T00:00:30Z"))
+        await world.wait(20)
+        if spec is None:
+            await world.delete(DEVICE_TAINT_RULES, "r")
+        else:
+            await world.patch(DEVICE_TAINT_RULES, "r", {"spec": spec}, "")
+        await world.wait(120)
+        assert not await world.is_deleted("p")
+        assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
 
-def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(play):
-    async def life(world: World) -> None:
-        await serve(world, DEVICE_TAINT_RULES, status={})
-        await publish(world)
-        written: list[float] = []
+async def test_the_status_of_a_rule_is_written_at_most_every_ten_seconds(world: World):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    written: list[float] = []
 
-        async def keep(request: Request) -> None:
-            if request.method == "PATCH" and request.path.endswith("/devicetaintrules/r/status"):
-                written.append(world.clock.monotonic())
+    async def keep(request: Request) -> None:
+        if request.method == "PATCH" and request.path.endswith("/devicetaintrules/r/status"):
+            written.append(world.clock.monotonic())
 
-        for second in range(6):
-            await use(world, f"p{second}", f"d{second % 2}")
-        transport = Refusing(world.server.transport(), lambda request: False, keep)
-        async with running(world, gates=RULES, transport=transport):
-            started = world.clock.monotonic()
-            await make(world, DEVICE_TAINT_RULES, rule(time="2027-01-01T00:00:00Z"))
-            await world.wait(5)
-            assert [round(at - started) for at in written] == [0]
-            await world.delete(PODS, "p0", grace_s=0)
-            claim = await world.get(RESOURCE_CLAIMS, "p1")
-            del claim["status"]["reservedFor"]
-            await world.client.update(RESOURCE_CLAIMS, "default", "p1", claim, subresource="status")
-            await world.wait(60)
-            assert await reported(world) == (
-                "True",
-                "PodsPendingEviction",
-                "4 pods need to be evicted in 1 namespace.",
-            )
-            assert [round(at - started) for at in written] == [0, 10]
-            await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoSchedule"}}}, "")
-            await world.wait(2)
-            await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoExecute"}}}, "")
-            await world.wait(2)
-            assert [round(at - started) for at in written] == [0, 10, 65, 67]
-
-    play(life)
-
-
-def test_a_rule_evicts_and_reports_its_progress(play):
-    async def life(world: World) -> None:
-        await serve(world, DEVICE_TAINT_RULES, status={})
-        await publish(world)
-        await use(world, "p")
-        await use(
-            world, "q", "d1", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
+    for second in range(6):
+        await use(world, f"p{second}", f"d{second % 2}")
+    transport = Refusing(world.server.transport(), lambda request: False, keep)
+    async with running(world, gates=RULES, transport=transport):
+        started = world.clock.monotonic()
+        await make(world, DEVICE_TAINT_RULES, rule(time="2027-01-01T00:00:00Z"))
+        await world.wait(5)
+        assert [round(at - started) for at in written] == [0]
+        await world.delete(PODS, "p0", grace_s=0)
+        claim = await world.get(RESOURCE_CLAIMS, "p1")
+        del claim["status"]["reservedFor"]
+        await world.client.update(RESOURCE_CLAIMS, "default", "p1", claim, subresource="status")
+        await world.wait(60)
+        assert await reported(world) == (
+            "True",
+            "PodsPendingEviction",
+            "4 pods need to be evicted in 1 namespace.",
         )
-        async with running(world, gates=RULES):
-            await make(world, DEVICE_TAINT_RULES, rule(time="2026-01-01T00:01:00Z"))
-            await world.wait(2)
-            assert await reported(world) == (
-                "True",
-                "PodsPendingEviction",
-                "2 pods need to be evicted in 1 namespace.",
-            )
-            await world.wait(70)
-            assert await world.is_deleted("p")
-            text = "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
-            assert await reported(world) == ("True", "PodsPendingEviction", text)
-            await world.wait(320)
-            assert await world.is_deleted("q")
-            text = "2 pods evicted since starting the controller."
-            assert await reported(world) == ("False", "Completed", text)
-
-    play(life)
+        assert [round(at - started) for at in written] == [0, 10]
+        await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoSchedule"}}}, "")
+        await world.wait(2)
+        await world.patch(DEVICE_TAINT_RULES, "r", {"spec": {"taint": {"effect": "NoExecute"}}}, "")
+        await world.wait(2)
+        assert [round(at - started) for at in written] == [0, 10, 65, 67]
 
 
-def test_a_rule_with_effect_none_reports_what_it_would_evict(play):
-    async def life(world: World) -> None:
-        await serve(world, DEVICE_TAINT_RULES, status={})
-        await publish(world)
-        await use(world, "p")
-        async with running(world, gates=RULES):
-            await make(world, DEVICE_TAINT_RULES, rule("None"))
-            await world.wait(5)
-            status, reason, text = await reported(world)
-            assert (status, reason) == ("False", "NoEffect")
-            what = "2 published devices selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace "
-            assert text.startswith(what)
-            assert not await world.is_deleted("p")
-            await world.patch(DEVICE_TAINT_RULES, "r", {"spec": rule("NoExecute")["spec"]}, "")
-            await world.wait(30)
-            assert await world.is_deleted("p")
+async def test_a_rule_evicts_and_reports_its_progress(world: World):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    await use(world, "p")
+    await use(world, "q", "d1", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}])
+    async with running(world, gates=RULES):
+        await make(world, DEVICE_TAINT_RULES, rule(time="2026-01-01T00:01:00Z"))
+        await world.wait(2)
+        assert await reported(world) == (
+            "True",
+            "PodsPendingEviction",
+            "2 pods need to be evicted in 1 namespace.",
+        )
+        await world.wait(70)
+        assert await world.is_deleted("p")
+        text = "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
+        assert await reported(world) == ("True", "PodsPendingEviction", text)
+        await world.wait(320)
+        assert await world.is_deleted("q")
+        text = "2 pods evicted since starting the controller."
+        assert await reported(world) == ("False", "Completed", text)
 
-    play(life)
+
+async def test_a_rule_with_effect_none_reports_what_it_would_evict(world: World):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    await use(world, "p")
+    async with running(world, gates=RULES):
+        await make(world, DEVICE_TAINT_RULES, rule("None"))
+        await world.wait(5)
+        status, reason, text = await reported(world)
+        assert (status, reason) == ("False", "NoEffect")
+        what = "2 published devices selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace "
+        assert text.startswith(what)
+        assert not await world.is_deleted("p")
+        await world.patch(DEVICE_TAINT_RULES, "r", {"spec": rule("NoExecute")["spec"]}, "")
+        await world.wait(30)
+        assert await world.is_deleted("p")
 
 
-def test_rules_do_nothing_without_their_gate(play):
-    async def life(world: World) -> None:
-        await serve(world, DEVICE_TAINT_RULES, status={})
-        await publish(world)
-        await use(world, "p")
-        async with running(world):
-            await make(world, DEVICE_TAINT_RULES, rule())
-            await world.wait(30)
-            assert not await world.is_deleted("p")
-            assert await reported(world) == ("", "", "")
-
-    play(life)
+async def test_rules_do_nothing_without_their_gate(world: World):
+    await serve(world, DEVICE_TAINT_RULES, status={})
+    await publish(world)
+    await use(world, "p")
+    async with running(world):
+        await make(world, DEVICE_TAINT_RULES, rule())
+        await world.wait(30)
+        assert not await world.is_deleted("p")
+        assert await reported(world) == ("", "", "")

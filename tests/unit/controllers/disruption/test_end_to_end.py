@@ -9,25 +9,21 @@ from tests.kit.controlling import controllers
 from tests.kit.world import World
 
 
-def test_an_invalid_selector_of_a_budget_does_not_affect_others(play, monkeypatch):
+async def test_an_invalid_selector_of_a_budget_does_not_affect_others(world: World, monkeypatch):
     def compiled(selector: LabelSelector | None) -> Any:
         broken = LabelSelector(match_expressions=(LabelSelectorRequirement("app", "Equals", ("web",)),))
         unusable = selector is not None and (selector.match_labels or {}).get("app") == "broken"
         return from_label_selector(broken if unusable else selector)
 
     monkeypatch.setattr(controller, "from_label_selector", compiled)
-
-    async def life(world: World) -> None:
-        for name in ("broken", "web"):
-            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
-            await world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": name}, "spec": spec})
-        async with controllers(world, names=["disruption-controller"]):
-            await world.wait(5)
-            await world.pod("p", {"labels": {"app": "web"}})
-            await world.wait(20)
-            assert (await world.get(POD_DISRUPTION_BUDGETS, "web"))["status"]["currentHealthy"] == 1
-            (condition,) = (await world.get(POD_DISRUPTION_BUDGETS, "broken"))["status"]["conditions"]
-            assert (condition["reason"], condition["status"]) == ("SyncFailed", "False")
-            assert '"Equals" is not a valid label selector operator' in condition["message"]
-
-    play(life)
+    for name in ("broken", "web"):
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+        await world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": name}, "spec": spec})
+    async with controllers(world, names=["disruption-controller"]):
+        await world.wait(5)
+        await world.pod("p", {"labels": {"app": "web"}})
+        await world.wait(20)
+        assert (await world.get(POD_DISRUPTION_BUDGETS, "web"))["status"]["currentHealthy"] == 1
+        (condition,) = (await world.get(POD_DISRUPTION_BUDGETS, "broken"))["status"]["conditions"]
+        assert (condition["reason"], condition["status"]) == ("SyncFailed", "False")
+        assert '"Equals" is not a valid label selector operator' in condition["message"]

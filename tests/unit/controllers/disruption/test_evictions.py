@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
@@ -17,10 +17,11 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.widgets import WIDGETS, serve_widgets
-from tests.kit.world import PODS, World, resource
+from tests.kit.world import PODS, World, resource, running_world
 
 REPLICA_SETS = resource("replicasets", "apps")
 DEPLOYMENTS = resource("deployments", "apps")
@@ -92,37 +93,30 @@ def ready(pod: dict[str, Any]) -> bool:
         pytest.param(DEPLOYMENTS, {"minAvailable": 3}, (4, 3, 4, 1), id="a number of a Deployment"),
     ],
 )
-def test_numbers(play, kind, spec, expected):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running("replicaset-controller", "deployment-controller"):
-            await story.set_of(kind, 4)
-            await story.budget(**spec)
-            await world.wait(20)
-            assert await story.numbers() == expected
-
-    play(life)
+async def test_numbers(world: World, kind, spec, expected):
+    story = Story(world)
+    async with story.running("replicaset-controller", "deployment-controller"):
+        await story.set_of(kind, 4)
+        await story.budget(**spec)
+        await world.wait(20)
+        assert await story.numbers() == expected
 
 
-def test_a_deployment_counts_once_during_a_rollout(play):
+async def test_a_deployment_counts_once_during_a_rollout(world: World):
     """Two ReplicaSets, one Deployment: its size is the number of pods that are expected."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running("replicaset-controller", "deployment-controller"):
-            await story.set_of(DEPLOYMENTS, 4)
-            await story.budget(maxUnavailable=1)
-            await world.wait(20)
-            metadata = {"labels": {"app": "web"}, "annotations": {"v": "2"}}
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"paused": False, "template": {"metadata": metadata}}})
-            for _ in range(20):
-                await world.wait(0.5)
-                assert (await story.numbers())[:2] == (4, 3)
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 6}})
-            await world.wait(20)
-            assert await story.numbers() == (6, 5, 6, 1)
-
-    play(life)
+    story = Story(world)
+    async with story.running("replicaset-controller", "deployment-controller"):
+        await story.set_of(DEPLOYMENTS, 4)
+        await story.budget(maxUnavailable=1)
+        await world.wait(20)
+        metadata = {"labels": {"app": "web"}, "annotations": {"v": "2"}}
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"paused": False, "template": {"metadata": metadata}}})
+        for _ in range(20):
+            await world.wait(0.5)
+            assert (await story.numbers())[:2] == (4, 3)
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 6}})
+        await world.wait(20)
+        assert await story.numbers() == (6, 5, 6, 1)
 
 
 SCALE = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
@@ -157,17 +151,14 @@ def legacy(request: Request, answer: Response) -> Response:
 @pytest.mark.parametrize(
     "shown", [pytest.param(lambda request, answer: answer, id="v1"), pytest.param(legacy, id="extensions/v1beta1")]
 )
-def test_any_owner_with_a_scale_counts(play, shown):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running(transport=Rewriting(world.server.transport(), shown)):
-            await serve_widgets(world, **SCALE)
-            await owned_pods(world, await widget(world))
-            await story.budget(maxUnavailable="40%")
-            await world.wait(20)
-            assert await story.numbers() == (5, 3, 3, 0)
-
-    play(life)
+async def test_any_owner_with_a_scale_counts(world: World, shown):
+    story = Story(world)
+    async with story.running(transport=Rewriting(world.server.transport(), shown)):
+        await serve_widgets(world, **SCALE)
+        await owned_pods(world, await widget(world))
+        await story.budget(maxUnavailable="40%")
+        await world.wait(20)
+        assert await story.numbers() == (5, 3, 3, 0)
 
 
 @pytest.mark.parametrize(
@@ -179,57 +170,51 @@ def test_any_owner_with_a_scale_counts(play, shown):
         pytest.param(SCALE, {"kind": "Gadget"}, 'no matches for kind "Gadget" in version "example.com/v1"', id="kind"),
     ],
 )
-def test_a_missing_scale_allows_no_disruption(play, subresources, ref, error):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await serve_widgets(world, **subresources)
-            owner = await widget(world, **ref)
-            await owned_pods(world, owner, 1)
-            await story.budget(maxUnavailable=5)
-            await world.wait(20)
-            status = await story.status()
-            (condition,) = status["conditions"]
-            assert status["disruptionsAllowed"] == 0
-            assert (condition["status"], condition["reason"]) == ("False", "SyncFailed")
-            assert condition["message"] == error
-            text = f"Failed to calculate the number of expected pods: {error}"
-            assert ("CalculateExpectedPodCountFailed", text) in await world.events("b")
-            with pytest.raises(TooManyRequests):
-                await story.evict("p0")
-
-    play(life)
+async def test_a_missing_scale_allows_no_disruption(world: World, subresources, ref, error):
+    story = Story(world)
+    async with story.running():
+        await serve_widgets(world, **subresources)
+        owner = await widget(world, **ref)
+        await owned_pods(world, owner, 1)
+        await story.budget(maxUnavailable=5)
+        await world.wait(20)
+        status = await story.status()
+        (condition,) = status["conditions"]
+        assert status["disruptionsAllowed"] == 0
+        assert (condition["status"], condition["reason"]) == ("False", "SyncFailed")
+        assert condition["message"] == error
+        text = f"Failed to calculate the number of expected pods: {error}"
+        assert ("CalculateExpectedPodCountFailed", text) in await world.events("b")
+        with pytest.raises(TooManyRequests):
+            await story.evict("p0")
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
-def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(play, answer):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
+async def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(world: World, answer):
+    story = Story(world)
+    broken = [True]
 
-        def hit(request: Request) -> bool:
-            return broken[0] and request.path.endswith("/scale")
+    def hit(request: Request) -> bool:
+        return broken[0] and request.path.endswith("/scale")
 
-        def answers(request: Request) -> Response | None:
-            return refusal(503, "ServiceUnavailable", "not now") if hit(request) else None
+    def answers(request: Request) -> Response | None:
+        return refusal(503, "ServiceUnavailable", "not now") if hit(request) else None
 
-        server = world.server.transport()
-        transport: Any = Rewriting(server, answer=answers) if answer else Refusing(server, hit)
-        async with story.running(transport=transport):
-            await serve_widgets(world, **SCALE)
-            await owned_pods(world, await widget(world))
-            await story.budget(maxUnavailable=3)
-            await world.wait(20)
-            status = await story.status()
-            assert status["disruptionsAllowed"] == 0
-            assert status["conditions"][0]["reason"] == "SyncFailed"
-            broken[0] = False
-            await world.delete(PODS, "p2")
-            await world.wait(20)
-            assert await story.numbers() == (5, 2, 2, 0)
-            assert (await story.status())["conditions"][0]["reason"] == "InsufficientPods"
-
-    play(life)
+    server = world.server.transport()
+    transport: Any = Rewriting(server, answer=answers) if answer else Refusing(server, hit)
+    async with story.running(transport=transport):
+        await serve_widgets(world, **SCALE)
+        await owned_pods(world, await widget(world))
+        await story.budget(maxUnavailable=3)
+        await world.wait(20)
+        status = await story.status()
+        assert status["disruptionsAllowed"] == 0
+        assert status["conditions"][0]["reason"] == "SyncFailed"
+        broken[0] = False
+        await world.delete(PODS, "p2")
+        await world.wait(20)
+        assert await story.numbers() == (5, 2, 2, 0)
+        assert (await story.status())["conditions"][0]["reason"] == "InsufficientPods"
 
 
 @pytest.mark.parametrize(
@@ -240,54 +225,45 @@ def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(play, ans
         pytest.param({"minAvailable": 2}, (3, 2, 3, 1), set(), id="a number can"),
     ],
 )
-def test_pods_without_a_controller(play, spec, expected, reasons):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await owned_pods(world, None)
-            await world.wait(20)
-            await story.budget(**spec)
-            await world.wait(20)
-            assert await story.numbers() == expected
-            assert {reason for reason, _ in await world.events("b")} == reasons
-
-    play(life)
+async def test_pods_without_a_controller(world: World, spec, expected, reasons):
+    story = Story(world)
+    async with story.running():
+        await owned_pods(world, None)
+        await world.wait(20)
+        await story.budget(**spec)
+        await world.wait(20)
+        assert await story.numbers() == expected
+        assert {reason for reason, _ in await world.events("b")} == reasons
 
 
-def test_a_pod_of_two_budgets_is_reported_and_cannot_be_evicted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.budget("a", minAvailable=0)
-            await story.budget("b", minAvailable=0)
-            await world.wait(5)
-            assert ("NoPods", "No matching pods found") in await world.events("a")
-            await owned_pods(world, None, 1)
-            await world.wait(20)
-            text = 'Pod "default"/"p0" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.'
-            assert ("MultiplePodDisruptionBudgets", text) in await world.events("p0")
-            with pytest.raises(ApiError, match="more than one PodDisruptionBudget"):
-                await story.evict("p0")
-
-    play(life)
+async def test_a_pod_of_two_budgets_is_reported_and_cannot_be_evicted(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.budget("a", minAvailable=0)
+        await story.budget("b", minAvailable=0)
+        await world.wait(5)
+        assert ("NoPods", "No matching pods found") in await world.events("a")
+        await owned_pods(world, None, 1)
+        await world.wait(20)
+        text = 'Pod "default"/"p0" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.'
+        assert ("MultiplePodDisruptionBudgets", text) in await world.events("p0")
+        with pytest.raises(ApiError, match="more than one PodDisruptionBudget"):
+            await story.evict("p0")
 
 
-def test_every_budget_of_a_pod_counts_its_current_state(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.budget("a", minAvailable=1, selector={"matchLabels": {"app": "web", "one": "true"}})
-            await story.budget("b", minAvailable=1)
-            await owned_pods(world, None, 2)
-            await world.wait(20)
-            await world.patch(PODS, "p0", {"metadata": {"labels": {"one": "true"}}})
-            await world.wait(20)
-            assert (await story.numbers("a"), await story.numbers("b")) == ((1, 1, 1, 0), (2, 1, 2, 1))
-            await world.delete(PODS, "p0")
-            await world.wait(20)
-            assert (await story.numbers("a"), await story.numbers("b")) == ((0, 1, 0, 0), (1, 1, 1, 0))
-
-    play(life)
+async def test_every_budget_of_a_pod_counts_its_current_state(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.budget("a", minAvailable=1, selector={"matchLabels": {"app": "web", "one": "true"}})
+        await story.budget("b", minAvailable=1)
+        await owned_pods(world, None, 2)
+        await world.wait(20)
+        await world.patch(PODS, "p0", {"metadata": {"labels": {"one": "true"}}})
+        await world.wait(20)
+        assert (await story.numbers("a"), await story.numbers("b")) == ((1, 1, 1, 0), (2, 1, 2, 1))
+        await world.delete(PODS, "p0")
+        await world.wait(20)
+        assert (await story.numbers("a"), await story.numbers("b")) == ((0, 1, 0, 0), (1, 1, 1, 0))
 
 
 # -- evictions
@@ -304,61 +280,53 @@ def test_every_budget_of_a_pod_counts_its_current_state(play):
         pytest.param("AlwaysAllow", {"minAvailable": 2}, True, id="AlwaysAllow, enough"),
     ],
 )
-def test_an_unhealthy_pod_can_be_evicted(play, policy, spec, evicted):
+async def test_an_unhealthy_pod_can_be_evicted(world: World, policy, spec, evicted):
     """Two of three are healthy; healthy pods stay protected."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await owned_pods(world, None)
-            await story.budget(**spec, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
-            await world.wait(20)
-            await world.patch(PODS, "p0", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
-            await world.wait(1)
-            assert (await story.numbers())[2:] == (2, 0)
+    story = Story(world)
+    async with story.running():
+        await owned_pods(world, None)
+        await story.budget(**spec, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
+        await world.wait(20)
+        await world.patch(PODS, "p0", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
+        await world.wait(1)
+        assert (await story.numbers())[2:] == (2, 0)
+        with pytest.raises(TooManyRequests):
+            await story.evict("p1")
+        if evicted:
+            await story.evict("p0")
+        else:
             with pytest.raises(TooManyRequests):
-                await story.evict("p1")
-            if evicted:
                 await story.evict("p0")
-            else:
-                with pytest.raises(TooManyRequests):
-                    await story.evict("p0")
-            await world.wait(20)
-            assert await world.is_deleted("p0") is evicted
-            assert await story.healthy() == 2
-
-    play(life)
+        await world.wait(20)
+        assert await world.is_deleted("p0") is evicted
+        assert await story.healthy() == 2
 
 
-def test_an_eviction_without_a_deletion_expires(play):
+async def test_an_eviction_without_a_deletion_expires(world: World):
     """Granted, but the pod is never deleted: reported, dropped and allowed again."""
-
-    async def life(world: World) -> None:
-        story, metrics = Story(world), Registry()
-        async with story.running(metrics=metrics):
-            await owned_pods(world, None)
-            await story.budget(minAvailable=2)
-            await world.wait(20)
-            granted = {"disruptedPods": {"p0": "2026-01-01T00:00:21Z"}, "disruptionsAllowed": 0}
-            await world.client.patch(
-                POD_DISRUPTION_BUDGETS,
-                "default",
-                "b",
-                {"status": granted},
-                content_type="application/merge-patch+json",
-                subresource="status",
-            )
-            await world.wait(60)
-            assert (await story.numbers())[2:] == (2, 0)
-            assert adds(metrics, "disruption_recheck") == 0
-            await world.wait(65)
-            assert adds(metrics, "disruption_recheck") == 1
-            assert (await story.numbers())[2:] == (3, 1)
-            assert "disruptedPods" not in await story.status()
-            problem = "Pod was expected by PDB default/default to be deleted but it wasn't"
-            assert ("NotDeleted", problem) in await world.events("p0")
-
-    play(life)
+    story, metrics = Story(world), Registry()
+    async with story.running(metrics=metrics):
+        await owned_pods(world, None)
+        await story.budget(minAvailable=2)
+        await world.wait(20)
+        granted = {"disruptedPods": {"p0": "2026-01-01T00:00:21Z"}, "disruptionsAllowed": 0}
+        await world.client.patch(
+            POD_DISRUPTION_BUDGETS,
+            "default",
+            "b",
+            {"status": granted},
+            content_type="application/merge-patch+json",
+            subresource="status",
+        )
+        await world.wait(60)
+        assert (await story.numbers())[2:] == (2, 0)
+        assert adds(metrics, "disruption_recheck") == 0
+        await world.wait(65)
+        assert adds(metrics, "disruption_recheck") == 1
+        assert (await story.numbers())[2:] == (3, 1)
+        assert "disruptedPods" not in await story.status()
+        problem = "Pod was expected by PDB default/default to be deleted but it wasn't"
+        assert ("NotDeleted", problem) in await world.events("p0")
 
 
 @pytest.mark.parametrize(
@@ -368,20 +336,17 @@ def test_an_eviction_without_a_deletion_expires(play):
         pytest.param("TerminationByKubelet", "True", id="kept"),
     ],
 )
-def test_a_stale_disruption_target_condition(play, reason, left):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await owned_pods(world, None, 1)
-            await world.wait(20)
-            since = "2026-01-01T00:00:20Z"
-            await story.condition("p0", "DisruptionTarget", "True", reason=reason, lastTransitionTime=since)
-            await world.wait(100)
-            assert (await world.condition("p0", "DisruptionTarget"))["status"] == "True"
-            await world.wait(30)
-            assert (await world.condition("p0", "DisruptionTarget"))["status"] == left
-
-    play(life)
+async def test_a_stale_disruption_target_condition(world: World, reason, left):
+    story = Story(world)
+    async with story.running():
+        await owned_pods(world, None, 1)
+        await world.wait(20)
+        since = "2026-01-01T00:00:20Z"
+        await story.condition("p0", "DisruptionTarget", "True", reason=reason, lastTransitionTime=since)
+        await world.wait(100)
+        assert (await world.condition("p0", "DisruptionTarget"))["status"] == "True"
+        await world.wait(30)
+        assert (await world.condition("p0", "DisruptionTarget"))["status"] == left
 
 
 async def evictor(story: Story, rng: random.Random, floor: Callable[[], int], until_s: float) -> int:
@@ -400,10 +365,7 @@ async def evictor(story: Story, rng: random.Random, floor: Callable[[], int], un
     return granted
 
 
-settings_for_sandboxes = settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@settings_for_sandboxes
+@settings(max_examples=4)
 @given(
     st.integers(3, 6),
     st.one_of(
@@ -413,8 +375,8 @@ settings_for_sandboxes = settings(max_examples=4, suppress_health_check=[HealthC
     st.booleans(),
     st.integers(0, 99),
 )
-def test_concurrent_evictions_never_exceed_the_budget(play, replicas, spec, faulty, seed):
-    async def life(world: World) -> None:
+async def test_concurrent_evictions_never_exceed_the_budget(certificates: Certificates, replicas, spec, faulty, seed):
+    async with running_world(certificates) as world:
         story = Story(world)
         transport = Faulty(world.server.transport(), random.Random(seed), 0.2) if faulty else None
         async with story.running("replicaset-controller", transport=transport):
@@ -430,26 +392,20 @@ def test_concurrent_evictions_never_exceed_the_budget(play, replicas, spec, faul
             await world.wait(200)
             assert (await story.numbers())[2:] == (replicas, replicas - desired)
 
-    play(life)
 
-
-def test_labels_that_no_budget_selects_by_queue_no_budget(play):
+async def test_labels_that_no_budget_selects_by_queue_no_budget(world: World):
     """A tenant's patches of labels cost no sync; a label that a budget selects by moves the pod at once."""
-
-    async def life(world: World) -> None:
-        story, metrics = Story(world), Registry()
-        async with story.running(metrics=metrics):
-            await owned_pods(world, None)
-            await story.budget(minAvailable=1)
-            await world.wait(20)
-            before = adds(metrics, "disruption")
-            for turn in range(5):
-                await world.client.patch(PODS, "default", "p0", {"metadata": {"labels": {"turn": str(turn)}}})
-                await world.wait(1)
-            assert adds(metrics, "disruption") == before
-            count, _, healthy, _ = await story.numbers()
-            await world.client.patch(PODS, "default", "p0", {"metadata": {"labels": {"app": "other"}}})
+    story, metrics = Story(world), Registry()
+    async with story.running(metrics=metrics):
+        await owned_pods(world, None)
+        await story.budget(minAvailable=1)
+        await world.wait(20)
+        before = adds(metrics, "disruption")
+        for turn in range(5):
+            await world.client.patch(PODS, "default", "p0", {"metadata": {"labels": {"turn": str(turn)}}})
             await world.wait(1)
-            assert (await story.numbers())[::2] == (count - 1, healthy - 1)
-
-    play(life)
+        assert adds(metrics, "disruption") == before
+        count, _, healthy, _ = await story.numbers()
+        await world.client.patch(PODS, "default", "p0", {"metadata": {"labels": {"app": "other"}}})
+        await world.wait(1)
+        assert (await story.numbers())[::2] == (count - 1, healthy - 1)

@@ -21,22 +21,19 @@ class Unsent:
         return await self._inner.send(request)
 
 
-def test_lost_writes_are_retried_when_the_server_is_available(play):
-    async def life(world: World) -> None:
-        story, transport = Story(world), Unsent(world.server.transport())
-        async with story.running(transport=transport):
-            await owned_pods(world, None)
-            await story.budget(minAvailable=2)
-            await world.wait(20)
-            transport.failing = True
-            unready = {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}}
-            await world.patch(PODS, "p0", unready)
-            await world.wait(2)
-            await world.patch(PODS, "p0", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "0s"}}})
-            await world.wait(5)
-            assert transport.lost > 2
-            transport.failing = False
-            await world.wait(30)
-            assert (await story.numbers())[2:] == (3, 1)
-
-    play(life)
+async def test_lost_writes_are_retried_when_the_server_is_available(world: World):
+    story, transport = Story(world), Unsent(world.server.transport())
+    async with story.running(transport=transport):
+        await owned_pods(world, None)
+        await story.budget(minAvailable=2)
+        await world.wait(20)
+        transport.failing = True
+        unready = {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}}
+        await world.patch(PODS, "p0", unready)
+        await world.wait(2)
+        await world.patch(PODS, "p0", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "0s"}}})
+        await world.wait(5)
+        assert transport.lost > 2
+        transport.failing = False
+        await world.wait(30)
+        assert (await story.numbers())[2:] == (3, 1)

@@ -68,236 +68,198 @@ def names(*numbers: int) -> list[str]:
     return sorted(f"p{number}" for number in numbers)
 
 
-def test_lifecycle(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.service()
-            await world.wait(3)
-            assert await story.placed() == [[]]
-            await story.pods(*range(7))
-            await world.wait(30)
-            placed = await story.placed()
-            assert sorted(sum(placed, [])) == names(*range(7))
-            assert max(map(len, placed)) <= 3
-            assert await story.ready() == names(*range(7))
-            await world.delete(PODS, "p3")
-            await world.wait(60)
-            assert sorted(sum(await story.placed(), [])) == names(0, 1, 2, 4, 5, 6)
-            await world.delete(SERVICES, "web")
-            await world.wait(5)
-            assert await story.world.items(ENDPOINTS) == []
-
-    play(life)
+async def test_lifecycle(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.service()
+        await world.wait(3)
+        assert await story.placed() == [[]]
+        await story.pods(*range(7))
+        await world.wait(30)
+        placed = await story.placed()
+        assert sorted(sum(placed, [])) == names(*range(7))
+        assert max(map(len, placed)) <= 3
+        assert await story.ready() == names(*range(7))
+        await world.delete(PODS, "p3")
+        await world.wait(60)
+        assert sorted(sum(await story.placed(), [])) == names(0, 1, 2, 4, 5, 6)
+        await world.delete(SERVICES, "web")
+        await world.wait(5)
+        assert await story.world.items(ENDPOINTS) == []
 
 
-def test_services_of_the_type_external_name_have_no_endpoints(play):
+async def test_services_of_the_type_external_name_have_no_endpoints(world: World):
     """Also with a selector, which the API server accepts."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.pods(0)
-        async with story.running():
-            await story.service(type="ExternalName", externalName="example.com")
-            await world.wait(10)
-            assert await story.placed() == []
-            assert await world.items(ENDPOINTS) == []
-
-    play(life)
+    story = Story(world)
+    await story.pods(0)
+    async with story.running():
+        await story.service(type="ExternalName", externalName="example.com")
+        await world.wait(10)
+        assert await story.placed() == []
+        assert await world.items(ENDPOINTS) == []
 
 
-def test_a_restart_writes_nothing(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.service()
-            await story.service("db", clusterIP="None")
-            await story.pods(*range(5))
-            await world.wait(30)
-        before = await story.versions()
-        assert before
-        async with story.running():
-            await world.wait(30)
-        assert await story.versions() == before
-
-    play(life)
+async def test_a_restart_writes_nothing(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.service()
+        await story.service("db", clusterIP="None")
+        await story.pods(*range(5))
+        await world.wait(30)
+    before = await story.versions()
+    assert before
+    async with story.running():
+        await world.wait(30)
+    assert await story.versions() == before
 
 
-def test_slices_of_services_deleted_during_downtime_are_deleted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        leader = {"control-plane.alpha.kubernetes.io/leader": "{}"}
-        await world.create(ENDPOINTS, {"metadata": {"name": "lost"}})
-        await world.create(ENDPOINTS, {"metadata": {"name": "lock", "annotations": leader}})
-        async with story.running():
-            await world.wait(5)
-        assert [each["metadata"]["name"] for each in await story.world.items(ENDPOINTS)] == ["lock"]
-
-    play(life)
+async def test_slices_of_services_deleted_during_downtime_are_deleted(world: World):
+    story = Story(world)
+    leader = {"control-plane.alpha.kubernetes.io/leader": "{}"}
+    await world.create(ENDPOINTS, {"metadata": {"name": "lost"}})
+    await world.create(ENDPOINTS, {"metadata": {"name": "lock", "annotations": leader}})
+    async with story.running():
+        await world.wait(5)
+    assert [each["metadata"]["name"] for each in await story.world.items(ENDPOINTS)] == ["lock"]
 
 
-def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.service()
-            await story.pods(0, 1)
-            await world.wait(30)
-            (slice_,) = await story.world.items(ENDPOINT_SLICES)
-            await world.patch(ENDPOINT_SLICES, slice_["metadata"]["name"], {"endpoints": []})
-            await world.wait(5)
-            assert await story.placed() == [names(0, 1)]
-            await world.delete(ENDPOINT_SLICES, slice_["metadata"]["name"])
-            await world.wait(5)
-            assert await story.placed() == [names(0, 1)]
-
-    play(life)
+async def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.service()
+        await story.pods(0, 1)
+        await world.wait(30)
+        (slice_,) = await story.world.items(ENDPOINT_SLICES)
+        await world.patch(ENDPOINT_SLICES, slice_["metadata"]["name"], {"endpoints": []})
+        await world.wait(5)
+        assert await story.placed() == [names(0, 1)]
+        await world.delete(ENDPOINT_SLICES, slice_["metadata"]["name"])
+        await world.wait(5)
+        assert await story.placed() == [names(0, 1)]
 
 
-def test_a_relabelled_slice_is_replaced(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.service()
-            await story.pods(0, 1)
-            await world.wait(30)
-            (slice_,) = await story.world.items(ENDPOINT_SLICES)
-            name = slice_["metadata"]["name"]
-            await world.patch(ENDPOINT_SLICES, name, {"metadata": {"labels": {"kubernetes.io/service-name": None}}})
-            await world.wait(10)
-            others = [each for each in await story.world.items(ENDPOINT_SLICES) if each["metadata"]["name"] != name]
-            (replaced,) = others
-            assert sorted(each["targetRef"]["name"] for each in replaced["endpoints"]) == names(0, 1)
-
-    play(life)
+async def test_a_relabelled_slice_is_replaced(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.service()
+        await story.pods(0, 1)
+        await world.wait(30)
+        (slice_,) = await story.world.items(ENDPOINT_SLICES)
+        name = slice_["metadata"]["name"]
+        await world.patch(ENDPOINT_SLICES, name, {"metadata": {"labels": {"kubernetes.io/service-name": None}}})
+        await world.wait(10)
+        others = [each for each in await story.world.items(ENDPOINT_SLICES) if each["metadata"]["name"] != name]
+        (replaced,) = others
+        assert sorted(each["targetRef"]["name"] for each in replaced["endpoints"]) == names(0, 1)
 
 
-def test_changes_within_the_batch_period_are_one_write(play):
-    async def life(world: World) -> None:
-        story = Story(world, limit=100, batch_s=60.0)
-        async with story.running():
-            await story.service()
-            await world.wait(5)
-            await story.pods(*range(5))
-            await world.wait(40)
-            assert await story.placed() == [[]]
-            await world.wait(60)
-            assert await story.placed() == [names(*range(5))]
-            (slice_,) = await story.world.items(ENDPOINT_SLICES)
-            assert slice_["metadata"]["generation"] == 2
-
-    play(life)
+async def test_changes_within_the_batch_period_are_one_write(world: World):
+    story = Story(world, limit=100, batch_s=60.0)
+    async with story.running():
+        await story.service()
+        await world.wait(5)
+        await story.pods(*range(5))
+        await world.wait(40)
+        assert await story.placed() == [[]]
+        await world.wait(60)
+        assert await story.placed() == [names(*range(5))]
+        (slice_,) = await story.world.items(ENDPOINT_SLICES)
+        assert slice_["metadata"]["generation"] == 2
 
 
-def test_mirrored_endpoints_follow_their_service(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        subsets = [{"addresses": [{"ip": "10.9.9.9"}, {"ip": "fd00::1"}], "ports": [{"port": 80}]}]
-        async with story.running():
-            await world.wait(5)  # what is there at the start, and has no Service, is a leftover
-            await world.create(ENDPOINTS, {"metadata": {"name": "ext"}, "subsets": subsets})
-            await world.wait(5)
-            assert await story.world.items(ENDPOINT_SLICES) == []
-            await story.service("ext", selector=None)
-            await world.wait(5)
-            assert {slice_["addressType"] for slice_ in await story.world.items(ENDPOINT_SLICES)} == {"IPv4", "IPv6"}
-            await world.patch(ENDPOINTS, "ext", {"subsets": None})
-            await world.wait(5)
-            assert await story.world.items(ENDPOINT_SLICES) == []
-
-    play(life)
+async def test_mirrored_endpoints_follow_their_service(world: World):
+    story = Story(world)
+    subsets = [{"addresses": [{"ip": "10.9.9.9"}, {"ip": "fd00::1"}], "ports": [{"port": 80}]}]
+    async with story.running():
+        await world.wait(5)  # what is there at the start, and has no Service, is a leftover
+        await world.create(ENDPOINTS, {"metadata": {"name": "ext"}, "subsets": subsets})
+        await world.wait(5)
+        assert await story.world.items(ENDPOINT_SLICES) == []
+        await story.service("ext", selector=None)
+        await world.wait(5)
+        assert {slice_["addressType"] for slice_ in await story.world.items(ENDPOINT_SLICES)} == {"IPv4", "IPv6"}
+        await world.patch(ENDPOINTS, "ext", {"subsets": None})
+        await world.wait(5)
+        assert await story.world.items(ENDPOINT_SLICES) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lost_requests_and_answers(play, seed):
+async def test_lost_requests_and_answers(world: World, seed):
     """Half of the writes fail, sent or not: in the end everything is in its place, once."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        transport = Faulty(world.server.transport(), random.Random(seed), 0.5)
-        async with story.running(transport=transport):
-            await story.service()
-            await story.pods(*range(8))
-            await world.wait(300)
-            await world.delete(PODS, "p1")
-            await story.pods(8)
-            await world.wait(1800)
-            assert transport.faults
-            placed = await story.placed()
-            assert sorted(sum(placed, [])) == names(0, 2, 3, 4, 5, 6, 7, 8)
-            assert max(map(len, placed)) <= 3
-            assert await story.ready() == names(0, 2, 3, 4, 5, 6, 7, 8)
-
-    play(life)
+    story = Story(world)
+    transport = Faulty(world.server.transport(), random.Random(seed), 0.5)
+    async with story.running(transport=transport):
+        await story.service()
+        await story.pods(*range(8))
+        await world.wait(300)
+        await world.delete(PODS, "p1")
+        await story.pods(8)
+        await world.wait(1800)
+        assert transport.faults
+        placed = await story.placed()
+        assert sorted(sum(placed, [])) == names(0, 2, 3, 4, 5, 6, 7, 8)
+        assert max(map(len, placed)) <= 3
+        assert await story.ready() == names(0, 2, 3, 4, 5, 6, 7, 8)
 
 
-def test_a_failed_write_of_a_slice_is_retried(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        creations = []
+async def test_a_failed_write_of_a_slice_is_retried(world: World):
+    story = Story(world)
+    creations = []
 
-        def first_creation(request: Request) -> bool:
-            if request.method != "POST" or not request.path.endswith("/endpointslices"):
-                return False
-            creations.append(request)
-            return len(creations) == 1
+    def first_creation(request: Request) -> bool:
+        if request.method != "POST" or not request.path.endswith("/endpointslices"):
+            return False
+        creations.append(request)
+        return len(creations) == 1
 
-        async with story.running(transport=Refusing(world.server.transport(), first_creation)):
-            await world.wait(5)
-            await story.service()
-            await world.wait(5)
-            assert len(creations) == 2
-            assert await story.placed() == [[]]
-
-    play(life)
+    async with story.running(transport=Refusing(world.server.transport(), first_creation)):
+        await world.wait(5)
+        await story.service()
+        await world.wait(5)
+        assert len(creations) == 2
+        assert await story.placed() == [[]]
 
 
-def test_services_are_counted_by_their_traffic_distribution(play):
-    async def life(world: World) -> None:
-        story, registry = Story(world), Registry()
+async def test_services_are_counted_by_their_traffic_distribution(world: World):
+    story, registry = Story(world), Registry()
 
-        def counted() -> set[str]:
-            lines = registry.expose().decode().splitlines()
-            return {line.partition("{")[2] for line in lines if "count_by_traffic_distribution{" in line}
+    def counted() -> set[str]:
+        lines = registry.expose().decode().splitlines()
+        return {line.partition("{")[2] for line in lines if "count_by_traffic_distribution{" in line}
 
-        def series(**counts: int) -> set[str]:
-            return {f'traffic_distribution="{name}"}} {count}' for name, count in counts.items()}
+    def series(**counts: int) -> set[str]:
+        return {f'traffic_distribution="{name}"}} {count}' for name, count in counts.items()}
 
-        async with story.running(metrics=registry):
-            for name, distribution in (("a", "PreferSameZone"), ("b", "PreferSameZone"), ("c", "PreferSameNode")):
-                await story.service(name, trafficDistribution=distribution)
-            await story.service("d")
-            await world.wait(2)
-            assert counted() == series(PreferSameZone=2, PreferSameNode=1)
-            await world.patch(SERVICES, "c", {"spec": {"trafficDistribution": "PreferSameZone"}})
-            await world.patch(SERVICES, "b", {"spec": {"trafficDistribution": None}})
-            await world.wait(2)
-            assert counted() == series(PreferSameZone=2, PreferSameNode=0)
-            await world.delete(SERVICES, "a")
-            await world.delete(SERVICES, "c")
-            await world.wait(2)
-            assert counted() == series(PreferSameZone=0, PreferSameNode=0)
-
-    play(life)
+    async with story.running(metrics=registry):
+        for name, distribution in (("a", "PreferSameZone"), ("b", "PreferSameZone"), ("c", "PreferSameNode")):
+            await story.service(name, trafficDistribution=distribution)
+        await story.service("d")
+        await world.wait(2)
+        assert counted() == series(PreferSameZone=2, PreferSameNode=1)
+        await world.patch(SERVICES, "c", {"spec": {"trafficDistribution": "PreferSameZone"}})
+        await world.patch(SERVICES, "b", {"spec": {"trafficDistribution": None}})
+        await world.wait(2)
+        assert counted() == series(PreferSameZone=2, PreferSameNode=0)
+        await world.delete(SERVICES, "a")
+        await world.delete(SERVICES, "c")
+        await world.wait(2)
+        assert counted() == series(PreferSameZone=0, PreferSameNode=0)
 
 
-def test_syncs_without_changes_are_counted(play):
-    async def life(world: World) -> None:
-        story, registry = Story(world), Registry()
+async def test_syncs_without_changes_are_counted(world: World):
+    story, registry = Story(world), Registry()
 
-        def syncs() -> float:
-            shown = registry.expose().decode().splitlines()
-            (line,) = (line for line in shown if line.startswith("endpoint_slice_controller_syncs{"))
-            return float(line.removeprefix('endpoint_slice_controller_syncs{result="success"} '))
+    def syncs() -> float:
+        shown = registry.expose().decode().splitlines()
+        (line,) = (line for line in shown if line.startswith("endpoint_slice_controller_syncs{"))
+        return float(line.removeprefix('endpoint_slice_controller_syncs{result="success"} '))
 
-        async with story.running(metrics=registry):
-            await world.wait(5)
-            before = syncs()
-            await story.service(selector=None)
-            await world.wait(5)
-            assert syncs() == before + 1
-            await world.delete(SERVICES, "web")
-            await world.wait(5)
-            assert syncs() == before + 2
-
-    play(life)
+    async with story.running(metrics=registry):
+        await world.wait(5)
+        before = syncs()
+        await story.service(selector=None)
+        await world.wait(5)
+        assert syncs() == before + 1
+        await world.delete(SERVICES, "web")
+        await world.wait(5)
+        assert syncs() == before + 2

@@ -58,95 +58,80 @@ async def three_zones(story: Story) -> None:
         await story.zone(node, f"z{number}")
 
 
-def test_endpoints_are_distributed_by_cpus(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await three_zones(story)
-        async with story.running():
-            await story.service()
-            await story.pods(7, 1, 1)
-            await world.wait(30)
-            assert await story.hints() == {"z0": 3, "z1": 3, "z2": 3}
-            assert "Topology Aware Hints has been enabled, addressType: IPv4" in await story.messages()
-
-    play(life)
+async def test_endpoints_are_distributed_by_cpus(world: World):
+    story = Story(world)
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(7, 1, 1)
+        await world.wait(30)
+        assert await story.hints() == {"z0": 3, "z1": 3, "z2": 3}
+        assert "Topology Aware Hints has been enabled, addressType: IPv4" in await story.messages()
 
 
-def test_a_restart_removes_no_hints(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await three_zones(story)
-        async with story.running():
-            await story.service()
-            await story.pods(3, 3, 3)
-            await world.wait(30)
-        page = await world.client.list_page(ENDPOINT_SLICES, "default")
-        before = [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]]
-        async with story.running():
-            await world.wait(30)
+async def test_a_restart_removes_no_hints(world: World):
+    story = Story(world)
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(3, 3, 3)
+        await world.wait(30)
+    page = await world.client.list_page(ENDPOINT_SLICES, "default")
+    before = [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]]
+    async with story.running():
+        await world.wait(30)
+    assert "-" not in await story.hints()
+    page = await world.client.list_page(ENDPOINT_SLICES, "default")
+    assert [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]] == before
+
+
+async def test_removed_zones_get_no_hints_and_new_ones_their_share(world: World):
+    story = Story(world)
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(3, 3, 3)
+        await world.wait(30)
+        nodes = await story.nodes()
+        await story.zone(nodes[2], "z1")
+        await world.pod("more", {"labels": {"app": "web"}, "nodeName": nodes[0]})
+        await world.wait(30)
+        assert set(await story.hints()) == {"z0", "z1"}
+        await story.zone(nodes[2], "z2")
+        await world.wait(30)
+        assert set(await story.hints()) == {"z0", "z1", "z2"}
+
+
+async def test_an_incomplete_node_removes_all_hints(world: World):
+    story = Story(world)
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(3, 3, 3)
+        await world.wait(30)
         assert "-" not in await story.hints()
-        page = await world.client.list_page(ENDPOINT_SLICES, "default")
-        assert [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]] == before
-
-    play(life)
-
-
-def test_removed_zones_get_no_hints_and_new_ones_their_share(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await three_zones(story)
-        async with story.running():
-            await story.service()
-            await story.pods(3, 3, 3)
-            await world.wait(30)
-            nodes = await story.nodes()
-            await story.zone(nodes[2], "z1")
-            await world.pod("more", {"labels": {"app": "web"}, "nodeName": nodes[0]})
-            await world.wait(30)
-            assert set(await story.hints()) == {"z0", "z1"}
-            await story.zone(nodes[2], "z2")
-            await world.wait(30)
-            assert set(await story.hints()) == {"z0", "z1", "z2"}
-
-    play(life)
+        await world.create(NODES, {"metadata": {"name": "poor"}})
+        body = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        merge = "application/merge-patch+json"
+        await world.client.patch(NODES, "", "poor", body, content_type=merge, subresource="status")
+        await world.wait(30)
+        assert set(await story.hints()) == {"-"}
+        await world.delete(NODES, "poor")
+        await world.wait(1)
+        await world.pod("more", {"labels": {"app": "web"}, "nodeName": (await story.nodes())[0]})
+        await world.wait(30)
+        assert "-" not in await story.hints()
 
 
-def test_an_incomplete_node_removes_all_hints(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await three_zones(story)
-        async with story.running():
-            await story.service()
-            await story.pods(3, 3, 3)
-            await world.wait(30)
-            assert "-" not in await story.hints()
-            await world.create(NODES, {"metadata": {"name": "poor"}})
-            body = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-            merge = "application/merge-patch+json"
-            await world.client.patch(NODES, "", "poor", body, content_type=merge, subresource="status")
-            await world.wait(30)
-            assert set(await story.hints()) == {"-"}
-            await world.delete(NODES, "poor")
-            await world.wait(1)
-            await world.pod("more", {"labels": {"app": "web"}, "nodeName": (await story.nodes())[0]})
-            await world.wait(30)
-            assert "-" not in await story.hints()
-
-    play(life)
-
-
-def test_removing_the_annotation_of_a_service_removes_hints(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await three_zones(story)
-        async with story.running():
-            await story.service()
-            await story.pods(3, 3, 3)
-            await world.wait(30)
-            off = {"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Disabled"}}}
-            await world.patch(SERVICES, "web", off)
-            await world.wait(30)
-            assert set(await story.hints()) == {"-"}
-            assert "Topology Aware Hints has been disabled, addressType: IPv4" in await story.messages()
-
-    play(life)
+async def test_removing_the_annotation_of_a_service_removes_hints(world: World):
+    story = Story(world)
+    await three_zones(story)
+    async with story.running():
+        await story.service()
+        await story.pods(3, 3, 3)
+        await world.wait(30)
+        off = {"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Disabled"}}}
+        await world.patch(SERVICES, "web", off)
+        await world.wait(30)
+        assert set(await story.hints()) == {"-"}
+        assert "Topology Aware Hints has been disabled, addressType: IPv4" in await story.messages()

@@ -5,7 +5,6 @@ import logging
 
 import pytest
 
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics.workqueue import WorkqueueMetrics
 from kcm_cli.controllers.garbage_collector.changes import CHUNK, Absent, Change, GraphChanges, Kind
@@ -17,7 +16,7 @@ def absent(number: int) -> Absent:
     return Absent(Identity("ConfigMap", "v1", "ns", f"c{number}", str(number)))
 
 
-def test_changes_are_handled_in_order_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+async def test_changes_are_handled_in_order_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     handled: list[str] = []
 
     async def handle(change: Change) -> None:
@@ -44,30 +43,27 @@ def test_changes_are_handled_in_order_and_counted(caplog: pytest.LogCaptureFixtu
         return metrics
 
     with caplog.at_level(logging.ERROR):
-        metrics = virtual.run(main())
+        metrics = await main()
     assert handled == ["0", "2", "3"]
     assert [record.message for record in caplog.records] == ["Change of the graph was not handled"]
     assert (metrics.adds.value, metrics.depth.value, metrics.in_work) == (4, 0, 0)
     assert metrics.worked.count == 4
 
 
-def test_many_changes_yield_to_other_tasks() -> None:
+async def test_many_changes_yield_to_other_tasks() -> None:
     async def handle(change: Change) -> None:
         pass
 
-    async def main() -> int:
-        changes = GraphChanges(LoopClock(), None, handle)
-        for number in range(10 * CHUNK):
-            changes.put(absent(number))
-        task = asyncio.create_task(changes.run())
-        turns = 0
-        while not changes.idle:
-            await asyncio.sleep(0)
-            turns += 1
-        task.cancel()
-        return turns
-
-    assert virtual.run(main()) >= 10
+    changes = GraphChanges(LoopClock(), None, handle)
+    for number in range(10 * CHUNK):
+        changes.put(absent(number))
+    task = asyncio.create_task(changes.run())
+    turns = 0
+    while not changes.idle:
+        await asyncio.sleep(0)
+        turns += 1
+    task.cancel()
+    assert turns >= 10
 
 
 def test_kinds_name_objects() -> None:

@@ -64,27 +64,24 @@ async def names(world: World) -> list[str]:
         pytest.param(["v2", "v1beta1"], "v1beta1", id="the first that is known"),
     ],
 )
-def test_pods(play, versions, asked):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), custom=versions)
-        async with story.running(transport=adapter):
-            await story.deploy(2)
-            await world.wait(10)
-            first, second = await names(world)
-            adapter.pods("hits", **{first: "15", second: "25"})
-            await story.autoscale(pods("10", selector={"matchLabels": {"verb": "GET"}}))
-            await world.wait(20)
-            assert await story.replicas() == 4
-            path, query = adapter.asked[0]
-            assert path == f"{asked}/namespaces/default/pods/*/hits"
-            assert query == {"labelSelector": "app=web", "metricLabelSelector": "verb=GET"}
-            metric = {"name": "hits", "selector": {"matchLabels": {"verb": "GET"}}}
-            assert await story.current() == [
-                {"type": "Pods", "pods": {"metric": metric, "current": {"averageValue": "20"}}}
-            ]
-            assert await story.messages("SuccessfulRescale") == {"New size: 4; reason: pods metric hits above target"}
-
-    play(life)
+async def test_pods(world: World, versions, asked):
+    story, adapter = Story(world), Adapter(world.server.transport(), custom=versions)
+    async with story.running(transport=adapter):
+        await story.deploy(2)
+        await world.wait(10)
+        first, second = await names(world)
+        adapter.pods("hits", **{first: "15", second: "25"})
+        await story.autoscale(pods("10", selector={"matchLabels": {"verb": "GET"}}))
+        await world.wait(20)
+        assert await story.replicas() == 4
+        path, query = adapter.asked[0]
+        assert path == f"{asked}/namespaces/default/pods/*/hits"
+        assert query == {"labelSelector": "app=web", "metricLabelSelector": "verb=GET"}
+        metric = {"name": "hits", "selector": {"matchLabels": {"verb": "GET"}}}
+        assert await story.current() == [
+            {"type": "Pods", "pods": {"metric": metric, "current": {"averageValue": "20"}}}
+        ]
+        assert await story.messages("SuccessfulRescale") == {"New size: 4; reason: pods metric hits above target"}
 
 
 @pytest.mark.parametrize(
@@ -94,38 +91,32 @@ def test_pods(play, versions, asked):
         pytest.param(average("60"), {"averageValue": "125"}, 5, "external metric hits(nil)", id="average"),
     ],
 )
-def test_an_object(play, target, now, size, reason):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
-        adapter.value("namespaces/default/ingresses.networking.k8s.io/front/hits", "250")
-        async with story.running(transport=adapter):
-            await story.deploy(2)
-            await world.wait(10)
-            await story.autoscale(of_object(target))
-            await world.wait(20)
-            assert adapter.asked[0][1] == {}
-            assert await story.replicas() == min(size, 4)
-            text = f"New size: 4; reason: {reason} above target"
-            assert await story.messages("SuccessfulRescale") == {text}
-            expected = {"describedObject": INGRESS, "metric": {"name": "hits"}, "current": now}
-            assert await story.current() == [{"type": "Object", "object": expected}]
-
-    play(life)
+async def test_an_object(world: World, target, now, size, reason):
+    story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+    adapter.value("namespaces/default/ingresses.networking.k8s.io/front/hits", "250")
+    async with story.running(transport=adapter):
+        await story.deploy(2)
+        await world.wait(10)
+        await story.autoscale(of_object(target))
+        await world.wait(20)
+        assert adapter.asked[0][1] == {}
+        assert await story.replicas() == min(size, 4)
+        text = f"New size: 4; reason: {reason} above target"
+        assert await story.messages("SuccessfulRescale") == {text}
+        expected = {"describedObject": INGRESS, "metric": {"name": "hits"}, "current": now}
+        assert await story.current() == [{"type": "Object", "object": expected}]
 
 
-def test_the_namespace_itself(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
-        adapter.value("namespaces/default/metrics/hits", "30")
-        async with story.running(transport=adapter):
-            await story.deploy()
-            await world.wait(10)
-            about = {"apiVersion": "v1", "kind": "Namespace", "name": "elsewhere"}
-            await story.autoscale(of_object(value("10"), about))
-            await world.wait(20)
-            assert await story.replicas() == 3
-
-    play(life)
+async def test_the_namespace_itself(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+    adapter.value("namespaces/default/metrics/hits", "30")
+    async with story.running(transport=adapter):
+        await story.deploy()
+        await world.wait(10)
+        about = {"apiVersion": "v1", "kind": "Namespace", "name": "elsewhere"}
+        await story.autoscale(of_object(value("10"), about))
+        await world.wait(20)
+        assert await story.replicas() == 3
 
 
 @pytest.mark.parametrize(
@@ -135,22 +126,19 @@ def test_the_namespace_itself(play):
         pytest.param(average("10"), {"averageValue": "30"}, id="average"),
     ],
 )
-def test_external(play, target, now):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
-        adapter.value("namespaces/default/queue", "10", "20")
-        async with story.running(transport=adapter):
-            await story.deploy()
-            await world.wait(10)
-            selector = {"matchLabels": {"name": "mail"}}
-            await story.autoscale(external(target, selector=selector))
-            await world.wait(20)
-            assert await story.replicas() == 3
-            assert adapter.asked[0] == ("v1beta1/namespaces/default/queue", {"labelSelector": "name=mail"})
-            metric = {"name": "queue", "selector": selector}
-            assert await story.current() == [{"type": "External", "external": {"metric": metric, "current": now}}]
-
-    play(life)
+async def test_external(world: World, target, now):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    adapter.value("namespaces/default/queue", "10", "20")
+    async with story.running(transport=adapter):
+        await story.deploy()
+        await world.wait(10)
+        selector = {"matchLabels": {"name": "mail"}}
+        await story.autoscale(external(target, selector=selector))
+        await world.wait(20)
+        assert await story.replicas() == 3
+        assert adapter.asked[0] == ("v1beta1/namespaces/default/queue", {"labelSelector": "name=mail"})
+        metric = {"name": "queue", "selector": selector}
+        assert await story.current() == [{"type": "External", "external": {"metric": metric, "current": now}}]
 
 
 async def serve_external(world: World, plural: str, **values: str) -> None:
@@ -293,92 +281,80 @@ NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics 
         ),
     ],
 )
-def test_unreadable_metrics_are_reported(play, served, metric, reason, text):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), **served)
-        async with story.running(transport=adapter):
-            await story.deploy()
-            await world.wait(10)
-            await story.autoscale(metric)
-            await world.wait(20)
-            about = f"the HPA was unable to compute the replica count: {text}"
-            assert await story.condition("ScalingActive") == ("False", reason, about)
-            assert await story.messages(reason) == {text}
-            assert await story.current() == [{"type": ""}]
-
-    play(life)
+async def test_unreadable_metrics_are_reported(world: World, served, metric, reason, text):
+    story, adapter = Story(world), Adapter(world.server.transport(), **served)
+    async with story.running(transport=adapter):
+        await story.deploy()
+        await world.wait(10)
+        await story.autoscale(metric)
+        await world.wait(20)
+        about = f"the HPA was unable to compute the replica count: {text}"
+        assert await story.condition("ScalingActive") == ("False", reason, about)
+        assert await story.messages(reason) == {text}
+        assert await story.current() == [{"type": ""}]
 
 
 @pytest.mark.parametrize("versions", [["v1beta1"], BOTH])
-def test_an_adapter_that_is_installed_later(play, versions):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport())
-        adapter.value("namespaces/default/metrics/hits", "20")
-        async with story.running(transport=adapter):
-            await story.deploy()
-            about = {"apiVersion": "v1", "kind": "Namespace", "name": "default"}
-            await story.autoscale(of_object(value("10"), about))
-            await world.wait(60)
-            assert await story.replicas() == 1
-            adapter.versions["custom.metrics.k8s.io"] = versions
-            await world.wait(60)
-            assert await story.replicas() > 1
-
-    play(life)
+async def test_an_adapter_that_is_installed_later(world: World, versions):
+    story, adapter = Story(world), Adapter(world.server.transport())
+    adapter.value("namespaces/default/metrics/hits", "20")
+    async with story.running(transport=adapter):
+        await story.deploy()
+        about = {"apiVersion": "v1", "kind": "Namespace", "name": "default"}
+        await story.autoscale(of_object(value("10"), about))
+        await world.wait(60)
+        assert await story.replicas() == 1
+        adapter.versions["custom.metrics.k8s.io"] = versions
+        await world.wait(60)
+        assert await story.replicas() > 1
 
 
-def test_a_failed_metric_prevents_only_scaling_down(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
-        async with story.running(transport=adapter):
-            await story.deploy(2, cpu_total="30m")
-            down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
-            await story.autoscale(CPU, external(value("10")), behavior=down)
-            await world.wait(40)
-            assert await story.replicas() == 2
-            assert (await story.condition("ScalingActive"))[:2] == ("False", "FailedGetExternalMetric")
-            assert [metric["type"] for metric in await story.current()] == ["Resource", ""]
-            await story.load(cpu_total="150m")
-            await world.wait(20)
-            assert await story.replicas() == 3
-            adapter.value("namespaces/default/queue", "20")
-            await story.load(cpu_total="30m")
-            for _ in range(30):  # one look, whenever it is
-                await world.wait(1)
-                if await story.replicas() != 3:
-                    break
-            assert await story.replicas() == 6  # the higher one counts
-            adapter.value("namespaces/default/queue", "1")
-            await world.wait(40)
-            assert await story.replicas() == 1
-
-    play(life)
+async def test_a_failed_metric_prevents_only_scaling_down(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    async with story.running(transport=adapter):
+        await story.deploy(2, cpu_total="30m")
+        down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+        await story.autoscale(CPU, external(value("10")), behavior=down)
+        await world.wait(40)
+        assert await story.replicas() == 2
+        assert (await story.condition("ScalingActive"))[:2] == ("False", "FailedGetExternalMetric")
+        assert [metric["type"] for metric in await story.current()] == ["Resource", ""]
+        await story.load(cpu_total="150m")
+        await world.wait(20)
+        assert await story.replicas() == 3
+        adapter.value("namespaces/default/queue", "20")
+        await story.load(cpu_total="30m")
+        for _ in range(30):  # one look, whenever it is
+            await world.wait(1)
+            if await story.replicas() != 3:
+                break
+        assert await story.replicas() == 6  # the higher one counts
+        adapter.value("namespaces/default/queue", "1")
+        await world.wait(40)
+        assert await story.replicas() == 1
 
 
-def test_metrics_of_the_controller(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport())
-        registry = Registry()
-        async with story.running(transport=adapter, metrics=registry):
-            await story.deploy(cpu_total="150m")
-            await world.wait(10)
-            await story.autoscale(CPU, external(value("10")))
-            await world.wait(20)
-            assert await story.replicas() == 3
-            exposed = registry.expose().decode()
-            await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
-            await world.wait(20)
-            assert f"{PREFIX}num_horizontal_pod_autoscalers 0" in registry.expose().decode()
-        for line in (
-            'reconciliations_total{action="scale_up",error="internal"} 1',
-            'metric_computation_total{action="scale_up",error="none",metric_type="Resource"} 1',
-            'metric_computation_total{action="none",error="internal",metric_type="External"} 1',
-            'desired_replicas{hpa_name="web",namespace="default"} 3',
-            "num_horizontal_pod_autoscalers 1",
-        ):
-            assert PREFIX + line in exposed
-
-    play(life)
+async def test_metrics_of_the_controller(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport())
+    registry = Registry()
+    async with story.running(transport=adapter, metrics=registry):
+        await story.deploy(cpu_total="150m")
+        await world.wait(10)
+        await story.autoscale(CPU, external(value("10")))
+        await world.wait(20)
+        assert await story.replicas() == 3
+        exposed = registry.expose().decode()
+        await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
+        await world.wait(20)
+        assert f"{PREFIX}num_horizontal_pod_autoscalers 0" in registry.expose().decode()
+    for line in (
+        'reconciliations_total{action="scale_up",error="internal"} 1',
+        'metric_computation_total{action="scale_up",error="none",metric_type="Resource"} 1',
+        'metric_computation_total{action="none",error="internal",metric_type="External"} 1',
+        'desired_replicas{hpa_name="web",namespace="default"} 3',
+        "num_horizontal_pod_autoscalers 1",
+    ):
+        assert PREFIX + line in exposed
 
 
 def allow_zero(world: World) -> None:
@@ -391,34 +367,31 @@ def allow_zero(world: World) -> None:
     store.update(gvr, "default", "web", doc)
 
 
-def test_to_zero_and_back(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+async def test_to_zero_and_back(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    adapter.value("namespaces/default/queue", "0")
+    async with story.running(transport=adapter, gates=[("", "HPAScaleToZero=true")]):
+        await story.deploy()
+        down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+        await story.autoscale(external(average("10")), behavior=down)
+        allow_zero(world)
+        await world.wait(40)
+        assert await story.replicas() == 0
+        text = "the HPA controller scaled the workload to zero"
+        assert await story.condition("ScaledToZero") == ("True", "ScaledToZero", text)
+        adapter.value("namespaces/default/queue", "30")
+        await world.wait(40)
+        assert await story.replicas() == 3
+        assert (await story.condition("ScaledToZero"))[:2] == ("False", "NotScaledToZero")
         adapter.value("namespaces/default/queue", "0")
-        async with story.running(transport=adapter, gates=[("", "HPAScaleToZero=true")]):
-            await story.deploy()
-            down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
-            await story.autoscale(external(average("10")), behavior=down)
-            allow_zero(world)
-            await world.wait(40)
-            assert await story.replicas() == 0
-            text = "the HPA controller scaled the workload to zero"
-            assert await story.condition("ScaledToZero") == ("True", "ScaledToZero", text)
-            adapter.value("namespaces/default/queue", "30")
-            await world.wait(40)
-            assert await story.replicas() == 3
-            assert (await story.condition("ScaledToZero"))[:2] == ("False", "NotScaledToZero")
-            adapter.value("namespaces/default/queue", "0")
-            await world.wait(40)
-            assert await story.replicas() == 0
-            await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"minReplicas": 2}})
-            await world.wait(20)
-            assert await story.replicas() == 2
-            assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in (
-                await story.messages("SuccessfulRescale")
-            )
-
-    play(life)
+        await world.wait(40)
+        assert await story.replicas() == 0
+        await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"minReplicas": 2}})
+        await world.wait(20)
+        assert await story.replicas() == 2
+        assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in (
+            await story.messages("SuccessfulRescale")
+        )
 
 
 WIDGETS = resource("widgets", "example.com")
@@ -460,30 +433,27 @@ async def make_widget(world: World, kind: Any) -> None:
     await world.client.patch(kind, namespace, "w", status, content_type=MERGE, subresource="status")
 
 
-def test_a_custom_resource_with_a_scale(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
-        adapter.value("namespaces/default/queue", "30")
-        async with story.running(transport=adapter):
-            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
-            await world.wait(20)
-            text = 'no matches for kind "Widget" in group "example.com"'
-            assert await story.messages("FailedGetScale") == {text}
-            await world.create(CRD, definition("Namespaced"))
-            await world.wait(5)
-            await make_widget(world, WIDGETS)
-            await world.wait(40)
-            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 3
-            await world.delete(CRD, "widgets.example.com")
-            await world.wait(60)
-            assert (await story.condition("AbleToScale"))[:2] == ("False", "FailedGetScale")
-            await world.create(CRD, definition("Namespaced"))
-            await world.wait(5)
-            await make_widget(world, WIDGETS)
-            await world.wait(60)
-            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 3
-
-    play(life)
+async def test_a_custom_resource_with_a_scale(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    adapter.value("namespaces/default/queue", "30")
+    async with story.running(transport=adapter):
+        await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+        await world.wait(20)
+        text = 'no matches for kind "Widget" in group "example.com"'
+        assert await story.messages("FailedGetScale") == {text}
+        await world.create(CRD, definition("Namespaced"))
+        await world.wait(5)
+        await make_widget(world, WIDGETS)
+        await world.wait(40)
+        assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 3
+        await world.delete(CRD, "widgets.example.com")
+        await world.wait(60)
+        assert (await story.condition("AbleToScale"))[:2] == ("False", "FailedGetScale")
+        await world.create(CRD, definition("Namespaced"))
+        await world.wait(5)
+        await make_widget(world, WIDGETS)
+        await world.wait(60)
+        assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 3
 
 
 @pytest.mark.parametrize(
@@ -497,60 +467,51 @@ def test_a_custom_resource_with_a_scale(play):
         ),
     ],
 )
-def test_a_custom_resource_with_an_invalid_selector(play, selector, error):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
-        adapter.value("namespaces/default/queue", "30")
-        async with story.running(transport=adapter):
-            await world.create(CRD, definition("Namespaced"))
-            await world.wait(5)
-            await make_widget(world, WIDGETS)
-            status = {"status": {"selector": selector}}
-            await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
-            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
-            await world.wait(20)
-            prefix = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
-            text = f"{prefix}: failed to parse target selector: {error}"
-            assert await story.messages("FailedGetScale") == {text}
-            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
-
-    play(life)
+async def test_a_custom_resource_with_an_invalid_selector(world: World, selector, error):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    adapter.value("namespaces/default/queue", "30")
+    async with story.running(transport=adapter):
+        await world.create(CRD, definition("Namespaced"))
+        await world.wait(5)
+        await make_widget(world, WIDGETS)
+        status = {"status": {"selector": selector}}
+        await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
+        await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+        await world.wait(20)
+        prefix = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
+        text = f"{prefix}: failed to parse target selector: {error}"
+        assert await story.messages("FailedGetScale") == {text}
+        assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
 
 
-def test_a_custom_resource_with_a_blank_selector(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
-        adapter.value("namespaces/default/queue", "30")
-        async with story.running(transport=adapter):
-            await world.create(CRD, definition("Namespaced"))
-            await world.wait(5)
-            await make_widget(world, WIDGETS)
-            status = {"status": {"selector": " "}}
-            await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
-            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
-            await world.wait(20)
-            assert await story.messages("SelectorRequired")
-            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
-
-    play(life)
+async def test_a_custom_resource_with_a_blank_selector(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    adapter.value("namespaces/default/queue", "30")
+    async with story.running(transport=adapter):
+        await world.create(CRD, definition("Namespaced"))
+        await world.wait(5)
+        await make_widget(world, WIDGETS)
+        status = {"status": {"selector": " "}}
+        await world.client.patch(WIDGETS, "default", "w", status, content_type=MERGE, subresource="status")
+        await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+        await world.wait(20)
+        assert await story.messages("SelectorRequired")
+        assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 1
 
 
-def test_cluster_scoped_targets_are_not_found(play):
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
-        adapter.value("namespaces/default/queue", "30")
-        widgets = resource("widgets", "example.com", namespaced=False)
-        async with story.running(transport=adapter):
-            await world.create(CRD, definition("Cluster"))
-            await world.wait(5)
-            await make_widget(world, widgets)
-            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
-            await world.wait(60)
-            assert (await world.get(widgets, "w"))["spec"]["size"] == 1
-            text = "the server could not find the requested resource (get widgets w)"
-            assert await story.messages("FailedGetScale") == {text}
-
-    play(life)
+async def test_cluster_scoped_targets_are_not_found(world: World):
+    story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+    adapter.value("namespaces/default/queue", "30")
+    widgets = resource("widgets", "example.com", namespaced=False)
+    async with story.running(transport=adapter):
+        await world.create(CRD, definition("Cluster"))
+        await world.wait(5)
+        await make_widget(world, widgets)
+        await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+        await world.wait(60)
+        assert (await world.get(widgets, "w"))["spec"]["size"] == 1
+        text = "the server could not find the requested resource (get widgets w)"
+        assert await story.messages("FailedGetScale") == {text}
 
 
 @pytest.mark.parametrize(
@@ -561,25 +522,18 @@ def test_cluster_scoped_targets_are_not_found(play):
         pytest.param({"selector": {}}, "", id="none"),
     ],
 )
-def test_a_scale_of_an_older_form(play, status, expected):
+async def test_a_scale_of_an_older_form(world: World, status, expected):
     def shown(request: Request, answer: Response) -> Response:
         if not request.path.endswith("/scale"):
             return answer
         doc = json.loads(answer.body) | {"apiVersion": "extensions/v1beta1"}
         return Response(answer.status, answer.headers, json.dumps(doc | {"status": {"replicas": 1} | status}).encode())
 
-    async def life(world: World) -> None:
-        await world.create(CRD, definition("Namespaced"))
-        await world.wait(5)
-        await make_widget(world, WIDGETS)
-        client = Client(
-            Rewriting(world.server.transport(), shown), limiter=Unlimited(), user_agent="t", clock=world.clock
-        )
-        targets = Targets(
-            Door(client, "horizontal-pod-autoscaler-controller"), world.clock, Mapper(client, world.clock)
-        )
-        ref = TargetReference(kind="Widget", name="w", api_version="example.com/v1")
-        found = await targets.read("default", ref)
-        assert (found.scale.spec.replicas, found.scale.status.target_selector) == (1, expected)
-
-    play(life)
+    await world.create(CRD, definition("Namespaced"))
+    await world.wait(5)
+    await make_widget(world, WIDGETS)
+    client = Client(Rewriting(world.server.transport(), shown), limiter=Unlimited(), user_agent="t", clock=world.clock)
+    targets = Targets(Door(client, "horizontal-pod-autoscaler-controller"), world.clock, Mapper(client, world.clock))
+    ref = TargetReference(kind="Widget", name="w", api_version="example.com/v1")
+    found = await targets.read("default", ref)
+    assert (found.scale.spec.replicas, found.scale.status.target_selector) == (1, expected)

@@ -26,264 +26,222 @@ def pods_per(value: int, seconds: int, **more: Any) -> dict[str, Any]:
     return {"policies": [{"type": "Pods", "value": value, "periodSeconds": seconds}], **more}
 
 
-def test_scales_up_with_load_and_down_after_stabilization(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(cpu_total="400m")
-            await world.wait(10)
-            await story.autoscale()
-            assert await story.followed(120) == [1, 4, 8]  # no more than double, or four, at once
-            used = {"name": "cpu", "current": {"averageUtilization": 50, "averageValue": "50m"}}
-            assert await story.current() == [{"type": "Resource", "resource": used}]
-            assert (await story.condition("ScalingLimited"))[:2] == ("False", "DesiredWithinRange")
-            assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
-            assert await story.messages("SuccessfulRescale") == {
-                f"New size: 4; reason: {BY_UTILIZATION} above target",
-                f"New size: 8; reason: {BY_UTILIZATION} above target",
-            }
-            await story.load(cpu_total="80m")
-            assert await story.followed(270) == [8]
-            assert (await story.condition("AbleToScale"))[:2] == ("True", "ScaleDownStabilized")
-            assert await story.followed(60) == [8, 2]
-            assert "New size: 2; reason: All metrics below target" in await story.messages("SuccessfulRescale")
-            await world.wait(30)
-            assert (await story.condition("AbleToScale"))[:2] == ("True", "ReadyForNewScale")
-            status = await story.status()
-            assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 2)
-
-    play(life)
+async def test_scales_up_with_load_and_down_after_stabilization(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="400m")
+        await world.wait(10)
+        await story.autoscale()
+        assert await story.followed(120) == [1, 4, 8]  # no more than double, or four, at once
+        used = {"name": "cpu", "current": {"averageUtilization": 50, "averageValue": "50m"}}
+        assert await story.current() == [{"type": "Resource", "resource": used}]
+        assert (await story.condition("ScalingLimited"))[:2] == ("False", "DesiredWithinRange")
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
+        assert await story.messages("SuccessfulRescale") == {
+            f"New size: 4; reason: {BY_UTILIZATION} above target",
+            f"New size: 8; reason: {BY_UTILIZATION} above target",
+        }
+        await story.load(cpu_total="80m")
+        assert await story.followed(270) == [8]
+        assert (await story.condition("AbleToScale"))[:2] == ("True", "ScaleDownStabilized")
+        assert await story.followed(60) == [8, 2]
+        assert "New size: 2; reason: All metrics below target" in await story.messages("SuccessfulRescale")
+        await world.wait(30)
+        assert (await story.condition("AbleToScale"))[:2] == ("True", "ReadyForNewScale")
+        status = await story.status()
+        assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 2)
 
 
-def test_limits_are_reported_as_a_condition(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(cpu_total="4")
-            await story.autoscale(minReplicas=2, maxReplicas=5)
-            assert await story.followed(90) == [1, 2, 4, 5]
-            messages = await story.messages("SuccessfulRescale")
-            assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in messages
-            text = "the desired replica count is more than the maximum replica count"
-            assert await story.condition("ScalingLimited") == ("True", "TooManyReplicas", text)
-            await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"maxReplicas": 3}})
-            assert await story.followed(30) == [5, 3]
-            messages = await story.messages("SuccessfulRescale")
-            assert "New size: 3; reason: Current number of replicas above Spec.MaxReplicas" in messages
-
-    play(life)
+async def test_limits_are_reported_as_a_condition(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="4")
+        await story.autoscale(minReplicas=2, maxReplicas=5)
+        assert await story.followed(90) == [1, 2, 4, 5]
+        messages = await story.messages("SuccessfulRescale")
+        assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in messages
+        text = "the desired replica count is more than the maximum replica count"
+        assert await story.condition("ScalingLimited") == ("True", "TooManyReplicas", text)
+        await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"maxReplicas": 3}})
+        assert await story.followed(30) == [5, 3]
+        messages = await story.messages("SuccessfulRescale")
+        assert "New size: 3; reason: Current number of replicas above Spec.MaxReplicas" in messages
 
 
-def test_container_metrics_count_only_that_container(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            both = container("app"), container("proxy")
-            await story.deploy(1, *both, **{"cpu.app": "150m", "cpu.proxy": "1m"})
-            target = {"type": "Utilization", "averageUtilization": 50}
-            source = {"name": "cpu", "container": "app", "target": target}
-            await story.autoscale({"type": "ContainerResource", "containerResource": source}, maxReplicas=3)
-            assert await story.followed(60) == [1, 3]
-            current = {"averageUtilization": 150, "averageValue": "150m"}
-            expected = {"name": "cpu", "container": "app", "current": current}
-            assert await story.current() == [{"type": "ContainerResource", "containerResource": expected}]
-            reason = "cpu container resource utilization (percentage of request) above target"
-            assert await story.messages("SuccessfulRescale") == {f"New size: 3; reason: {reason}"}
-
-    play(life)
+async def test_container_metrics_count_only_that_container(world: World):
+    story = Story(world)
+    async with story.running():
+        both = container("app"), container("proxy")
+        await story.deploy(1, *both, **{"cpu.app": "150m", "cpu.proxy": "1m"})
+        target = {"type": "Utilization", "averageUtilization": 50}
+        source = {"name": "cpu", "container": "app", "target": target}
+        await story.autoscale({"type": "ContainerResource", "containerResource": source}, maxReplicas=3)
+        assert await story.followed(60) == [1, 3]
+        current = {"averageUtilization": 150, "averageValue": "150m"}
+        expected = {"name": "cpu", "container": "app", "current": current}
+        assert await story.current() == [{"type": "ContainerResource", "containerResource": expected}]
+        reason = "cpu container resource utilization (percentage of request) above target"
+        assert await story.messages("SuccessfulRescale") == {f"New size: 3; reason: {reason}"}
 
 
-def test_memory_by_average_value(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(memory_total="300Mi")
-            target = {"type": "AverageValue", "averageValue": "100Mi"}
-            await story.autoscale({"type": "Resource", "resource": {"name": "memory", "target": target}})
-            assert await story.followed(60) == [1, 3]
-            assert await story.current() == [
-                {"type": "Resource", "resource": {"name": "memory", "current": {"averageValue": "100Mi"}}}
-            ]
-
-    play(life)
+async def test_memory_by_average_value(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(memory_total="300Mi")
+        target = {"type": "AverageValue", "averageValue": "100Mi"}
+        await story.autoscale({"type": "Resource", "resource": {"name": "memory", "target": target}})
+        assert await story.followed(60) == [1, 3]
+        assert await story.current() == [
+            {"type": "Resource", "resource": {"name": "memory", "current": {"averageValue": "100Mi"}}}
+        ]
 
 
-def test_policies_limit_the_rate(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(cpu_total="400m")
-            await story.autoscale(behavior={"scaleUp": pods_per(1, 60), "scaleDown": {"selectPolicy": "Disabled"}})
-            assert await story.followed(30) == [1, 2]
-            text = "the desired replica count is increasing faster than the maximum scale rate"
-            await world.wait(15)
-            assert await story.condition("ScalingLimited") == ("True", "ScaleUpLimit", text)
-            assert await story.followed(60) == [2, 3]
-            await story.load(cpu_total="10m")
-            assert await story.followed(600, 15) == [3]  # scaling down is off
-            down = pods_per(1, 60, selectPolicy="Max", stabilizationWindowSeconds=0)
-            await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"behavior": {"scaleDown": down}}})
-            assert await story.followed(45) == [3, 2]
-            assert (await story.condition("ScalingLimited"))[:2] == ("True", "ScaleDownLimit")
-            assert await story.followed(60) == [2, 1]
-
-    play(life)
+async def test_policies_limit_the_rate(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="400m")
+        await story.autoscale(behavior={"scaleUp": pods_per(1, 60), "scaleDown": {"selectPolicy": "Disabled"}})
+        assert await story.followed(30) == [1, 2]
+        text = "the desired replica count is increasing faster than the maximum scale rate"
+        await world.wait(15)
+        assert await story.condition("ScalingLimited") == ("True", "ScaleUpLimit", text)
+        assert await story.followed(60) == [2, 3]
+        await story.load(cpu_total="10m")
+        assert await story.followed(600, 15) == [3]  # scaling down is off
+        down = pods_per(1, 60, selectPolicy="Max", stabilizationWindowSeconds=0)
+        await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"behavior": {"scaleDown": down}}})
+        assert await story.followed(45) == [3, 2]
+        assert (await story.condition("ScalingLimited"))[:2] == ("True", "ScaleDownLimit")
+        assert await story.followed(60) == [2, 1]
 
 
-def test_a_peak_shorter_than_the_scale_up_window_is_ignored(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(cpu_total="40m")
-            await story.autoscale(behavior={"scaleUp": {"stabilizationWindowSeconds": 120}})
-            await world.wait(30)
-            await story.load(cpu_total="200m")
-            assert await story.followed(90) == [1]
-            text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
-            assert await story.condition("AbleToScale") == ("True", "ScaleUpStabilized", text)
-            await story.load(cpu_total="40m")
-            assert await story.followed(180, 15) == [1]
-            await story.load(cpu_total="200m")
-            assert await story.followed(180, 15) == [1, 4]
-
-    play(life)
+async def test_a_peak_shorter_than_the_scale_up_window_is_ignored(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="40m")
+        await story.autoscale(behavior={"scaleUp": {"stabilizationWindowSeconds": 120}})
+        await world.wait(30)
+        await story.load(cpu_total="200m")
+        assert await story.followed(90) == [1]
+        text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
+        assert await story.condition("AbleToScale") == ("True", "ScaleUpStabilized", text)
+        await story.load(cpu_total="40m")
+        assert await story.followed(180, 15) == [1]
+        await story.load(cpu_total="200m")
+        assert await story.followed(180, 15) == [1, 4]
 
 
-def test_without_a_metrics_api_nothing_is_scaled_until_there_is_one(play):
-    async def life(world: World) -> None:
-        story = Story(world, metrics_server=False)
-        async with story.running():
-            await story.deploy(cpu_total="200m")
-            await story.autoscale()
-            assert await story.followed(60) == [1]
-            text = (
-                "failed to get cpu utilization: unable to get metrics for resource cpu: unable to fetch metrics from "
-                "resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)"
-            )
-            about = f"the HPA was unable to compute the replica count: {text}"
-            assert await story.condition("ScalingActive") == ("False", "FailedGetResourceMetric", about)
-            assert await story.messages("FailedGetResourceMetric") == {text}
-            first = "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: "
-            assert await story.messages("FailedComputeMetricsReplicas") == {first + text}
-            story.install_metrics_server()
-            assert await story.followed(30) == [1, 4]
-            assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
-
-    play(life)
+async def test_without_a_metrics_api_nothing_is_scaled_until_there_is_one(world: World):
+    story = Story(world, metrics_server=False)
+    async with story.running():
+        await story.deploy(cpu_total="200m")
+        await story.autoscale()
+        assert await story.followed(60) == [1]
+        text = (
+            "failed to get cpu utilization: unable to get metrics for resource cpu: unable to fetch metrics from "
+            "resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)"
+        )
+        about = f"the HPA was unable to compute the replica count: {text}"
+        assert await story.condition("ScalingActive") == ("False", "FailedGetResourceMetric", about)
+        assert await story.messages("FailedGetResourceMetric") == {text}
+        first = "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: "
+        assert await story.messages("FailedComputeMetricsReplicas") == {first + text}
+        story.install_metrics_server()
+        assert await story.followed(30) == [1, 4]
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
 
 
-def test_pods_that_are_not_ready_count_as_idle_when_scaling_up(play):
-    async def life(world: World) -> None:
-        story = Story(world, HorizontalPodAutoscalerConfig())
-        async with story.running():
-            await story.deploy(cpu="100m", ready_delay="200s")
-            await story.autoscale(maxReplicas=4)
-            assert await story.followed(150) == [1]
-            text = "failed to get cpu utilization: did not receive metrics for targeted pods (pods might be unready)"
-            assert await story.messages("FailedGetResourceMetric") == {text}
-            assert await story.followed(90) == [1, 2]  # the first is ready and uses twice what it should
-            assert await story.followed(120) == [2]  # the second is not: taken for idle, it makes the average right
-            assert await story.followed(120) == [2, 4]
-
-    play(life)
+async def test_pods_that_are_not_ready_count_as_idle_when_scaling_up(world: World):
+    story = Story(world, HorizontalPodAutoscalerConfig())
+    async with story.running():
+        await story.deploy(cpu="100m", ready_delay="200s")
+        await story.autoscale(maxReplicas=4)
+        assert await story.followed(150) == [1]
+        text = "failed to get cpu utilization: did not receive metrics for targeted pods (pods might be unready)"
+        assert await story.messages("FailedGetResourceMetric") == {text}
+        assert await story.followed(90) == [1, 2]  # the first is ready and uses twice what it should
+        assert await story.followed(120) == [2]  # the second is not: taken for idle, it makes the average right
+        assert await story.followed(120) == [2, 4]
 
 
-def test_autoscalers_of_the_same_pods_are_ambiguous(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(cpu_total="50m")
-            await story.autoscale()
-            await story.autoscale(name="other")
-            await world.wait(40)
-            text = "pods by selector app=web are controlled by multiple HPAs: [default/other default/web]"
-            assert await story.condition("ScalingActive") == ("False", "AmbiguousSelector", text)
-            assert await story.condition("ScalingActive", "other") == ("False", "AmbiguousSelector", text)
-            assert await story.messages("AmbiguousSelector") == {text}
-            await world.delete(HORIZONTAL_POD_AUTOSCALERS, "other")
-            await world.wait(20)
-            assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
-
-    play(life)
+async def test_autoscalers_of_the_same_pods_are_ambiguous(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="50m")
+        await story.autoscale()
+        await story.autoscale(name="other")
+        await world.wait(40)
+        text = "pods by selector app=web are controlled by multiple HPAs: [default/other default/web]"
+        assert await story.condition("ScalingActive") == ("False", "AmbiguousSelector", text)
+        assert await story.condition("ScalingActive", "other") == ("False", "AmbiguousSelector", text)
+        assert await story.messages("AmbiguousSelector") == {text}
+        await world.delete(HORIZONTAL_POD_AUTOSCALERS, "other")
+        await world.wait(20)
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
 
 
-def test_a_target_created_later(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.autoscale()
-            await world.wait(20)
-            text = 'deployments.apps "web" not found'
-            about = f"the HPA controller was unable to get the target's current scale: {text}"
-            assert await story.condition("AbleToScale") == ("False", "FailedGetScale", about)
-            assert await story.messages("FailedGetScale") == {text}
-            await story.deploy(cpu_total="100m")
-            assert await story.followed(45) == [1, 2]
-
-    play(life)
+async def test_a_target_created_later(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.autoscale()
+        await world.wait(20)
+        text = 'deployments.apps "web" not found'
+        about = f"the HPA controller was unable to get the target's current scale: {text}"
+        assert await story.condition("AbleToScale") == ("False", "FailedGetScale", about)
+        assert await story.messages("FailedGetScale") == {text}
+        await story.deploy(cpu_total="100m")
+        assert await story.followed(45) == [1, 2]
 
 
-def test_a_target_with_zero_replicas_is_not_scaled(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(0, cpu_total="200m")
-            await story.autoscale(minReplicas=2)
-            assert await story.followed(60) == [0]
-            text = "scaling is disabled since the replica count of the target is zero"
-            assert await story.condition("ScalingActive") == ("False", "ScalingDisabled", text)
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
-            assert await story.followed(60) == [1, 2, 4]
-
-    play(life)
+async def test_a_target_with_zero_replicas_is_not_scaled(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(0, cpu_total="200m")
+        await story.autoscale(minReplicas=2)
+        assert await story.followed(60) == [0]
+        text = "scaling is disabled since the replica count of the target is zero"
+        assert await story.condition("ScalingActive") == ("False", "ScalingDisabled", text)
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
+        assert await story.followed(60) == [1, 2, 4]
 
 
 @pytest.mark.parametrize(("gate", "size"), [("true", 1), ("false", 2)])
-def test_tolerance_per_direction(play, gate, size):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running(gates=[("", f"HPAConfigurableTolerance={gate}")]):
-            await story.deploy(cpu_total="65m")
-            rules = {"tolerance": "0.5", "stabilizationWindowSeconds": 0}
-            await story.autoscale(behavior={"scaleUp": rules})
-            await world.wait(40)
-            assert await story.replicas() == size
-
-    play(life)
+async def test_tolerance_per_direction(world: World, gate, size):
+    story = Story(world)
+    async with story.running(gates=[("", f"HPAConfigurableTolerance={gate}")]):
+        await story.deploy(cpu_total="65m")
+        rules = {"tolerance": "0.5", "stabilizationWindowSeconds": 0}
+        await story.autoscale(behavior={"scaleUp": rules})
+        await world.wait(40)
+        assert await story.replicas() == size
 
 
-def test_a_recreated_autoscaler_has_no_history(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.deploy(cpu_total="200m")
-            await story.autoscale()
-            assert await story.followed(60) == [1, 4]
-            await story.load(cpu_total="10m")
-            await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
-            await story.autoscale(maxReplicas=3)
-            assert await story.followed(60) == [4, 3]
-            await world.wait(200)
-            assert await story.followed(100) == [3, 1]  # 300 s after it was made, not after the other's peak
-
-    play(life)
+async def test_a_recreated_autoscaler_has_no_history(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.deploy(cpu_total="200m")
+        await story.autoscale()
+        assert await story.followed(60) == [1, 4]
+        await story.load(cpu_total="10m")
+        await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
+        await story.autoscale(maxReplicas=3)
+        assert await story.followed(60) == [4, 3]
+        await world.wait(200)
+        assert await story.followed(100) == [3, 1]  # 300 s after it was made, not after the other's peak
 
 
-def test_failed_writes_do_not_change_the_result(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        transport = Faulty(world.server.transport(), random.Random(7), 0.4)
-        async with story.running(transport=transport):
-            await story.deploy(cpu_total="400m")
-            await story.autoscale()
-            sizes = await story.followed(300)
-            assert sizes == sorted(sizes) and sizes[-1] == 8
-            await story.load(cpu_total="80m")
-            sizes = await story.followed(600)
-            assert sizes == [8, 2]
-        assert transport.faults > 5
-
-    play(life)
+async def test_failed_writes_do_not_change_the_result(world: World):
+    story = Story(world)
+    transport = Faulty(world.server.transport(), random.Random(7), 0.4)
+    async with story.running(transport=transport):
+        await story.deploy(cpu_total="400m")
+        await story.autoscale()
+        sizes = await story.followed(300)
+        assert sizes == sorted(sizes) and sizes[-1] == 8
+        await story.load(cpu_total="80m")
+        sizes = await story.followed(600)
+        assert sizes == [8, 2]
+    assert transport.faults > 5
 
 
 class Counting:
@@ -306,43 +264,38 @@ class Counting:
         await self._inner.close()
 
 
-def test_an_autoscaler_syncs_once_a_period_and_is_written_on_changes(play):
-    async def life(world: World) -> None:
-        story, transport = Story(world), Counting(world)
-        async with story.running(transport=transport):
-            for number in range(20):
-                name = f"w{number}"
-                await story.deploy(name=name, cpu="50m")
-                target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
-                await story.autoscale(name=name, scaleTargetRef=target)
-            await world.wait(40)
-            transport.reads.clear()
-            transport.writes.clear()
-            await world.wait(150)
-            scales = {path: count for path, count in transport.reads.items() if path.endswith("/scale")}
-            assert len(scales) == 20 and set(scales.values()) == {10}
-            assert not any("horizontalpodautoscalers" in path for path in transport.writes)
-
-    play(life)
+async def test_an_autoscaler_syncs_once_a_period_and_is_written_on_changes(world: World):
+    story, transport = Story(world), Counting(world)
+    async with story.running(transport=transport):
+        for number in range(20):
+            name = f"w{number}"
+            await story.deploy(name=name, cpu="50m")
+            target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+            await story.autoscale(name=name, scaleTargetRef=target)
+        await world.wait(40)
+        transport.reads.clear()
+        transport.writes.clear()
+        await world.wait(150)
+        scales = {path: count for path, count in transport.reads.items() if path.endswith("/scale")}
+        assert len(scales) == 20 and set(scales.values()) == {10}
+        assert not any("horizontalpodautoscalers" in path for path in transport.writes)
 
 
-def test_a_deleted_autoscaler_has_no_metrics(play):
-    async def life(world: World) -> None:
-        story, metrics = Story(world), Registry()
-        gauge = "\nhorizontal_pod_autoscaler_controller_desired_replicas{"
-        async with story.running(metrics=metrics):
-            await story.deploy(cpu_total="50m")
-            await story.autoscale()
-            await world.wait(60)
-            assert gauge in metrics.expose().decode()
-            await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
-            await world.wait(30)
-            assert gauge not in metrics.expose().decode()
-
-    play(life)
+async def test_a_deleted_autoscaler_has_no_metrics(world: World):
+    story, metrics = Story(world), Registry()
+    gauge = "\nhorizontal_pod_autoscaler_controller_desired_replicas{"
+    async with story.running(metrics=metrics):
+        await story.deploy(cpu_total="50m")
+        await story.autoscale()
+        await world.wait(60)
+        assert gauge in metrics.expose().decode()
+        await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
+        await world.wait(30)
+        assert gauge not in metrics.expose().decode()
 
 
-def test_many_autoscalers_and_pods_yield_to_the_event_loop():
+@pytest.mark.real_time
+async def test_many_autoscalers_and_pods_yield_to_the_event_loop():
     pods = [PODS.decode(b'{"metadata":{"name":"p","labels":{"app":"a"}}}')] * 1000
     selectors = {f"h{number}": parse(f"app={'a' if number == 7 else number}") for number in range(100)}
     turns = [0]
@@ -352,10 +305,7 @@ def test_many_autoscalers_and_pods_yield_to_the_event_loop():
             turns[0] += 1
             await asyncio.sleep(0)
 
-    async def life() -> None:
-        turning = asyncio.create_task(turn())
-        assert await controller._choosing(selectors, pods) == ["h7"]
-        turning.cancel()
-
-    asyncio.run(life())
+    turning = asyncio.create_task(turn())
+    assert await controller._choosing(selectors, pods) == ["h7"]
+    turning.cancel()
     assert turns[0] >= 100 * 1000 // controller.AT_ONCE

@@ -167,20 +167,17 @@ class Story:
 GROUPS = resource("podgroups", "scheduling.k8s.io", "v1alpha2")
 
 
-def test_all_pods_join_one_group(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.serve()
-        async with story.running(GATES):
-            await story.job()
-            await world.wait(120)
-            assert len(story.pods) > 3  # they fail, and those that follow join, too
-            workloads, groups = await story.names(WORKLOADS), await story.names(GROUPS)
-            assert len(workloads) == 1 and story.groups() == set(groups) and len(groups) == 1
-            text = f"Created Workload {workloads[0]} for Job gang"
-            assert ("WorkloadCreated", text) in await world.events("gang")
-
-    play(life)
+async def test_all_pods_join_one_group(world: World):
+    story = Story(world)
+    await story.serve()
+    async with story.running(GATES):
+        await story.job()
+        await world.wait(120)
+        assert len(story.pods) > 3  # they fail, and those that follow join, too
+        workloads, groups = await story.names(WORKLOADS), await story.names(GROUPS)
+        assert len(workloads) == 1 and story.groups() == set(groups) and len(groups) == 1
+        text = f"Created Workload {workloads[0]} for Job gang"
+        assert ("WorkloadCreated", text) in await world.events("gang")
 
 
 @pytest.mark.parametrize(
@@ -190,17 +187,14 @@ def test_all_pods_join_one_group(play):
         pytest.param(GATES, {"parallelism": 2}, id="not all at once"),
     ],
 )
-def test_jobs_without_a_pod_group(play, gates, spec):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.serve()
-        async with story.running(gates):
-            await story.job(**spec)
-            await world.wait(5)
-            assert story.groups() == {None}
-            assert await story.names(WORKLOADS) == []
-
-    play(life)
+async def test_jobs_without_a_pod_group(world: World, gates, spec):
+    story = Story(world)
+    await story.serve()
+    async with story.running(gates):
+        await story.job(**spec)
+        await world.wait(5)
+        assert story.groups() == {None}
+        assert await story.names(WORKLOADS) == []
 
 
 @pytest.mark.parametrize(
@@ -210,25 +204,22 @@ def test_jobs_without_a_pod_group(play, gates, spec):
         pytest.param(2, [{"name": "t", "schedulingPolicy": {"basic": {}}}], id="several"),
     ],
 )
-def test_ambiguous_groups_are_not_used(play, count, templates):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.serve()
-        ref = {"apiGroup": "batch", "kind": "Job", "name": "gang"}
-        for number in range(count):
-            doc = {
-                "apiVersion": "scheduling.k8s.io/v1alpha2",
-                "kind": "Workload",
-                "metadata": {"name": f"w{number}"},
-                "spec": {"controllerRef": ref, "podGroupTemplates": templates},
-            }
-            await world.create(WORKLOADS, doc)
-        async with story.running(GATES):
-            await world.wait(2)
-            await story.job()
-            await world.wait(5)
-            assert len(story.pods) == 3 and story.groups() == {None}
-            assert len(await story.names(WORKLOADS)) == count
-            assert await story.names(GROUPS) == []
-
-    play(life)
+async def test_ambiguous_groups_are_not_used(world: World, count, templates):
+    story = Story(world)
+    await story.serve()
+    ref = {"apiGroup": "batch", "kind": "Job", "name": "gang"}
+    for number in range(count):
+        doc = {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "Workload",
+            "metadata": {"name": f"w{number}"},
+            "spec": {"controllerRef": ref, "podGroupTemplates": templates},
+        }
+        await world.create(WORKLOADS, doc)
+    async with story.running(GATES):
+        await world.wait(2)
+        await story.job()
+        await world.wait(5)
+        assert len(story.pods) == 3 and story.groups() == {None}
+        assert len(await story.names(WORKLOADS)) == count
+        assert await story.names(GROUPS) == []

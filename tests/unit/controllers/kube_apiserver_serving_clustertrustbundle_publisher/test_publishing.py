@@ -49,42 +49,35 @@ def test_the_written_object(found: list[ClusterTrustBundle], kinds: list[type]) 
 
 
 @pytest.mark.parametrize("kind", [CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA], ids=["beta", "alpha"])
-def test_the_bundle_is_restored_also_with_lost_answers(play, tmp_path, kind):
+async def test_the_bundle_is_restored_also_with_lost_answers(world: World, tmp_path, kind):
     (tmp_path / "ca").write_text(CA)
     config = ServiceAccountTokenConfig(root_ca_file=str(tmp_path / "ca"))
-
-    async def life(world: World) -> None:
-        await serve_selectable(world, kind, "signerName")
-        old = {"metadata": {"name": f"{THEIRS}old"}}
-        await make(world, kind, old | {"spec": {"signerName": SIGNER, "trustBundle": "old"}})
-        await make(world, kind, {"metadata": {"name": "mine"}, "spec": {"signerName": "example.com/mine"}})
-        name, registry = bundle_name(CA).replace(OURS, THEIRS), Registry()
-        transport = Faulty(Renaming(world.server.transport()), random.Random(5), 0.8)
-        served = frozenset({f"{kind.api_version}/{kind.plural}"})
-        options: dict[str, Any] = {"transport": transport, "metrics": registry, "served": served}
-        async with controllers(world, config, names=[NAME], **options):
-            await world.wait(10)
-            names = {found["metadata"]["name"] for found in await world.items(kind)}
-            assert names == {"mine", name}
-            await world.patch(kind, name, {"spec": {"trustBundle": "spoilt"}})
-            await world.wait(10)
-            assert (await world.get(kind, name))["spec"]["trustBundle"] == CA
-            await world.delete(kind, name)
-            await world.wait(10)
-            assert (await world.get(kind, name))["spec"]["signerName"] == SIGNER
-            assert transport.faults
-            shown = registry.expose().decode()
-            assert 'clustertrustbundle_publisher_sync_total{code="200"}' in shown
-            assert 'clustertrustbundle_publisher_sync_total{code="500"}' in shown
-
-    play(life)
+    await serve_selectable(world, kind, "signerName")
+    old = {"metadata": {"name": f"{THEIRS}old"}}
+    await make(world, kind, old | {"spec": {"signerName": SIGNER, "trustBundle": "old"}})
+    await make(world, kind, {"metadata": {"name": "mine"}, "spec": {"signerName": "example.com/mine"}})
+    name, registry = bundle_name(CA).replace(OURS, THEIRS), Registry()
+    transport = Faulty(Renaming(world.server.transport()), random.Random(5), 0.8)
+    served = frozenset({f"{kind.api_version}/{kind.plural}"})
+    options: dict[str, Any] = {"transport": transport, "metrics": registry, "served": served}
+    async with controllers(world, config, names=[NAME], **options):
+        await world.wait(10)
+        names = {found["metadata"]["name"] for found in await world.items(kind)}
+        assert names == {"mine", name}
+        await world.patch(kind, name, {"spec": {"trustBundle": "spoilt"}})
+        await world.wait(10)
+        assert (await world.get(kind, name))["spec"]["trustBundle"] == CA
+        await world.delete(kind, name)
+        await world.wait(10)
+        assert (await world.get(kind, name))["spec"]["signerName"] == SIGNER
+        assert transport.faults
+        shown = registry.expose().decode()
+        assert 'clustertrustbundle_publisher_sync_total{code="200"}' in shown
+        assert 'clustertrustbundle_publisher_sync_total{code="500"}' in shown
 
 
-def test_without_a_ca_nothing_is_published(play):
-    async def life(world: World) -> None:
-        await serve_selectable(world, CLUSTER_TRUST_BUNDLES, "signerName")
-        async with controllers(world, ServiceAccountTokenConfig(), names=[NAME]):
-            await world.wait(10)
-            assert await world.items(CLUSTER_TRUST_BUNDLES) == []
-
-    play(life)
+async def test_without_a_ca_nothing_is_published(world: World):
+    await serve_selectable(world, CLUSTER_TRUST_BUNDLES, "signerName")
+    async with controllers(world, ServiceAccountTokenConfig(), names=[NAME]):
+        await world.wait(10)
+        assert await world.items(CLUSTER_TRUST_BUNDLES) == []

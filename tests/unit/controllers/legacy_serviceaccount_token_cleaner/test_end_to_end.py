@@ -11,6 +11,8 @@ from tests.kit.controlling import controllers
 from tests.kit.faults import Refusing
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(alone=True)
+
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")
 TRACKING = resource("configmaps")
@@ -40,40 +42,31 @@ async def labels(world: World) -> dict[str, str]:
     return (await world.get(SECRETS, "token"))["metadata"]["labels"]  # type: ignore[no-any-return]
 
 
-def test_nothing_is_deleted_before_use_is_tracked_for_a_whole_period(play):
-    async def life(world: World) -> None:
-        assert (await world.get(TRACKING, TRACKED, "kube-system"))["data"] == {"since": "2026-01-01"}
-        await token(world)
-        await world.patch(TRACKING, TRACKED, {"data": {"since": "2026-01-01"}}, "kube-system")
-        async with cleaning(world):
-            await world.wait()
-            assert INVALID not in await labels(world)
-            await world.wait(DAY)
-            assert await labels(world) == {"mine": "kept", INVALID: "2026-01-02"}
-
-    play(life, alone=True)
+async def test_nothing_is_deleted_before_use_is_tracked_for_a_whole_period(world: World):
+    assert (await world.get(TRACKING, TRACKED, "kube-system"))["data"] == {"since": "2026-01-01"}
+    await token(world)
+    await world.patch(TRACKING, TRACKED, {"data": {"since": "2026-01-01"}}, "kube-system")
+    async with cleaning(world):
+        await world.wait()
+        assert INVALID not in await labels(world)
+        await world.wait(DAY)
+        assert await labels(world) == {"mine": "kept", INVALID: "2026-01-02"}
 
 
-def test_an_unused_token_is_marked_and_deleted_a_period_later(play):
-    async def life(world: World) -> None:
-        await token(world)
-        async with cleaning(world):
-            await world.wait()
-            assert await labels(world) == {"mine": "kept", INVALID: "2026-01-01"}
-            await world.wait(DAY)
-            assert await world.is_deleted("token", SECRETS)
-
-    play(life, alone=True)
+async def test_an_unused_token_is_marked_and_deleted_a_period_later(world: World):
+    await token(world)
+    async with cleaning(world):
+        await world.wait()
+        assert await labels(world) == {"mine": "kept", INVALID: "2026-01-01"}
+        await world.wait(DAY)
+        assert await world.is_deleted("token", SECRETS)
 
 
-def test_a_marked_token_is_kept_for_the_whole_period(play):
-    async def life(world: World) -> None:
-        await token(world, **{INVALID: "2026-01-01"})
-        async with cleaning(world):
-            await world.wait()
-            assert not await world.is_deleted("token", SECRETS)
-
-    play(life, alone=True)
+async def test_a_marked_token_is_kept_for_the_whole_period(world: World):
+    await token(world, **{INVALID: "2026-01-01"})
+    async with cleaning(world):
+        await world.wait()
+        assert not await world.is_deleted("token", SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -84,66 +77,51 @@ def test_a_marked_token_is_kept_for_the_whole_period(play):
         pytest.param(True, {USED: "never"}, id="used on no day"),
     ],
 )
-def test_tokens_that_are_kept(play, listed, given):
-    async def life(world: World) -> None:
-        await token(world, listed=listed, **given)
-        async with cleaning(world):
-            await world.wait(DAY + HOUR)
-            assert await labels(world) == {"mine": "kept", **given}
-
-    play(life, alone=True)
+async def test_tokens_that_are_kept(world: World, listed, given):
+    await token(world, listed=listed, **given)
+    async with cleaning(world):
+        await world.wait(DAY + HOUR)
+        assert await labels(world) == {"mine": "kept", **given}
 
 
-def test_a_token_that_a_pod_names_is_kept_until_the_pod_is_deleted(play):
-    async def life(world: World) -> None:
-        await token(world)
-        await world.pod("user", {"imagePullSecrets": [{"name": "token"}], "schedulingGates": [{"name": "x.y/z"}]})
-        async with cleaning(world):
-            await world.wait()
-            assert INVALID not in await labels(world)
-            await world.delete(resource("pods"), "user")
-            await world.wait(DAY)
-            assert INVALID in await labels(world)
-
-    play(life, alone=True)
+async def test_a_token_that_a_pod_names_is_kept_until_the_pod_is_deleted(world: World):
+    await token(world)
+    await world.pod("user", {"imagePullSecrets": [{"name": "token"}], "schedulingGates": [{"name": "x.y/z"}]})
+    async with cleaning(world):
+        await world.wait()
+        assert INVALID not in await labels(world)
+        await world.delete(resource("pods"), "user")
+        await world.wait(DAY)
+        assert INVALID in await labels(world)
 
 
-def test_a_token_used_just_before_its_deletion_is_kept(play):
-    async def life(world: World) -> None:
-        await token(world, **{INVALID: "2025-01-01"})
+async def test_a_token_used_just_before_its_deletion_is_kept(world: World):
+    await token(world, **{INVALID: "2025-01-01"})
 
-        async def before(request: Request) -> None:
-            if request.method == "DELETE":
-                await world.patch(SECRETS, "token", {"metadata": {"labels": {USED: "2026-01-01"}}})
+    async def before(request: Request) -> None:
+        if request.method == "DELETE":
+            await world.patch(SECRETS, "token", {"metadata": {"labels": {USED: "2026-01-01"}}})
 
-        async with cleaning(world, Refusing(world.server.transport(), lambda request: False, before)):
-            await world.wait()
-            assert (await labels(world))[USED] == "2026-01-01"
-
-    play(life, alone=True)
+    async with cleaning(world, Refusing(world.server.transport(), lambda request: False, before)):
+        await world.wait()
+        assert (await labels(world))[USED] == "2026-01-01"
 
 
 @pytest.mark.parametrize("path", ["/default/pods", "/secrets/token", "/configmaps/kube-apiserver-legacy"])
-def test_failures_are_retried_a_day_later(play, path):
-    async def life(world: World) -> None:
-        await token(world)
-        down = [True]
-        transport = Refusing(world.server.transport(), lambda request: down[0] and path in request.path)
-        async with cleaning(world, transport):
-            await world.wait()
-            assert transport.refused
-            assert INVALID not in await labels(world)
-            down[0] = False
-            await world.wait(DAY)
-            assert INVALID in await labels(world)
-
-    play(life, alone=True)
+async def test_failures_are_retried_a_day_later(world: World, path):
+    await token(world)
+    down = [True]
+    transport = Refusing(world.server.transport(), lambda request: down[0] and path in request.path)
+    async with cleaning(world, transport):
+        await world.wait()
+        assert transport.refused
+        assert INVALID not in await labels(world)
+        down[0] = False
+        await world.wait(DAY)
+        assert INVALID in await labels(world)
 
 
-def test_a_period_of_zero_is_an_error_at_the_start(play):
-    async def life(world: World) -> None:
-        with pytest.raises(StartError, match="--legacy-service-account-token-clean-up-period"):
-            async with cleaning(world, period_s=0.0):
-                await world.wait(1)
-
-    play(life, alone=True)
+async def test_a_period_of_zero_is_an_error_at_the_start(world: World):
+    with pytest.raises(StartError, match="--legacy-service-account-token-clean-up-period"):
+        async with cleaning(world, period_s=0.0):
+            await world.wait(1)

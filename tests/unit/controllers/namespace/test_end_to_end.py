@@ -68,7 +68,7 @@ class Story:
 
 
 @pytest.mark.parametrize("odd", [{"spec": "none"}, {"metadata": {"labels": [5]}}], ids=["content", "metadata"])
-def test_objects_that_cannot_be_decoded_are_deleted(play, odd):
+async def test_objects_that_cannot_be_decoded_are_deleted(world: World, odd):
     """Only names and finalizers are needed, and of pods how long those take that can be decoded."""
     seen: list[str] = []
 
@@ -82,97 +82,81 @@ def test_objects_that_cannot_be_decoded_are_deleted(play, odd):
                 item[name] = {**item[name], **value} if isinstance(value, dict) else value
         return Response(200, response.headers, json.dumps(page).encode())
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running(Rewriting(world.server.transport(), edit)):
-            await story.make()
-            await story.pod("p")
-            await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
-            await world.wait(5)
-            await story.doom()
-            await world.wait(90)
-            assert "p" in seen
-            assert "example.com/wait" in (await story.wrong())["NamespaceFinalizersRemaining"]
-            await world.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "doomed")
-            await world.wait(90)
-            assert await story.is_deleted()
-
-    play(life)
+    story = Story(world)
+    async with story.running(Rewriting(world.server.transport(), edit)):
+        await story.make()
+        await story.pod("p")
+        await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
+        await world.wait(5)
+        await story.doom()
+        await world.wait(90)
+        assert "p" in seen
+        assert "example.com/wait" in (await story.wrong())["NamespaceFinalizersRemaining"]
+        await world.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "doomed")
+        await world.wait(90)
+        assert await story.is_deleted()
 
 
-def test_only_objects_of_the_namespace_are_deleted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await world.create(CONFIG_MAPS, {"metadata": {"name": "mine"}})
-        async with story.running():
-            await story.make()
-            await world.wait(5)
-            await story.doom()
-            await world.wait(4)
-            assert await story.names(CONFIG_MAPS) == ["a", "b"]  # API servers are given time to notice
-            await world.wait(10)
-            assert await story.is_deleted()
-            await world.get(CONFIG_MAPS, "mine")
-
-    play(life)
+async def test_only_objects_of_the_namespace_are_deleted(world: World):
+    story = Story(world)
+    await world.create(CONFIG_MAPS, {"metadata": {"name": "mine"}})
+    async with story.running():
+        await story.make()
+        await world.wait(5)
+        await story.doom()
+        await world.wait(4)
+        assert await story.names(CONFIG_MAPS) == ["a", "b"]  # API servers are given time to notice
+        await world.wait(10)
+        assert await story.is_deleted()
+        await world.get(CONFIG_MAPS, "mine")
 
 
-def test_the_rate_limit_of_other_controllers_does_not_apply(play):
+async def test_the_rate_limit_of_other_controllers_does_not_apply(world: World):
     took: dict[bool, float] = {}
-
-    async def life(world: World) -> None:
-        for limited in (False, True):
-            story = Story(world)
-            await story.make()
-            await story.doom()
-            started = world.clock.monotonic()
-            async with story.running(limited=limited):
-                while not await story.is_deleted():
-                    await world.wait(0.1)
-            took[limited] = world.clock.monotonic() - started
-
-    play(life)
+    for limited in (False, True):
+        story = Story(world)
+        await story.make()
+        await story.doom()
+        started = world.clock.monotonic()
+        async with story.running(limited=limited):
+            while not await story.is_deleted():
+                await world.wait(0.1)
+        took[limited] = world.clock.monotonic() - started
     assert took[True] < took[False] + 1, took
 
 
-def test_pods_are_deleted_first(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await story.pod("p", terminationGracePeriodSeconds=60)
-            await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}}, "doomed")
-            await world.wait(10)
-            await story.doom()
-            await world.wait(120)
-            assert await story.names(PODS) == ["p"]
-            assert await story.names(CONFIG_MAPS) == ["a", "b"]
-            assert await story.wrong() == {}
-            await world.patch(PODS, "p", {"metadata": {"finalizers": None}}, "doomed")
-            await world.wait(120)
-            assert await story.is_deleted()
-
-    play(life)
+async def test_pods_are_deleted_first(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await story.pod("p", terminationGracePeriodSeconds=60)
+        await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}}, "doomed")
+        await world.wait(10)
+        await story.doom()
+        await world.wait(120)
+        assert await story.names(PODS) == ["p"]
+        assert await story.names(CONFIG_MAPS) == ["a", "b"]
+        assert await story.wrong() == {}
+        await world.patch(PODS, "p", {"metadata": {"finalizers": None}}, "doomed")
+        await world.wait(120)
+        assert await story.is_deleted()
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_pods_are_not_deleted_first_without_the_gate(play, ordered):
-    async def life(world: World) -> None:
-        story = Story(world)
-        gates = [("", f"OrderedNamespaceDeletion={str(ordered).lower()}")]
-        async with story.running(gates=gates, emulated="1.33"):
-            await story.make()
-            await story.pod("p")
-            await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}}, "doomed")
-            await story.doom()
-            await world.wait(30)
-            assert await story.names(PODS) == ["p"]
-            assert await story.names(CONFIG_MAPS) == (["a", "b"] if ordered else [])
-
-    play(life)
+async def test_pods_are_not_deleted_first_without_the_gate(world: World, ordered):
+    story = Story(world)
+    gates = [("", f"OrderedNamespaceDeletion={str(ordered).lower()}")]
+    async with story.running(gates=gates, emulated="1.33"):
+        await story.make()
+        await story.pod("p")
+        await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}}, "doomed")
+        await story.doom()
+        await world.wait(30)
+        assert await story.names(PODS) == ["p"]
+        assert await story.names(CONFIG_MAPS) == (["a", "b"] if ordered else [])
 
 
-def test_one_pass_sends_each_request_once(play):
+async def test_one_pass_sends_each_request_once(world: World):
     """Pods are listed to estimate their time. All deletions are in the background, all other lists of metadata only."""
     sent: list[Request] = []
 
@@ -180,15 +164,12 @@ def test_one_pass_sends_each_request_once(play):
         if "/namespaces/doomed/" in request.path:
             sent.append(request)
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        await story.make()
-        await story.doom()
-        async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
-            await world.wait(10)
-            assert await story.is_deleted()
-
-    play(life)
+    story = Story(world)
+    await story.make()
+    await story.doom()
+    async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
+        await world.wait(10)
+        assert await story.is_deleted()
     kinds = {request.path for request in sent if request.path.count("/doomed/") and request.method == "DELETE"}
     assert {path.rpartition("/")[2] for path in kinds} > {"pods", "configmaps", "secrets", "leases"}
     deleted = [request for request in sent if request.method == "DELETE"]
@@ -199,169 +180,146 @@ def test_one_pass_sends_each_request_once(play):
     assert set(requests.values()) == {1}
 
 
-def test_the_phase_is_written_if_the_api_server_did_not_set_it(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        phases: list[str] = []
+async def test_the_phase_is_written_if_the_api_server_did_not_set_it(world: World):
+    story = Story(world)
+    phases: list[str] = []
 
-        def edit(request: Request, response: Response) -> Response:
-            if request.method != "GET" or request.path != "/api/v1/namespaces/doomed":
-                return response
-            doc = json.loads(response.body)
-            doc["status"]["phase"] = "Active"
-            return Response(200, response.headers, json.dumps(doc).encode())
+    def edit(request: Request, response: Response) -> Response:
+        if request.method != "GET" or request.path != "/api/v1/namespaces/doomed":
+            return response
+        doc = json.loads(response.body)
+        doc["status"]["phase"] = "Active"
+        return Response(200, response.headers, json.dumps(doc).encode())
 
-        async def keep(request: Request) -> None:
-            if request.path == "/api/v1/namespaces/doomed/status":
-                phases.append(json.loads(request.body)["status"]["phase"])
+    async def keep(request: Request) -> None:
+        if request.path == "/api/v1/namespaces/doomed/status":
+            phases.append(json.loads(request.body)["status"]["phase"])
 
-        kept = Refusing(world.server.transport(), lambda request: False, keep)
-        async with story.running(Rewriting(kept, edit)):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            assert await story.is_deleted()
-        assert phases[0] == "Terminating"
-
-    play(life)
-
-
-def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(play):
-    """Other clients may have created objects in it before all API servers noticed its deletion."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        read: list[float] = []
-
-        async def keep(request: Request) -> None:
-            if request.method == "GET" and request.path == "/api/v1/namespaces/doomed":
-                read.append(world.clock.monotonic())
-
-        await story.make(finalizers=["example.com/wait"])
+    kept = Refusing(world.server.transport(), lambda request: False, keep)
+    async with story.running(Rewriting(kept, edit)):
+        await story.make()
         await story.doom()
-        async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
-            await world.wait(100)
-            before = len(read)
-            await world.wait(300)
-            assert len(read) == before + 1
-
-    play(life)
+        await world.wait(30)
+        assert await story.is_deleted()
+    assert phases[0] == "Terminating"
 
 
-def test_remaining_content_is_a_condition(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make()
-            await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
-            await story.put(SECRETS, "too", finalizers=["example.com/wait", "example.com/more"])
-            await story.doom()
-            await world.wait(60)
-            assert await story.wrong() == {
-                "NamespaceContentRemaining": "Some resources are remaining: configmaps. has 1 resource instances,"
-                " secrets. has 1 resource instances",
-                "NamespaceFinalizersRemaining": "Some content in the namespace has finalizers remaining:"
-                " example.com/more in 1 resource instances, example.com/wait in 2 resource instances",
-            }
-            for kind, name in ((CONFIG_MAPS, "held"), (SECRETS, "too")):
-                await world.patch(kind, name, {"metadata": {"finalizers": None}}, "doomed")
-            await world.wait(20)
-            assert await story.is_deleted()
+async def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(world: World):
+    """Other clients may have created objects in it before all API servers noticed its deletion."""
+    story = Story(world)
+    read: list[float] = []
 
-    play(life)
+    async def keep(request: Request) -> None:
+        if request.method == "GET" and request.path == "/api/v1/namespaces/doomed":
+            read.append(world.clock.monotonic())
+
+    await story.make(finalizers=["example.com/wait"])
+    await story.doom()
+    async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
+        await world.wait(100)
+        before = len(read)
+        await world.wait(300)
+        assert len(read) == before + 1
 
 
-def test_a_failed_kind_is_reported_and_the_others_are_deleted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
-
-        def answer(request: Request) -> Response | None:
-            if broken[0] and request.method == "DELETE" and request.path.endswith("/doomed/secrets"):
-                return refusal(403, "Forbidden", "not yours")
-            return None
-
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            message = "Failed to delete all resource types, 1 remaining: not yours"
-            assert await story.wrong() == {"NamespaceDeletionContentFailure": message}
-            assert await story.names(CONFIG_MAPS) == []
-            broken[0] = False
-            await world.wait(61)
-            assert await story.is_deleted()
-
-    play(life)
+async def test_remaining_content_is_a_condition(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
+        await story.put(SECRETS, "too", finalizers=["example.com/wait", "example.com/more"])
+        await story.doom()
+        await world.wait(60)
+        assert await story.wrong() == {
+            "NamespaceContentRemaining": "Some resources are remaining: configmaps. has 1 resource instances,"
+            " secrets. has 1 resource instances",
+            "NamespaceFinalizersRemaining": "Some content in the namespace has finalizers remaining:"
+            " example.com/more in 1 resource instances, example.com/wait in 2 resource instances",
+        }
+        for kind, name in ((CONFIG_MAPS, "held"), (SECRETS, "too")):
+            await world.patch(kind, name, {"metadata": {"finalizers": None}}, "doomed")
+        await world.wait(20)
+        assert await story.is_deleted()
 
 
-def test_remaining_objects_without_finalizers_are_an_error(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
+async def test_a_failed_kind_is_reported_and_the_others_are_deleted(world: World):
+    story = Story(world)
+    broken = [True]
 
-        def answer(request: Request) -> Response | None:
-            if broken[0] and request.method == "DELETE" and request.path.endswith("/doomed/secrets"):
-                return Response(200, {"content-type": "application/json"}, b'{"kind": "SecretList", "items": []}')
-            return None
+    def answer(request: Request) -> Response | None:
+        if broken[0] and request.method == "DELETE" and request.path.endswith("/doomed/secrets"):
+            return refusal(403, "Forbidden", "not yours")
+        return None
 
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            unexpected = "unexpected items still remain in namespace: doomed for gvr: /v1, Resource=secrets"
-            assert await story.wrong() == {
-                "NamespaceDeletionContentFailure": f"Failed to delete all resource types, 1 remaining: {unexpected}",
-                "NamespaceContentRemaining": "Some resources are remaining: secrets. has 1 resource instances",
-            }
-            broken[0] = False
-            await world.wait(61)
-            assert await story.is_deleted()
-
-    play(life)
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make()
+        await story.doom()
+        await world.wait(30)
+        message = "Failed to delete all resource types, 1 remaining: not yours"
+        assert await story.wrong() == {"NamespaceDeletionContentFailure": message}
+        assert await story.names(CONFIG_MAPS) == []
+        broken[0] = False
+        await world.wait(61)
+        assert await story.is_deleted()
 
 
-def test_failed_passes_are_retried_ever_more_rarely(play):
+async def test_remaining_objects_without_finalizers_are_an_error(world: World):
+    story = Story(world)
+    broken = [True]
+
+    def answer(request: Request) -> Response | None:
+        if broken[0] and request.method == "DELETE" and request.path.endswith("/doomed/secrets"):
+            return Response(200, {"content-type": "application/json"}, b'{"kind": "SecretList", "items": []}')
+        return None
+
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make()
+        await story.doom()
+        await world.wait(30)
+        unexpected = "unexpected items still remain in namespace: doomed for gvr: /v1, Resource=secrets"
+        assert await story.wrong() == {
+            "NamespaceDeletionContentFailure": f"Failed to delete all resource types, 1 remaining: {unexpected}",
+            "NamespaceContentRemaining": "Some resources are remaining: secrets. has 1 resource instances",
+        }
+        broken[0] = False
+        await world.wait(61)
+        assert await story.is_deleted()
+
+
+async def test_failed_passes_are_retried_ever_more_rarely(world: World):
     """After 0.25, 0.5, 1, 2 and 4 s."""
+    story = Story(world)
+    at: list[float] = []
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        at: list[float] = []
+    async def before(request: Request) -> None:
+        if request.method == "DELETE" and request.path.endswith("/doomed/configmaps"):
+            at.append(world.clock.monotonic())
 
-        async def before(request: Request) -> None:
-            if request.method == "DELETE" and request.path.endswith("/doomed/configmaps"):
-                at.append(world.clock.monotonic())
-
-        refusing = Refusing(world.server.transport(), lambda request: request.path.endswith("/doomed/secrets"), before)
-        async with story.running(refusing):
-            await story.make()
-            await story.doom()
-            await world.wait(13)
-            assert [round(later - earlier, 2) for earlier, later in pairwise(at)] == [0.25, 0.5, 1, 2, 4]
-
-    play(life)
+    refusing = Refusing(world.server.transport(), lambda request: request.path.endswith("/doomed/secrets"), before)
+    async with story.running(refusing):
+        await story.make()
+        await story.doom()
+        await world.wait(13)
+        assert [round(later - earlier, 2) for earlier, later in pairwise(at)] == [0.25, 0.5, 1, 2, 4]
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_a_kind_without_collections_is_deleted_one_by_one(play, status):
-    async def life(world: World) -> None:
-        story = Story(world)
-        refused = []
+async def test_a_kind_without_collections_is_deleted_one_by_one(world: World, status):
+    story = Story(world)
+    refused = []
 
-        def answer(request: Request) -> Response | None:
-            if request.method == "DELETE" and request.path.endswith("/doomed/configmaps"):
-                refused.append(request.path)
-                return refusal(status, "NotFound" if status == 404 else "MethodNotAllowed")
-            return None
+    def answer(request: Request) -> Response | None:
+        if request.method == "DELETE" and request.path.endswith("/doomed/configmaps"):
+            refused.append(request.path)
+            return refusal(status, "NotFound" if status == 404 else "MethodNotAllowed")
+        return None
 
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            assert refused
-            assert await story.is_deleted()
-
-    play(life)
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make()
+        await story.doom()
+        await world.wait(30)
+        assert refused
+        assert await story.is_deleted()
 
 
 def stale(request: Request, response: Response) -> Response:
@@ -372,102 +330,87 @@ def stale(request: Request, response: Response) -> Response:
     return Response(response.status, response.headers, json.dumps(doc).encode())
 
 
-def test_failed_discovery_of_groups_keeps_the_namespace(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
+async def test_failed_discovery_of_groups_keeps_the_namespace(world: World):
+    story = Story(world)
+    broken = [True]
 
-        def edit(request: Request, response: Response) -> Response:
-            return stale(request, response) if broken[0] and request.path == "/apis" else response
+    def edit(request: Request, response: Response) -> Response:
+        return stale(request, response) if broken[0] and request.path == "/apis" else response
 
-        async with story.running(Rewriting(world.server.transport(), edit)):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            assert await story.wrong() == {
-                "NamespaceDeletionDiscoveryFailure": "Discovery failed for some groups, 1 failing: unable to retrieve"
-                " the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1"
-            }
-            assert await story.names(CONFIG_MAPS) == []
-            broken[0] = False
-            await world.wait(61)
-            assert await story.is_deleted()
-
-    play(life)
-
-
-def test_failed_discovery(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
-        transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path in ("/api", "/apis"))
-        async with story.running(transport):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            assert await story.wrong() == {"NamespaceDeletionDiscoveryFailure": "the connection was lost"}
-            assert await story.names(CONFIG_MAPS) == ["a", "b"]
-            broken[0] = False
-            await world.wait(61)
-            assert await story.is_deleted()
-
-    play(life)
-
-
-def test_failed_writes_of_conditions_do_not_keep_the_namespace(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        refused = []
-
-        def answer(request: Request) -> Response | None:
-            if request.path.endswith("/doomed/status") and b'"conditions"' in request.body:
-                refused.append(request.path)
-                return refusal(403, "Forbidden")
-            return None
-
-        async with story.running(Rewriting(world.server.transport(), answer=answer)):
-            await story.make()
-            await story.doom()
-            await world.wait(30)
-            assert refused
-            assert await story.is_deleted()
-
-    play(life)
-
-
-def test_other_finalizers_are_kept(play):
-    async def life(world: World) -> None:
-        story = Story(world)
+    async with story.running(Rewriting(world.server.transport(), edit)):
         await story.make()
-        namespace = await world.get(NAMESPACES, "doomed")
-        namespace["spec"]["finalizers"] = ["example.com/mine", "kubernetes"]
-        await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
-        async with story.running():
-            await story.doom()
-            await world.wait(30)
-            namespace = await world.get(NAMESPACES, "doomed")
-            assert namespace["spec"]["finalizers"] == ["example.com/mine"]
-            assert await story.names(CONFIG_MAPS) == []
-            namespace["spec"]["finalizers"] = []
-            await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
-            await world.wait(30)
-            assert await story.is_deleted()
+        await story.doom()
+        await world.wait(30)
+        assert await story.wrong() == {
+            "NamespaceDeletionDiscoveryFailure": "Discovery failed for some groups, 1 failing: unable to retrieve"
+            " the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1"
+        }
+        assert await story.names(CONFIG_MAPS) == []
+        broken[0] = False
+        await world.wait(61)
+        assert await story.is_deleted()
 
-    play(life)
+
+async def test_failed_discovery(world: World):
+    story = Story(world)
+    broken = [True]
+    transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path in ("/api", "/apis"))
+    async with story.running(transport):
+        await story.make()
+        await story.doom()
+        await world.wait(30)
+        assert await story.wrong() == {"NamespaceDeletionDiscoveryFailure": "the connection was lost"}
+        assert await story.names(CONFIG_MAPS) == ["a", "b"]
+        broken[0] = False
+        await world.wait(61)
+        assert await story.is_deleted()
+
+
+async def test_failed_writes_of_conditions_do_not_keep_the_namespace(world: World):
+    story = Story(world)
+    refused = []
+
+    def answer(request: Request) -> Response | None:
+        if request.path.endswith("/doomed/status") and b'"conditions"' in request.body:
+            refused.append(request.path)
+            return refusal(403, "Forbidden")
+        return None
+
+    async with story.running(Rewriting(world.server.transport(), answer=answer)):
+        await story.make()
+        await story.doom()
+        await world.wait(30)
+        assert refused
+        assert await story.is_deleted()
+
+
+async def test_other_finalizers_are_kept(world: World):
+    story = Story(world)
+    await story.make()
+    namespace = await world.get(NAMESPACES, "doomed")
+    namespace["spec"]["finalizers"] = ["example.com/mine", "kubernetes"]
+    await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
+    async with story.running():
+        await story.doom()
+        await world.wait(30)
+        namespace = await world.get(NAMESPACES, "doomed")
+        assert namespace["spec"]["finalizers"] == ["example.com/mine"]
+        assert await story.names(CONFIG_MAPS) == []
+        namespace["spec"]["finalizers"] = []
+        await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
+        await world.wait(30)
+        assert await story.is_deleted()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed + 10), 0.1)
-        async with story.running(transport=faulty):
-            await story.make()
-            await story.pod("p", terminationGracePeriodSeconds=5)
-            await world.wait(10)
-            await story.doom()
-            await world.wait(3600)
-            assert faulty.faults
-            assert await story.is_deleted()
-
-    play(life)
+async def test_lost_requests_and_answers(world: World, seed):
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed + 10), 0.1)
+    async with story.running(transport=faulty):
+        await story.make()
+        await story.pod("p", terminationGracePeriodSeconds=5)
+        await world.wait(10)
+        await story.doom()
+        await world.wait(3600)
+        assert faulty.faults
+        assert await story.is_deleted()

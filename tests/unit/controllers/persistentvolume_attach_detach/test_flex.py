@@ -1,6 +1,5 @@
 """FlexVolume drivers: real executables, on real time."""
 
-import asyncio
 import os
 import time
 from collections.abc import Iterator
@@ -43,32 +42,30 @@ def says(status: str, more: str = "", code: int = 0) -> str:
     return f'#!/bin/sh\necho \'{{"status": "{status}"{more}}}\'; exit {code}\n'
 
 
-def test_a_driver_is_discovered_used_and_removed(tmp_path):
+@pytest.mark.real_time
+async def test_a_driver_is_discovered_used_and_removed(tmp_path):
     changes = []
-
-    async def life() -> None:
-        drivers = FlexDrivers(str(tmp_path), lambda: changes.append(1))
-        await drivers.scan()
-        assert not drivers.attaches("example.com/disk") and not changes
-        path = install(tmp_path, "example.com/disk", GOOD)
-        await drivers.scan()
-        assert drivers.attaches("example.com/disk") and len(changes) == 1
-        options = {"b": "2", "a": "1"}
-        assert await drivers.attach("example.com/disk", options, "n1") == "/dev/n1"
-        assert await drivers.is_attached("example.com/disk", options, "n1")
-        await drivers.detach("example.com/disk", "v", "n1")
-        await drivers.scan()  # nothing has changed: it is not asked again
-        calls = (path.parent / "calls").read_text().splitlines()
-        assert calls == ["init", 'attach {"a":"1","b":"2"} n1', 'isattached {"a":"1","b":"2"} n1', "detach v n1"]
-        path.unlink()
-        await drivers.scan()
-        assert not drivers.attaches("example.com/disk") and len(changes) == 2
-        with pytest.raises(FlexError, match="no volume plugin matched name: example.com/disk"):
-            await drivers.attach("example.com/disk", {}, "n1")
-
-    asyncio.run(life())
+    drivers = FlexDrivers(str(tmp_path), lambda: changes.append(1))
+    await drivers.scan()
+    assert not drivers.attaches("example.com/disk") and not changes
+    path = install(tmp_path, "example.com/disk", GOOD)
+    await drivers.scan()
+    assert drivers.attaches("example.com/disk") and len(changes) == 1
+    options = {"b": "2", "a": "1"}
+    assert await drivers.attach("example.com/disk", options, "n1") == "/dev/n1"
+    assert await drivers.is_attached("example.com/disk", options, "n1")
+    await drivers.detach("example.com/disk", "v", "n1")
+    await drivers.scan()  # nothing has changed: it is not asked again
+    calls = (path.parent / "calls").read_text().splitlines()
+    assert calls == ["init", 'attach {"a":"1","b":"2"} n1', 'isattached {"a":"1","b":"2"} n1', "detach v n1"]
+    path.unlink()
+    await drivers.scan()
+    assert not drivers.attaches("example.com/disk") and len(changes) == 2
+    with pytest.raises(FlexError, match="no volume plugin matched name: example.com/disk"):
+        await drivers.attach("example.com/disk", {}, "n1")
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
@@ -82,49 +79,41 @@ def test_a_driver_is_discovered_used_and_removed(tmp_path):
         ("#!/bin/sh\nprintf '\\377'\n", False),
     ],
 )
-def test_drivers_that_attach(tmp_path, script, expected):
-    async def life() -> None:
-        install(tmp_path, "v/d", script)
-        install(tmp_path, "v/other", GOOD)
-        (tmp_path / ".hidden").mkdir()
-        drivers = FlexDrivers(str(tmp_path), lambda: None)
-        await drivers.scan()
-        assert drivers.attaches("v/d") is expected
-        assert drivers.attaches("v/other")
-
-    asyncio.run(life())
+async def test_drivers_that_attach(tmp_path, script, expected):
+    install(tmp_path, "v/d", script)
+    install(tmp_path, "v/other", GOOD)
+    (tmp_path / ".hidden").mkdir()
+    drivers = FlexDrivers(str(tmp_path), lambda: None)
+    await drivers.scan()
+    assert drivers.attaches("v/d") is expected
+    assert drivers.attaches("v/other")
 
 
-def test_unsupported_operations_of_a_driver_are_skipped(tmp_path):
-    async def life() -> None:
-        path = install(tmp_path, "v/d", says("Success"))
-        drivers = FlexDrivers(str(tmp_path), lambda: None)
-        await drivers.scan()
-        path.write_text(says("Not supported", code=1))
-        assert await drivers.attach("v/d", {}, "n") == ""
-        assert await drivers.is_attached("v/d", {}, "n") is True
-        await drivers.detach("v/d", "v", "n")
-        path.write_text(says("Failure", ', "message": "full"', code=1))
-        with pytest.raises(FlexError, match="attach command failed, status: Failure, reason: full"):
-            await drivers.attach("v/d", {}, "n")
-
-    asyncio.run(life())
+@pytest.mark.real_time
+async def test_unsupported_operations_of_a_driver_are_skipped(tmp_path):
+    path = install(tmp_path, "v/d", says("Success"))
+    drivers = FlexDrivers(str(tmp_path), lambda: None)
+    await drivers.scan()
+    path.write_text(says("Not supported", code=1))
+    assert await drivers.attach("v/d", {}, "n") == ""
+    assert await drivers.is_attached("v/d", {}, "n") is True
+    await drivers.detach("v/d", "v", "n")
+    path.write_text(says("Failure", ', "message": "full"', code=1))
+    with pytest.raises(FlexError, match="attach command failed, status: Failure, reason: full"):
+        await drivers.attach("v/d", {}, "n")
 
 
-def test_an_unresponsive_driver_is_killed(tmp_path, monkeypatch):
+@pytest.mark.real_time
+async def test_an_unresponsive_driver_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(flex_module, "TIMEOUT_S", 0.3)
-
-    async def life() -> None:
-        path = install(tmp_path, "v/d", says("Success"))
-        drivers = FlexDrivers(str(tmp_path), lambda: None)
-        await drivers.scan()
-        path.write_text('#!/bin/sh\necho $$ > "$(dirname "$0")/pid"\nexec sleep 60\n')
-        with pytest.raises(FlexError, match="attach command timed out"):
-            await drivers.attach("v/d", {}, "n")
-        pid = int((path.parent / "pid").read_text())
-        assert not Path(f"/proc/{pid}").exists()  # it has ended, and was waited for
-
-    asyncio.run(life())
+    path = install(tmp_path, "v/d", says("Success"))
+    drivers = FlexDrivers(str(tmp_path), lambda: None)
+    await drivers.scan()
+    path.write_text('#!/bin/sh\necho $$ > "$(dirname "$0")/pid"\nexec sleep 60\n')
+    with pytest.raises(FlexError, match="attach command timed out"):
+        await drivers.attach("v/d", {}, "n")
+    pid = int((path.parent / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()  # it has ended, and was waited for
 
 
 WAITING = """#!/bin/sh
@@ -136,17 +125,14 @@ echo '{"status": "Failure"}'
 """
 
 
-def test_a_slow_driver_does_not_block_others(tmp_path):
+@pytest.mark.real_time
+async def test_a_slow_driver_does_not_block_others(tmp_path):
     """Nothing is attached before all drivers are initialised. The first waits for the second."""
-
-    async def life() -> None:
-        install(tmp_path, "example.com/a", WAITING)
-        install(tmp_path, "example.com/b", GOOD)
-        drivers = FlexDrivers(str(tmp_path), lambda: None)
-        await drivers.scan()
-        assert drivers.attaches("example.com/a") and drivers.attaches("example.com/b")
-
-    asyncio.run(life())
+    install(tmp_path, "example.com/a", WAITING)
+    install(tmp_path, "example.com/b", GOOD)
+    drivers = FlexDrivers(str(tmp_path), lambda: None)
+    await drivers.scan()
+    assert drivers.attaches("example.com/a") and drivers.attaches("example.com/b")
 
 
 async def until(world: World, done) -> None:
@@ -158,26 +144,23 @@ async def until(world: World, done) -> None:
     raise AssertionError("not in time")
 
 
-def test_volumes_attached_before_a_driver_is_installed_are_detached_by_it(play, tmp_path):
-    async def life(world: World) -> None:
-        volumes = [{"name": "example.com/disk/d", "devicePath": "/dev/x"}]
-        status = {"status": {"volumesAttached": volumes}}
-        await world.client.patch(NODES, "", "node-1", status, subresource="status")
-        configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
-        async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
-            await world.wait(15)
-            assert await reported(world) == ["example.com/disk/d"]
-            calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
+async def test_volumes_attached_before_a_driver_is_installed_are_detached_by_it(world: World, tmp_path):
+    volumes = [{"name": "example.com/disk/d", "devicePath": "/dev/x"}]
+    status = {"status": {"volumesAttached": volumes}}
+    await world.client.patch(NODES, "", "node-1", status, subresource="status")
+    configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+    async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
+        await world.wait(15)
+        assert await reported(world) == ["example.com/disk/d"]
+        calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
 
-            async def detached() -> bool:
-                return calls.exists() and "detach d node-1" in calls.read_text().splitlines()
+        async def detached() -> bool:
+            return calls.exists() and "detach d node-1" in calls.read_text().splitlines()
 
-            await until(world, detached)
-
-    play(life)
+        await until(world, detached)
 
 
-def test_only_pods_that_can_use_a_new_driver_are_processed(play, tmp_path, monkeypatch):
+async def test_only_pods_that_can_use_a_new_driver_are_processed(world: World, tmp_path, monkeypatch):
     looked: list[str] = []
     look = AttachDetachWorld._attachable
 
@@ -187,51 +170,43 @@ def test_only_pods_that_can_use_a_new_driver_are_processed(play, tmp_path, monke
 
     monkeypatch.setattr(AttachDetachWorld, "_attachable", counted)
     disk = {"flexVolume": {"driver": "example.com/disk"}}
+    await world.pod("plain", using("none"))
+    await world.pod("own", using("", volumes=[{"name": "d", **disk}]))
+    await bound(world, "c", source=disk)
+    await world.pod("bound", using("c"))
+    configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+    async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
+        await world.wait(5)
+        looked.clear()
+        install(tmp_path, "example.com/disk", GOOD)
 
-    async def life(world: World) -> None:
-        await world.pod("plain", using("none"))
-        await world.pod("own", using("", volumes=[{"name": "d", **disk}]))
-        await bound(world, "c", source=disk)
-        await world.pod("bound", using("c"))
-        configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
-        async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
-            await world.wait(5)
-            looked.clear()
-            install(tmp_path, "example.com/disk", GOOD)
+        async def attached() -> bool:
+            return len(await reported(world)) == 2
 
-            async def attached() -> bool:
-                return len(await reported(world)) == 2
-
-            await until(world, attached)
-        assert set(looked) == {"bound", "own"}
-
-    play(life)
+        await until(world, attached)
+    assert set(looked) == {"bound", "own"}
 
 
-def test_a_pod_with_a_volume_of_a_driver(play, tmp_path):
+async def test_a_pod_with_a_volume_of_a_driver(world: World, tmp_path):
     """Time is virtual, the driver's is not: the loop is given real time between its steps."""
     calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
+    flex = {"driver": "example.com/disk", "fsType": "ext4", "options": {"size": "1"}}
+    volumes = [{"name": "d", "flexVolume": flex}, {"name": "o", "flexVolume": {"driver": "example.com/unknown"}}]
+    configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+    async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
+        await world.pod("p", using("", volumes=volumes))
 
-    async def life(world: World) -> None:
-        flex = {"driver": "example.com/disk", "fsType": "ext4", "options": {"size": "1"}}
-        volumes = [{"name": "d", "flexVolume": flex}, {"name": "o", "flexVolume": {"driver": "example.com/unknown"}}]
-        configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
-        async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
-            await world.pod("p", using("", volumes=volumes))
+        async def attached() -> bool:
+            return await reported(world) == ["example.com/disk/d"]
 
-            async def attached() -> bool:
-                return await reported(world) == ["example.com/disk/d"]
+        await until(world, attached)
+        node = await world.get(NODES, "node-1")
+        assert node["status"]["volumesAttached"] == [{"name": "example.com/disk/d", "devicePath": "/dev/node-1"}]
+        await world.delete(PODS, "p")
 
-            await until(world, attached)
-            node = await world.get(NODES, "node-1")
-            assert node["status"]["volumesAttached"] == [{"name": "example.com/disk/d", "devicePath": "/dev/node-1"}]
-            await world.delete(PODS, "p")
+        async def detached() -> bool:
+            return "detach d node-1" in calls.read_text().splitlines()
 
-            async def detached() -> bool:
-                return "detach d node-1" in calls.read_text().splitlines()
-
-            await until(world, detached)
-        options = '{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":"d","kubernetes.io/readwrite":"rw"'
-        assert f'attach {options},"size":"1"}} node-1' in calls.read_text().splitlines()
-
-    play(life)
+        await until(world, detached)
+    options = '{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":"d","kubernetes.io/readwrite":"rw"'
+    assert f'attach {options},"size":"1"}} node-1' in calls.read_text().splitlines()

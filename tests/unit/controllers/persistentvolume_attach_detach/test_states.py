@@ -1,7 +1,8 @@
 """The desired and the actual state, and operations."""
 
+import pytest
+
 from kcm_cli.api.core import PODS
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
 from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, DesiredState
@@ -101,58 +102,48 @@ def test_detached_volumes_are_removed():
 # -- operations
 
 
-def timed(test):
-    async def main():
-        clock = LoopClock()
-        await test(Operations(clock), clock)
-
-    virtual.run(main())
+@pytest.fixture
+def clock():
+    return LoopClock()
 
 
-def test_an_operation_on_a_whole_volume_excludes_all_others():
-    async def run(operations, clock):
-        operations.start("v", "", ATTACH)
-        assert operations.pending("v", "") and operations.pending("v", "n1") and not operations.pending("w", "")
-        operations.end("v", "", failed=False)
-        operations.start("v", "n1", ATTACH)
-        assert operations.pending("v", "") and not operations.pending("v", "n2")
-
-    timed(run)
+@pytest.fixture
+def operations(clock):
+    return Operations(clock)
 
 
-def test_the_backoff_of_failures_doubles():
-    async def run(operations, clock):
-        waits = []
-        for _ in range(10):
-            operations.start("v", "", ATTACH)
-            operations.end("v", "", failed=True)
-            waits.append(round(operations.wait_s("v", "", ATTACH), 3))
-            await clock.sleep(waits[-1])
-            assert operations.wait_s("v", "", ATTACH) == 0
-        assert waits == [0.5, 1, 2, 4, 8, 16, 32, 64, 122, 122]
-
-    timed(run)
+async def test_an_operation_on_a_whole_volume_excludes_all_others(operations):
+    operations.start("v", "", ATTACH)
+    assert operations.pending("v", "") and operations.pending("v", "n1") and not operations.pending("w", "")
+    operations.end("v", "", failed=False)
+    operations.start("v", "n1", ATTACH)
+    assert operations.pending("v", "") and not operations.pending("v", "n2")
 
 
-def test_the_backoff_is_per_operation_and_reset_by_success():
-    async def run(operations, clock):
+async def test_the_backoff_of_failures_doubles(operations, clock):
+    waits = []
+    for _ in range(10):
         operations.start("v", "", ATTACH)
         operations.end("v", "", failed=True)
-        assert operations.wait_s("v", "", DETACH) == 0
-        operations.start("v", "", DETACH)
-        operations.end("v", "", failed=False)
+        waits.append(round(operations.wait_s("v", "", ATTACH), 3))
+        await clock.sleep(waits[-1])
         assert operations.wait_s("v", "", ATTACH) == 0
+    assert waits == [0.5, 1, 2, 4, 8, 16, 32, 64, 122, 122]
 
-    timed(run)
+
+async def test_the_backoff_is_per_operation_and_reset_by_success(operations):
+    operations.start("v", "", ATTACH)
+    operations.end("v", "", failed=True)
+    assert operations.wait_s("v", "", DETACH) == 0
+    operations.start("v", "", DETACH)
+    operations.end("v", "", failed=False)
+    assert operations.wait_s("v", "", ATTACH) == 0
 
 
-def test_unknown_operations_are_dropped_unless_pending():
-    async def run(operations, clock):
-        operations.start("v", "n1", ATTACH)
-        operations.start("v", "n2", ATTACH)
-        operations.end("v", "n1", failed=True)
-        operations.drop("v")
-        assert operations.wait_s("v", "n1", ATTACH) == 0
-        assert operations.pending("v", "n2")
-
-    timed(run)
+async def test_unknown_operations_are_dropped_unless_pending(operations):
+    operations.start("v", "n1", ATTACH)
+    operations.start("v", "n2", ATTACH)
+    operations.end("v", "n1", failed=True)
+    operations.drop("v")
+    assert operations.wait_s("v", "n1", ATTACH) == 0
+    assert operations.pending("v", "n2")

@@ -8,7 +8,6 @@ from typing import Any
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.storage import PERSISTENT_VOLUMES
-from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
@@ -59,21 +58,18 @@ def meta(name: str) -> dict[str, str]:
     return {"namespace": "ns", "name": name, "uid": name}
 
 
-def test_reading_the_state_yields_and_sees_concurrent_changes() -> None:
-    async def main() -> None:
-        caches = Caches(COUNT)
-        world, turns = caches.world(), 0
-        pods: Any = caches.informers.get(PODS)
-        pods.listen(on_delete=world.pod_deleted)
-        reading = asyncio.create_task(world.populate())
-        while not reading.done():
-            await asyncio.sleep(0)
-            turns += 1
-            if turns == 2:
-                pods._remove(f"ns/p{COUNT - 1}")  # as the watch does
-        await reading
-        assert turns > 5
-        assert len(list(world.desired)) == COUNT - 1
-        assert len(world.volumes) >= COUNT - 1
-
-    virtual.run(main())
+async def test_reading_the_state_yields_and_sees_concurrent_changes() -> None:
+    caches = Caches(COUNT)
+    world, turns = caches.world(), 0
+    pods: Any = caches.informers.get(PODS)
+    pods.listen(on_delete=world.pod_deleted)
+    reading = asyncio.create_task(world.populate())
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns == 2:
+            pods._remove(f"ns/p{COUNT - 1}")  # as the watch does
+    await reading
+    assert turns > 5
+    assert len(list(world.desired)) == COUNT - 1
+    assert len(world.volumes) >= COUNT - 1

@@ -30,35 +30,29 @@ async def events_of(world: World, name: str = "c") -> set[tuple[str, str]]:
     return {(reason, message) for reason, message in await world.events(name)}
 
 
-def test_an_external_provisioner_is_requested_and_reported(play):
-    async def life(world: World) -> None:
-        await make_class(world, "gold")
-        await make_class(world, "moved", "kubernetes.io/aws-ebs")
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_claim(world, "c")
-            await make_claim(world, "m", storageClassName="moved")
-            await world.wait(5)
-            annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
-            assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "example.com/x")
-            ((reason, message),) = await events_of(world)
-            assert (reason, "'example.com/x'" in message) == ("ExternalProvisioning", True)
-            annotations = (await world.get(CLAIMS, "m"))["metadata"]["annotations"]
-            assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "ebs.csi.aws.com")
-
-    play(life)
+async def test_an_external_provisioner_is_requested_and_reported(world: World):
+    await make_class(world, "gold")
+    await make_class(world, "moved", "kubernetes.io/aws-ebs")
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_claim(world, "c")
+        await make_claim(world, "m", storageClassName="moved")
+        await world.wait(5)
+        annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
+        assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "example.com/x")
+        ((reason, message),) = await events_of(world)
+        assert (reason, "'example.com/x'" in message) == ("ExternalProvisioning", True)
+        annotations = (await world.get(CLAIMS, "m"))["metadata"]["annotations"]
+        assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "ebs.csi.aws.com")
 
 
-def test_without_dynamic_provisioning_no_provisioner_is_requested(play):
-    async def life(world: World) -> None:
-        await make_class(world, "gold")
-        config = replace(CONFIG, enable_dynamic_provisioning=False)
-        async with controllers(world, config, names=[NAME]):
-            await make_claim(world, "c")
-            await world.wait(30)
-            assert "annotations" not in (await world.get(CLAIMS, "c"))["metadata"]
-            assert await events_of(world) == set()
-
-    play(life)
+async def test_without_dynamic_provisioning_no_provisioner_is_requested(world: World):
+    await make_class(world, "gold")
+    config = replace(CONFIG, enable_dynamic_provisioning=False)
+    async with controllers(world, config, names=[NAME]):
+        await make_claim(world, "c")
+        await world.wait(30)
+        assert "annotations" not in (await world.get(CLAIMS, "c"))["metadata"]
+        assert await events_of(world) == set()
 
 
 REFUSALS = [
@@ -89,35 +83,27 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("provisioner", "class_", "claim", "expected"), REFUSALS)
-def test_failed_provisioning_is_reported(play, provisioner, class_, claim, expected):
-    async def life(world: World) -> None:
-        if provisioner is not None:
-            await make_class(world, "gold", provisioner, **class_)
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_claim(world, "c", **claim)
-            await world.wait(5)
-            assert await events_of(world) == {("ProvisioningFailed", expected)}
-            assert await phase(world, CLAIMS, "c") == "Pending"
-
-    play(life)
+async def test_failed_provisioning_is_reported(world: World, provisioner, class_, claim, expected):
+    if provisioner is not None:
+        await make_class(world, "gold", provisioner, **class_)
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_claim(world, "c", **claim)
+        await world.wait(5)
+        assert await events_of(world) == {("ProvisioningFailed", expected)}
+        assert await phase(world, CLAIMS, "c") == "Pending"
 
 
-def test_failed_operations_back_off(play):
-    async def life(world: World) -> None:
-        await make_class(world, "gold", HOST_PATH)
-        registry = Registry()
-        config = replace(CONFIG, sync_period_s=1.0)
-        async with controllers(world, config, names=[NAME], metrics=registry):
-            await make_claim(world, "c")
-            await world.wait(100)
-        (line,) = [
-            line
-            for line in registry.expose().decode().splitlines()
-            if line.startswith("volume_operation_errors_total{")
-        ]
-        assert 6 <= float(line.split()[-1]) <= 9
-
-    play(life)
+async def test_failed_operations_back_off(world: World):
+    await make_class(world, "gold", HOST_PATH)
+    registry = Registry()
+    config = replace(CONFIG, sync_period_s=1.0)
+    async with controllers(world, config, names=[NAME], metrics=registry):
+        await make_claim(world, "c")
+        await world.wait(100)
+    (line,) = [
+        line for line in registry.expose().decode().splitlines() if line.startswith("volume_operation_errors_total{")
+    ]
+    assert 6 <= float(line.split()[-1]) <= 9
 
 
 @pytest.fixture
@@ -127,80 +113,67 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_provisioned_directory_is_bound_and_deleted_with_the_claim(play, root):
-    async def life(world: World) -> None:
-        await make_class(world, "gold", HOST_PATH)
-        registry = Registry()
-        async with controllers(world, HERE, names=[NAME], metrics=registry):
-            await make_claim(world, "c", "3Gi")
-            await world.wait(30)
-            claim = await world.get(CLAIMS, "c")
-            volume = await world.get(VOLUMES, f"pvc-{claim['metadata']['uid']}")
-            assert (claim["status"]["phase"], volume["status"]["phase"]) == ("Bound", "Bound")
-            assert volume["spec"]["capacity"] == {"storage": "3Gi"}
-            assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-controller", "kubernetes.io/pv-protection"]
-            assert [path.is_dir() for path in root.iterdir()] == [True]
-            await world.patch(CLAIMS, "c", {"metadata": {"finalizers": None}})
-            await world.delete(CLAIMS, "c")
-            await world.wait(30)
-            left = (await world.get(VOLUMES, volume["metadata"]["name"]))["metadata"]
-            assert (left["finalizers"], "deletionTimestamp" in left) == (["kubernetes.io/pv-protection"], True)
-            assert list(root.iterdir()) == []
-        text = registry.expose().decode()
-        assert 'volume_operation_total_seconds_count{operation_name="provision",plugin_name="' in text
-        assert text.count("storage_operation_duration_seconds_count") == 2
-
-    play(life)
+async def test_a_provisioned_directory_is_bound_and_deleted_with_the_claim(world: World, root):
+    await make_class(world, "gold", HOST_PATH)
+    registry = Registry()
+    async with controllers(world, HERE, names=[NAME], metrics=registry):
+        await make_claim(world, "c", "3Gi")
+        await world.wait(30)
+        claim = await world.get(CLAIMS, "c")
+        volume = await world.get(VOLUMES, f"pvc-{claim['metadata']['uid']}")
+        assert (claim["status"]["phase"], volume["status"]["phase"]) == ("Bound", "Bound")
+        assert volume["spec"]["capacity"] == {"storage": "3Gi"}
+        assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-controller", "kubernetes.io/pv-protection"]
+        assert [path.is_dir() for path in root.iterdir()] == [True]
+        await world.patch(CLAIMS, "c", {"metadata": {"finalizers": None}})
+        await world.delete(CLAIMS, "c")
+        await world.wait(30)
+        left = (await world.get(VOLUMES, volume["metadata"]["name"]))["metadata"]
+        assert (left["finalizers"], "deletionTimestamp" in left) == (["kubernetes.io/pv-protection"], True)
+        assert list(root.iterdir()) == []
+    text = registry.expose().decode()
+    assert 'volume_operation_total_seconds_count{operation_name="provision",plugin_name="' in text
+    assert text.count("storage_operation_duration_seconds_count") == 2
 
 
-def test_a_directory_is_deleted_if_its_volume_cannot_be_created(play, root):
-    async def life(world: World) -> None:
-        await make_class(world, "gold", HOST_PATH)
+async def test_a_directory_is_deleted_if_its_volume_cannot_be_created(world: World, root):
+    await make_class(world, "gold", HOST_PATH)
 
-        def refuses(request: Request) -> bool:
-            return request.method == "POST" and request.path.endswith("/persistentvolumes")
+    def refuses(request: Request) -> bool:
+        return request.method == "POST" and request.path.endswith("/persistentvolumes")
 
-        transport = Refusing(world.server.transport(), refuses)
-        async with controllers(world, HERE, names=[NAME], transport=transport):
-            await make_claim(world, "c")
-            await world.wait(55)
-            assert transport.refused >= 5
-            assert any("Deleting the volume." in message for _, message in await events_of(world))
-            assert len(list(root.iterdir())) <= 1  # the next try may be under way
-
-    play(life)
+    transport = Refusing(world.server.transport(), refuses)
+    async with controllers(world, HERE, names=[NAME], transport=transport):
+        await make_claim(world, "c")
+        await world.wait(55)
+        assert transport.refused >= 5
+        assert any("Deleting the volume." in message for _, message in await events_of(world))
+        assert len(list(root.iterdir())) <= 1  # the next try may be under way
 
 
-def test_a_directory_that_cannot_be_deleted_is_reported(play, root, monkeypatch):
+async def test_a_directory_that_cannot_be_deleted_is_reported(world: World, root, monkeypatch):
     def denied(path: str) -> None:
         raise PermissionError("denied")
 
     monkeypatch.setattr(plugins, "_remove", denied)
-
-    async def life(world: World) -> None:
-        await make_class(world, "gold", HOST_PATH)
-        transport = Refusing(world.server.transport(), lambda r: r.method == "POST" and "persistentvolumes" in r.path)
-        async with controllers(world, HERE, names=[NAME], transport=transport):
-            await make_claim(world, "c")
-            await world.wait(55)
-            text = "Error cleaning provisioned volume for claim default/c: denied. Please delete manually."
-            assert ("ProvisioningCleanupFailed", text) in await events_of(world)
-
-    play(life)
+    await make_class(world, "gold", HOST_PATH)
+    transport = Refusing(world.server.transport(), lambda r: r.method == "POST" and "persistentvolumes" in r.path)
+    async with controllers(world, HERE, names=[NAME], transport=transport):
+        await make_claim(world, "c")
+        await world.wait(55)
+        text = "Error cleaning provisioned volume for claim default/c: denied. Please delete manually."
+        assert ("ProvisioningCleanupFailed", text) in await events_of(world)
 
 
-def test_no_directory_is_created_for_a_block_volume(play, root):
-    async def life(world: World) -> None:
-        await make_class(world, "gold", HOST_PATH)
-        async with controllers(world, HERE, names=[NAME]):
-            node = {"annotations": {"volume.kubernetes.io/selected-node": "node-1"}}
-            await make_claim(world, "c", volumeMode="Block", metadata=node)
-            await world.wait(2)
-            why = f"{HOST_PATH} does not support block volume provisioning"
-            text = f'Failed to provision volume with StorageClass "gold": {why}'
-            assert ("ProvisioningFailed", text) in await events_of(world)
-            annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
-            assert "volume.kubernetes.io/selected-node" not in annotations
-            assert list(root.iterdir()) == []
-
-    play(life)
+async def test_no_directory_is_created_for_a_block_volume(world: World, root):
+    await make_class(world, "gold", HOST_PATH)
+    async with controllers(world, HERE, names=[NAME]):
+        node = {"annotations": {"volume.kubernetes.io/selected-node": "node-1"}}
+        await make_claim(world, "c", volumeMode="Block", metadata=node)
+        await world.wait(2)
+        why = f"{HOST_PATH} does not support block volume provisioning"
+        text = f'Failed to provision volume with StorageClass "gold": {why}'
+        assert ("ProvisioningFailed", text) in await events_of(world)
+        annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
+        assert "volume.kubernetes.io/selected-node" not in annotations
+        assert list(root.iterdir()) == []

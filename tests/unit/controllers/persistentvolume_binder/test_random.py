@@ -100,21 +100,19 @@ def check(claims: dict[str, Doc], volumes: dict[str, Doc]) -> None:
             assert not volume["metadata"]["name"].startswith("pvc-"), "what was made for a claim goes with it"
 
 
+@pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize("seed", range(6))
-def test_any_sequence_of_changes_settles(play, seed):
-    async def life(world: World) -> None:
-        for number in range(3):
-            await make_volume(world, f"v{number}", SIZES[number])
-        transports = [Faulty(world.server.transport(), random.Random(seed * 2 + n), 0.2) for n in range(2)]
-        first, second = (controllers(world, CONFIG, names=NAMES, transport=transport) for transport in transports)
-        async with first, second:
-            await Life(world, seed).go_on()
-        assert all(transport.faults for transport in transports)
-        async with controllers(world, CONFIG, names=NAMES):
-            await world.wait(300)
-        claims = {item["metadata"]["name"]: item for item in await world.items(CLAIMS)}
-        volumes = {item["metadata"]["name"]: item for item in await world.items(VOLUMES)}
-        assert claims
-        check(claims, volumes)
-
-    play(life, nodes=1)
+async def test_any_sequence_of_changes_settles(world: World, seed):
+    for number in range(3):
+        await make_volume(world, f"v{number}", SIZES[number])
+    transports = [Faulty(world.server.transport(), random.Random(seed * 2 + n), 0.2) for n in range(2)]
+    first, second = (controllers(world, CONFIG, names=NAMES, transport=transport) for transport in transports)
+    async with first, second:
+        await Life(world, seed).go_on()
+    assert all(transport.faults for transport in transports)
+    async with controllers(world, CONFIG, names=NAMES):
+        await world.wait(300)
+    claims = {item["metadata"]["name"]: item for item in await world.items(CLAIMS)}
+    volumes = {item["metadata"]["name"]: item for item in await world.items(VOLUMES)}
+    assert claims
+    check(claims, volumes)

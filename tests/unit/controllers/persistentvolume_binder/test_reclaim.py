@@ -67,181 +67,151 @@ async def recycling(world: World) -> None:
     assert (await world.get(PODS, RECYCLER))["spec"]["activeDeadlineSeconds"] == 300
 
 
-def test_a_recycled_volume_is_available_for_the_next_claim(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await recycling(world)
-            assert await phase(world, VOLUMES, "v") == "Released"
-            await end(world, "Succeeded")
-            await world.wait(20)
-            assert await phase(world, VOLUMES, "v") == "Available"
-            assert await world.is_deleted(RECYCLER)
-            assert await messages(world, "VolumeRecycled") == ["Volume recycled"]
-            await make_claim(world, "next")
-            await world.wait(20)
-            assert await phase(world, CLAIMS, "next") == "Bound"
-
-    play(life, nodes=0)
+@pytest.mark.cluster(nodes=0)
+async def test_a_recycled_volume_is_available_for_the_next_claim(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await recycling(world)
+        assert await phase(world, VOLUMES, "v") == "Released"
+        await end(world, "Succeeded")
+        await world.wait(20)
+        assert await phase(world, VOLUMES, "v") == "Available"
+        assert await world.is_deleted(RECYCLER)
+        assert await messages(world, "VolumeRecycled") == ["Volume recycled"]
+        await make_claim(world, "next")
+        await world.wait(20)
+        assert await phase(world, CLAIMS, "next") == "Bound"
 
 
-def test_a_recycler_runs_on_a_simulated_node(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_volume(world, "v", **RECYCLE)
-            await release(world)
-            await world.wait(5)
-            assert "Recycler pod: Container started" in await messages(world, "RecyclerPod")
-            await world.wait(20)
-            assert await phase(world, VOLUMES, "v") == "Available"
-
-    play(life)
+async def test_a_recycler_runs_on_a_simulated_node(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_volume(world, "v", **RECYCLE)
+        await release(world)
+        await world.wait(5)
+        assert "Recycler pod: Container started" in await messages(world, "RecyclerPod")
+        await world.wait(20)
+        assert await phase(world, VOLUMES, "v") == "Available"
 
 
+@pytest.mark.cluster(nodes=0)
 @pytest.mark.parametrize(
     ("message", "expected"), [("it broke", "it broke"), ("", "pod failed, pod.Status.Message unknown")]
 )
-def test_failed_recycling_is_retried(play, message, expected):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await recycling(world)
-            await end(world, "Failed", message)
-            await world.wait(1)
-            text = f"Recycle failed: failed to recycle volume: {expected}"
-            assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
-            assert await messages(world, "VolumeFailedRecycle") == [text]
-            await world.wait(30)
-            await end(world, "Succeeded")
-            await world.wait(20)
-            status = (await world.get(VOLUMES, "v"))["status"]
-            assert (status["phase"], "message" in status) == ("Available", False)
-
-    play(life, nodes=0)
+async def test_failed_recycling_is_retried(world: World, message, expected):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await recycling(world)
+        await end(world, "Failed", message)
+        await world.wait(1)
+        text = f"Recycle failed: failed to recycle volume: {expected}"
+        assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
+        assert await messages(world, "VolumeFailedRecycle") == [text]
+        await world.wait(30)
+        await end(world, "Succeeded")
+        await world.wait(20)
+        status = (await world.get(VOLUMES, "v"))["status"]
+        assert (status["phase"], "message" in status) == ("Available", False)
 
 
-def test_a_recycler_of_a_former_manager_is_restarted(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await recycling(world)
-            before = (await world.get(PODS, RECYCLER))["metadata"]["uid"]
-        async with controllers(world, CONFIG, names=[NAME]):
-            await world.wait(60)
-            assert (await world.get(PODS, RECYCLER))["metadata"]["uid"] != before
-            await end(world, "Succeeded")
-            await world.wait(20)
-            assert await phase(world, VOLUMES, "v") == "Available"
-
-    play(life, nodes=0)
+@pytest.mark.cluster(nodes=0)
+async def test_a_recycler_of_a_former_manager_is_restarted(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await recycling(world)
+        before = (await world.get(PODS, RECYCLER))["metadata"]["uid"]
+    async with controllers(world, CONFIG, names=[NAME]):
+        await world.wait(60)
+        assert (await world.get(PODS, RECYCLER))["metadata"]["uid"] != before
+        await end(world, "Succeeded")
+        await world.wait(20)
+        assert await phase(world, VOLUMES, "v") == "Available"
 
 
-def test_a_recycler_deleted_by_another_client_is_restarted(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await recycling(world)
-            await world.delete(PODS, RECYCLER, grace_s=0)
-            await world.wait(1)
-            assert "recycler pod was deleted" in (await world.get(VOLUMES, "v"))["status"]["message"]
-            await world.wait(30)
-            assert not await world.is_deleted(RECYCLER)
-
-    play(life, nodes=0)
+@pytest.mark.cluster(nodes=0)
+async def test_a_recycler_deleted_by_another_client_is_restarted(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await recycling(world)
+        await world.delete(PODS, RECYCLER, grace_s=0)
+        await world.wait(1)
+        assert "recycler pod was deleted" in (await world.get(VOLUMES, "v"))["status"]["message"]
+        await world.wait(30)
+        assert not await world.is_deleted(RECYCLER)
 
 
-def test_a_volume_in_use_is_not_recycled(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await world.pod("user", {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]})
-            await make_volume(world, "v", **RECYCLE)
-            await release(world)
-            await world.wait(30)
-            assert (await messages(world, "VolumeFailedRecycle"))[0] == "Volume is used by pods: default/user"
-            assert await world.is_deleted(RECYCLER)
-            await world.delete(PODS, "user", grace_s=0)
-            await world.wait(30)
-            assert not await world.is_deleted(RECYCLER)
-
-    play(life, nodes=0)
+@pytest.mark.cluster(nodes=0)
+async def test_a_volume_in_use_is_not_recycled(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await world.pod("user", {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]})
+        await make_volume(world, "v", **RECYCLE)
+        await release(world)
+        await world.wait(30)
+        assert (await messages(world, "VolumeFailedRecycle"))[0] == "Volume is used by pods: default/user"
+        assert await world.is_deleted(RECYCLER)
+        await world.delete(PODS, "user", grace_s=0)
+        await world.wait(30)
+        assert not await world.is_deleted(RECYCLER)
 
 
-def test_a_directory_is_deleted_with_its_volume(play, directory):
-    async def life(world: World) -> None:
-        registry = Registry()
-        async with controllers(world, CONFIG, names=[NAME], metrics=registry):
-            await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
-            await release(world)
-            await world.wait(30)
-            assert (await world.get(VOLUMES, "v"))["metadata"]["deletionTimestamp"]
-            await world.patch(VOLUMES, "v", {"metadata": {"finalizers": None}})
-            await world.wait(5)
-        assert not directory.exists()
-        assert directory.parent.exists()
-        text = registry.expose().decode()
-        assert (
-            'volume_operation_total_seconds_count{operation_name="delete",plugin_name="kubernetes.io/host-path"} 1'
-            in text
-        )
-
-    play(life)
+async def test_a_directory_is_deleted_with_its_volume(world: World, directory):
+    registry = Registry()
+    async with controllers(world, CONFIG, names=[NAME], metrics=registry):
+        await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
+        await release(world)
+        await world.wait(30)
+        assert (await world.get(VOLUMES, "v"))["metadata"]["deletionTimestamp"]
+        await world.patch(VOLUMES, "v", {"metadata": {"finalizers": None}})
+        await world.wait(5)
+    assert not directory.exists()
+    assert directory.parent.exists()
+    text = registry.expose().decode()
+    assert (
+        'volume_operation_total_seconds_count{operation_name="delete",plugin_name="kubernetes.io/host-path"} 1' in text
+    )
 
 
-def test_disks_of_simulated_nodes_are_not_local(play, directory):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME], simulated=True):
-            await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
-            await release(world)
-            await world.wait(30)
-            assert (await world.get(VOLUMES, "v"))["metadata"]["deletionTimestamp"]
-        assert (directory / "inner" / "file").exists()
-
-    play(life)
+async def test_disks_of_simulated_nodes_are_not_local(world: World, directory):
+    async with controllers(world, CONFIG, names=[NAME], simulated=True):
+        await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
+        await release(world)
+        await world.wait(30)
+        assert (await world.get(VOLUMES, "v"))["metadata"]["deletionTimestamp"]
+    assert (directory / "inner" / "file").exists()
 
 
 @pytest.mark.parametrize("path", ["/srv/x", "/srv/tmp/x", "/tmp/", "/tmp"])
-def test_nothing_outside_tmp_is_deleted(play, path):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_volume(world, "v", hostPath={"path": path}, **DELETE)
-            await release(world)
-            await world.wait(60)
-            text = f"host_path deleter only supports /tmp/.+ but received provided {path}"
-            assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
-            assert await messages(world, "VolumeFailedDelete") == [text]
-
-    play(life)
+async def test_nothing_outside_tmp_is_deleted(world: World, path):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_volume(world, "v", hostPath={"path": path}, **DELETE)
+        await release(world)
+        await world.wait(60)
+        text = f"host_path deleter only supports /tmp/.+ but received provided {path}"
+        assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
+        assert await messages(world, "VolumeFailedDelete") == [text]
 
 
-def test_a_volume_without_a_deleter_fails(play):
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_volume(world, "v", **DELETE)
-            await release(world)
-            await world.wait(5)
-            assert await phase(world, VOLUMES, "v") == "Failed"
-            text = 'error getting deleter volume plugin for volume "v": no deletable volume plugin matched'
-            assert await messages(world, "VolumeFailedDelete") == [text]
-
-    play(life)
+async def test_a_volume_without_a_deleter_fails(world: World):
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_volume(world, "v", **DELETE)
+        await release(world)
+        await world.wait(5)
+        assert await phase(world, VOLUMES, "v") == "Failed"
+        text = 'error getting deleter volume plugin for volume "v": no deletable volume plugin matched'
+        assert await messages(world, "VolumeFailedDelete") == [text]
 
 
-def test_a_volume_with_an_unknown_policy_fails(play):
+async def test_a_volume_with_an_unknown_policy_fails(world: World):
     """API servers reject it; it may have been stored by a later release."""
-
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_volume(world, "v", persistentVolumeReclaimPolicy="Retain")
-            await release(world)
-            await world.wait(5)
-            odd = world.server.store.get(VOLUMES.gvr, "", "v").copy()
-            odd["spec"]["persistentVolumeReclaimPolicy"] = "Archive"
-            world.server.store.update(VOLUMES.gvr, "", "v", odd)
-            await world.wait(20)
-            assert await phase(world, VOLUMES, "v") == "Failed"
-            text = "Volume has unrecognized PersistentVolumeReclaimPolicy"
-            assert await messages(world, "VolumeUnknownReclaimPolicy") == [text]
-
-    play(life)
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_volume(world, "v", persistentVolumeReclaimPolicy="Retain")
+        await release(world)
+        await world.wait(5)
+        odd = world.server.store.get(VOLUMES.gvr, "", "v").copy()
+        odd["spec"]["persistentVolumeReclaimPolicy"] = "Archive"
+        world.server.store.update(VOLUMES.gvr, "", "v", odd)
+        await world.wait(20)
+        assert await phase(world, VOLUMES, "v") == "Failed"
+        text = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+        assert await messages(world, "VolumeUnknownReclaimPolicy") == [text]
 
 
-def test_nothing_is_kept_of_operations_of_deleted_objects(play, monkeypatch):
+async def test_nothing_is_kept_of_operations_of_deleted_objects(world: World, monkeypatch):
     made: list[VolumeBinder] = []
 
     def make(context: ControllerContext) -> VolumeBinder:
@@ -249,57 +219,46 @@ def test_nothing_is_kept_of_operations_of_deleted_objects(play, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
-
-    async def life(world: World) -> None:
-        await make_class(world, "host", "kubernetes.io/host-path")
-        async with controllers(world, CONFIG, names=[NAME]):
-            await make_volume(world, "v", hostPath={"path": "/srv/x"}, **DELETE)
-            await release(world)
-            await make_claim(world, "p", storageClassName="host")
-            await world.wait(30)
-            state = vars(made[0])
-            parts = [vars(state[name])["operations"] for name in ("_reclaimer", "_provisioner")]
-            assert [len(vars(operations)["_backoff"]) for operations in parts] == [1, 1]
-            await remove(world, VOLUMES, "v")
-            await remove(world, CLAIMS, "p")
-            await world.wait(5)
-            assert [len(vars(operations)["_backoff"]) for operations in parts] == [0, 0]
-            assert not vars(state["_metrics"])["_started"]
-
-    play(life)
+    await make_class(world, "host", "kubernetes.io/host-path")
+    async with controllers(world, CONFIG, names=[NAME]):
+        await make_volume(world, "v", hostPath={"path": "/srv/x"}, **DELETE)
+        await release(world)
+        await make_claim(world, "p", storageClassName="host")
+        await world.wait(30)
+        state = vars(made[0])
+        parts = [vars(state[name])["operations"] for name in ("_reclaimer", "_provisioner")]
+        assert [len(vars(operations)["_backoff"]) for operations in parts] == [1, 1]
+        await remove(world, VOLUMES, "v")
+        await remove(world, CLAIMS, "p")
+        await world.wait(5)
+        assert [len(vars(operations)["_backoff"]) for operations in parts] == [0, 0]
+        assert not vars(state["_metrics"])["_started"]
 
 
-def test_a_retained_volume_causes_no_request(play):
-    async def life(world: World) -> None:
-        seen: list[Request] = []
-        transport = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
-        async with controllers(world, CONFIG, names=[NAME], transport=transport):
-            await make_volume(world, "v")
-            await release(world)
-            await world.wait(30)
-            assert await phase(world, VOLUMES, "v") == "Released"
-            await make_claim(world, "c")
-            await world.wait(30)
-            seen.clear()
-            await world.wait(120)
-            assert [request for request in seen if "persistentvolumes" in request.path] == []
-
-    play(life)
+async def test_a_retained_volume_causes_no_request(world: World):
+    seen: list[Request] = []
+    transport = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
+    async with controllers(world, CONFIG, names=[NAME], transport=transport):
+        await make_volume(world, "v")
+        await release(world)
+        await world.wait(30)
+        assert await phase(world, VOLUMES, "v") == "Released"
+        await make_claim(world, "c")
+        await world.wait(30)
+        seen.clear()
+        await world.wait(120)
+        assert [request for request in seen if "persistentvolumes" in request.path] == []
 
 
-def test_a_claim_missing_in_the_cache_keeps_its_volume(play):
+async def test_a_claim_missing_in_the_cache_keeps_its_volume(world: World):
     """A volume that another client created for it and bound to it."""
-
-    async def life(world: World) -> None:
-        async with controllers(world, CONFIG, names=[NAME]):
-            ref = {"namespace": "default", "name": "c", "uid": "11111111-1111-1111-1111-111111111111"}
-            await make_volume(world, "v", claimRef=ref)
-            await world.wait(5)
-            assert await phase(world, VOLUMES, "v") == "Released"
-            await make_claim(world, "d")
-            uid = (await world.get(CLAIMS, "d"))["metadata"]["uid"]
-            await make_volume(world, "w", claimRef={"namespace": "default", "name": "d", "uid": uid})
-            await world.wait(5)
-            assert await phase(world, VOLUMES, "w") == "Bound"
-
-    play(life)
+    async with controllers(world, CONFIG, names=[NAME]):
+        ref = {"namespace": "default", "name": "c", "uid": "11111111-1111-1111-1111-111111111111"}
+        await make_volume(world, "v", claimRef=ref)
+        await world.wait(5)
+        assert await phase(world, VOLUMES, "v") == "Released"
+        await make_claim(world, "d")
+        uid = (await world.get(CLAIMS, "d"))["metadata"]["uid"]
+        await make_volume(world, "w", claimRef={"namespace": "default", "name": "d", "uid": uid})
+        await world.wait(5)
+        assert await phase(world, VOLUMES, "w") == "Bound"

@@ -39,41 +39,35 @@ async def storage_class(world: World) -> None:
     await world.create(CLASSES, doc)
 
 
-def test_an_expanded_claim_waits_for_its_driver(play):
-    async def life(world: World) -> None:
-        await storage_class(world)
-        await bound(world, "csi", {"csi": {"driver": "d.example.com", "volumeHandle": "h"}})
-        await bound(world, "still", {"csi": {"driver": "d.example.com", "volumeHandle": "h2"}})
-        await bound(world, "ebs", {"awsElasticBlockStore": {"volumeID": "vol-1"}})
-        async with controllers(world, names=[NAME]):
-            await world.wait(2)
-            assert await world.events("csi") == []
-            await grow(world, "csi")
-            await grow(world, "ebs")
-            await world.wait(2)
-            assert await world.events("csi") == [WAITS]
-            assert await world.events("still") == []
-            (said,) = await world.events("ebs")
-            assert (said[0], said[1].startswith(MOVED[1])) == (MOVED[0], True)
-            assert (await world.get(CLAIMS, "ebs"))["metadata"]["annotations"][RESIZER] == "ebs.csi.aws.com"
-            assert RESIZER not in (await world.get(CLAIMS, "csi"))["metadata"].get("annotations", {})
-
-    play(life)
-
-
-def test_failures_are_reported_and_retried(play):
-    async def life(world: World) -> None:
-        await storage_class(world)
-        await bound(world, "ebs", {"awsElasticBlockStore": {"volumeID": "vol-1"}})
+async def test_an_expanded_claim_waits_for_its_driver(world: World):
+    await storage_class(world)
+    await bound(world, "csi", {"csi": {"driver": "d.example.com", "volumeHandle": "h"}})
+    await bound(world, "still", {"csi": {"driver": "d.example.com", "volumeHandle": "h2"}})
+    await bound(world, "ebs", {"awsElasticBlockStore": {"volumeID": "vol-1"}})
+    async with controllers(world, names=[NAME]):
+        await world.wait(2)
+        assert await world.events("csi") == []
+        await grow(world, "csi")
         await grow(world, "ebs")
-        transport = Refusing(world.server.transport(), lambda r: r.method == "PATCH" and not transport.refused)
-        async with controllers(world, names=[NAME], transport=transport):
-            await world.wait(5)
-            text = "error setting resizer annotation to pvc default/ebs, with error the connection was lost"
-            assert ("ExternalExpanding", text) in await world.events("ebs")
-            assert (await world.get(CLAIMS, "ebs"))["metadata"]["annotations"][RESIZER] == "ebs.csi.aws.com"
+        await world.wait(2)
+        assert await world.events("csi") == [WAITS]
+        assert await world.events("still") == []
+        (said,) = await world.events("ebs")
+        assert (said[0], said[1].startswith(MOVED[1])) == (MOVED[0], True)
+        assert (await world.get(CLAIMS, "ebs"))["metadata"]["annotations"][RESIZER] == "ebs.csi.aws.com"
+        assert RESIZER not in (await world.get(CLAIMS, "csi"))["metadata"].get("annotations", {})
 
-    play(life)
+
+async def test_failures_are_reported_and_retried(world: World):
+    await storage_class(world)
+    await bound(world, "ebs", {"awsElasticBlockStore": {"volumeID": "vol-1"}})
+    await grow(world, "ebs")
+    transport = Refusing(world.server.transport(), lambda r: r.method == "PATCH" and not transport.refused)
+    async with controllers(world, names=[NAME], transport=transport):
+        await world.wait(5)
+        text = "error setting resizer annotation to pvc default/ebs, with error the connection was lost"
+        assert ("ExternalExpanding", text) in await world.events("ebs")
+        assert (await world.get(CLAIMS, "ebs"))["metadata"]["annotations"][RESIZER] == "ebs.csi.aws.com"
 
 
 FLEX = {"flexVolume": {"driver": "example.com/flex"}}
@@ -94,74 +88,60 @@ async def told_to_grow(world: World, name: str) -> None:
     assert (volume["spec"]["capacity"], volume["metadata"]["annotations"][PRE_RESIZE]) == ({"storage": "2Gi"}, "1Gi")
 
 
-def test_a_volume_expanded_by_its_node(play):
-    async def life(world: World) -> None:
-        await storage_class(world)
-        await bound(world, "f", FLEX)
-        async with controllers(world, names=[NAME]):
-            await grow(world, "f")
-            await world.wait(3)
-            await told_to_grow(world, "f")
-            done = {"capacity": {"storage": "2Gi"}, "conditions": None, "allocatedResourceStatuses": None}
-            await world.client.patch(CLAIMS, "default", "f", {"status": done}, subresource="status")
-            await world.wait(3)
-            assert PRE_RESIZE not in (await world.get(VOLUMES, "v-f"))["metadata"].get("annotations", {})
-
-    play(life)
+async def test_a_volume_expanded_by_its_node(world: World):
+    await storage_class(world)
+    await bound(world, "f", FLEX)
+    async with controllers(world, names=[NAME]):
+        await grow(world, "f")
+        await world.wait(3)
+        await told_to_grow(world, "f")
+        done = {"capacity": {"storage": "2Gi"}, "conditions": None, "allocatedResourceStatuses": None}
+        await world.client.patch(CLAIMS, "default", "f", {"status": done}, subresource="status")
+        await world.wait(3)
+        assert PRE_RESIZE not in (await world.get(VOLUMES, "v-f"))["metadata"].get("annotations", {})
 
 
-def test_without_recovery_allocated_resources_are_not_written(play):
+async def test_without_recovery_allocated_resources_are_not_written(world: World):
     """The gate can be switched off in 1.33."""
-
-    async def life(world: World) -> None:
-        await storage_class(world)
-        await bound(world, "f", FLEX)
-        gates = [("", "RecoverVolumeExpansionFailure=false")]
-        async with controllers(world, names=[NAME], gates=gates, emulated="1.33"):
-            await grow(world, "f")
-            await world.wait(3)
-            made, volume = await world.get(CLAIMS, "f"), await world.get(VOLUMES, "v-f")
-            assert [one["type"] for one in made["status"]["conditions"]] == ["Resizing", "FileSystemResizePending"]
-            assert not {"allocatedResources", "allocatedResourceStatuses"} & made["status"].keys()
-            assert volume["spec"]["capacity"] == {"storage": "2Gi"}
-            assert volume["metadata"]["annotations"][PRE_RESIZE] == "1Gi"
-
-    play(life)
+    await storage_class(world)
+    await bound(world, "f", FLEX)
+    gates = [("", "RecoverVolumeExpansionFailure=false")]
+    async with controllers(world, names=[NAME], gates=gates, emulated="1.33"):
+        await grow(world, "f")
+        await world.wait(3)
+        made, volume = await world.get(CLAIMS, "f"), await world.get(VOLUMES, "v-f")
+        assert [one["type"] for one in made["status"]["conditions"]] == ["Resizing", "FileSystemResizePending"]
+        assert not {"allocatedResources", "allocatedResourceStatuses"} & made["status"].keys()
+        assert volume["spec"]["capacity"] == {"storage": "2Gi"}
+        assert volume["metadata"]["annotations"][PRE_RESIZE] == "1Gi"
 
 
-def test_a_block_volume_is_expanded_at_once(play):
-    async def life(world: World) -> None:
-        await storage_class(world)
-        await bound(world, "f", {**FLEX, "volumeMode": "Block"})
-        async with controllers(world, names=[NAME]):
-            await grow(world, "f")
-            await world.wait(3)
-            status = (await world.get(CLAIMS, "f"))["status"]
-            assert (status["capacity"], status.get("conditions")) == ({"storage": "2Gi"}, None)
-            assert ("VolumeResizeSuccessful", "ExpandVolume succeeded for volume default/f") in await world.events("f")
-
-    play(life)
+async def test_a_block_volume_is_expanded_at_once(world: World):
+    await storage_class(world)
+    await bound(world, "f", {**FLEX, "volumeMode": "Block"})
+    async with controllers(world, names=[NAME]):
+        await grow(world, "f")
+        await world.wait(3)
+        status = (await world.get(CLAIMS, "f"))["status"]
+        assert (status["capacity"], status.get("conditions")) == ({"storage": "2Gi"}, None)
+        assert ("VolumeResizeSuccessful", "ExpandVolume succeeded for volume default/f") in await world.events("f")
 
 
 @pytest.mark.parametrize("lost", range(4))
-def test_an_interrupted_expansion_continues(play, lost):
+async def test_an_interrupted_expansion_continues(world: World, lost):
     """Each of the four writes is lost once."""
+    await storage_class(world)
+    await bound(world, "f", FLEX)
+    await grow(world, "f")
+    seen = []
 
-    async def life(world: World) -> None:
-        await storage_class(world)
-        await bound(world, "f", FLEX)
-        await grow(world, "f")
-        seen = []
+    def loses(request: Request) -> bool:
+        if request.method == "PATCH" and "/persistentvolume" in request.path:
+            seen.append(request)
+            return len(seen) == lost + 1
+        return False
 
-        def loses(request: Request) -> bool:
-            if request.method == "PATCH" and "/persistentvolume" in request.path:
-                seen.append(request)
-                return len(seen) == lost + 1
-            return False
-
-        async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), loses)):
-            await world.wait(10)
-            await told_to_grow(world, "f")
-            assert "VolumeResizeFailed" in {reason for reason, _ in await world.events("f")}
-
-    play(life)
+    async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), loses)):
+        await world.wait(10)
+        await told_to_grow(world, "f")
+        assert "VolumeResizeFailed" in {reason for reason, _ in await world.events("f")}

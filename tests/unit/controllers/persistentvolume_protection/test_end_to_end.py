@@ -11,21 +11,18 @@ async def set_phase(world: World, name: str, phase: str) -> None:
     await world.client.patch(VOLUMES, "", name, {"status": {"phase": phase}}, subresource="status")
 
 
-def test_a_volume_is_deleted_when_it_is_not_bound(play):
-    async def life(world: World) -> None:
+async def test_a_volume_is_deleted_when_it_is_not_bound(world: World):
+    for name in ("free", "bound"):
+        spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+        await world.create(VOLUMES, {"metadata": {"name": name}, "spec": spec})
+    await set_phase(world, "bound", "Bound")
+    await world.patch(VOLUMES, "bound", {"metadata": {"finalizers": None}})
+    async with controllers(world, names=[NAME]):
+        await world.wait(5)
         for name in ("free", "bound"):
-            spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
-            await world.create(VOLUMES, {"metadata": {"name": name}, "spec": spec})
-        await set_phase(world, "bound", "Bound")
-        await world.patch(VOLUMES, "bound", {"metadata": {"finalizers": None}})
-        async with controllers(world, names=[NAME]):
-            await world.wait(5)
-            for name in ("free", "bound"):
-                await world.delete(VOLUMES, name)
-            await world.wait(5)
-            assert (await world.is_deleted("free", VOLUMES), await world.is_deleted("bound", VOLUMES)) == (True, False)
-            await set_phase(world, "bound", "Released")
-            await world.wait(5)
-            assert await world.is_deleted("bound", VOLUMES)
-
-    play(life)
+            await world.delete(VOLUMES, name)
+        await world.wait(5)
+        assert (await world.is_deleted("free", VOLUMES), await world.is_deleted("bound", VOLUMES)) == (True, False)
+        await set_phase(world, "bound", "Released")
+        await world.wait(5)
+        assert await world.is_deleted("bound", VOLUMES)

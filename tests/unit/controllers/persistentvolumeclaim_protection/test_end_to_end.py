@@ -19,57 +19,48 @@ async def make(world: World, name: str, namespace: str = "default") -> None:
     await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec}, namespace)
 
 
-def test_a_claim_is_deleted_at_once_or_after_the_pod_that_uses_it(play):
-    async def life(world: World) -> None:
+async def test_a_claim_is_deleted_at_once_or_after_the_pod_that_uses_it(world: World):
+    for name in ("free", "used"):
+        await make(world, name)
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
+    await world.pod("p", {"volumes": [volume], "nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+    async with controllers(world, names=[NAME]):
+        await world.wait(5)
         for name in ("free", "used"):
-            await make(world, name)
-        volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
-        await world.pod("p", {"volumes": [volume], "nodeName": "node-1", "terminationGracePeriodSeconds": 1})
-        async with controllers(world, names=[NAME]):
-            await world.wait(5)
-            for name in ("free", "used"):
-                await world.delete(CLAIMS, name)
-            await world.wait(5)
-            assert (await world.is_deleted("free", CLAIMS), await world.is_deleted("used", CLAIMS)) == (True, False)
-            await world.client.delete(resource("pods"), "default", "p", grace_s=0)
-            await world.wait(5)
-            assert await world.is_deleted("used", CLAIMS)
-
-    play(life)
-
-
-def test_a_claim_without_the_finalizer_gets_it_beside_others(play):
-    async def life(world: World) -> None:
-        await make(world, "bare")
-        await world.patch(CLAIMS, "bare", {"metadata": {"finalizers": ["example.com/keep"]}})
-        async with controllers(world, names=[NAME]):
-            await world.wait(5)
-            finalizers = (await world.get(CLAIMS, "bare"))["metadata"]["finalizers"]
-            assert finalizers == ["example.com/keep", "kubernetes.io/pvc-protection"]
-
-    play(life)
-
-
-def test_lookups_of_claims_deleted_together_are_shared(play):
-    async def life(world: World) -> None:
-        names = [f"c{number}" for number in range(20)]
-        for name in names:
-            await make(world, name)
-        lists = []
-
-        def note(request: Request) -> bool:
-            if request.method == "GET" and request.path == "/api/v1/namespaces/default/pods":
-                lists.append(request)
-            return False
-
-        for name in names:
             await world.delete(CLAIMS, name)
-        async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), note)):
-            await world.wait(5)
-            assert [await world.is_deleted(name, CLAIMS) for name in names] == [True] * len(names)
-            assert len(lists) == 1
+        await world.wait(5)
+        assert (await world.is_deleted("free", CLAIMS), await world.is_deleted("used", CLAIMS)) == (True, False)
+        await world.client.delete(resource("pods"), "default", "p", grace_s=0)
+        await world.wait(5)
+        assert await world.is_deleted("used", CLAIMS)
 
-    play(life)
+
+async def test_a_claim_without_the_finalizer_gets_it_beside_others(world: World):
+    await make(world, "bare")
+    await world.patch(CLAIMS, "bare", {"metadata": {"finalizers": ["example.com/keep"]}})
+    async with controllers(world, names=[NAME]):
+        await world.wait(5)
+        finalizers = (await world.get(CLAIMS, "bare"))["metadata"]["finalizers"]
+        assert finalizers == ["example.com/keep", "kubernetes.io/pvc-protection"]
+
+
+async def test_lookups_of_claims_deleted_together_are_shared(world: World):
+    names = [f"c{number}" for number in range(20)]
+    for name in names:
+        await make(world, name)
+    lists = []
+
+    def note(request: Request) -> bool:
+        if request.method == "GET" and request.path == "/api/v1/namespaces/default/pods":
+            lists.append(request)
+        return False
+
+    for name in names:
+        await world.delete(CLAIMS, name)
+    async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), note)):
+        await world.wait(5)
+        assert [await world.is_deleted(name, CLAIMS) for name in names] == [True] * len(names)
+        assert len(lists) == 1
 
 
 def lists_pods(request: Request) -> bool:
@@ -83,95 +74,81 @@ async def use(world: World, claim: str, namespace: str = "default") -> None:
 
 
 @pytest.mark.parametrize("namespace", ["default", "other"])
-def test_a_shared_lookup_frees_no_claim_that_a_pod_uses(play, namespace):
+async def test_a_shared_lookup_frees_no_claim_that_a_pod_uses(world: World, namespace):
     """The pod is created before the lookup for the first claim, and the cache does not show it."""
+    await world.create(NAMESPACES, {"metadata": {"name": "other"}})
+    await world.create(ACCOUNTS, {"metadata": {"name": "default"}}, "other")
+    await make(world, "a")
+    await make(world, "used", namespace)
+    await world.client.delete(CLAIMS, namespace, "used")
+    await world.delete(CLAIMS, "a")
+    asked: list[Request] = []
 
-    async def life(world: World) -> None:
-        await world.create(NAMESPACES, {"metadata": {"name": "other"}})
-        await world.create(ACCOUNTS, {"metadata": {"name": "default"}}, "other")
-        await make(world, "a")
-        await make(world, "used", namespace)
-        await world.client.delete(CLAIMS, namespace, "used")
-        await world.delete(CLAIMS, "a")
-        asked: list[Request] = []
+    async def before(request: Request) -> None:
+        if lists_pods(request) and not asked:
+            asked.append(request)
+            await use(world, "used", namespace)
 
-        async def before(request: Request) -> None:
-            if lists_pods(request) and not asked:
-                asked.append(request)
-                await use(world, "used", namespace)
-
-        answers = Refusing(world.server.transport(), lambda request: False, before)
-        held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
-        async with controllers(world, names=[NAME], transport=held):
-            await world.wait(5)
-            assert await world.is_deleted("a", CLAIMS)
-            assert "deletionTimestamp" in (await world.get(CLAIMS, "used", namespace))["metadata"]
-            held.release()
-
-    play(life)
+    answers = Refusing(world.server.transport(), lambda request: False, before)
+    held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
+    async with controllers(world, names=[NAME], transport=held):
+        await world.wait(5)
+        assert await world.is_deleted("a", CLAIMS)
+        assert "deletionTimestamp" in (await world.get(CLAIMS, "used", namespace))["metadata"]
+        held.release()
 
 
-def test_a_lookup_older_than_a_claim_does_not_count(play):
+async def test_a_lookup_older_than_a_claim_does_not_count(world: World):
     """After a lookup for another claim, a pod uses a claim that is then deleted. The cache does not show the pod."""
+    for name in ("a", "used"):
+        await make(world, name)
+    await world.delete(CLAIMS, "a")
+    freed: list[Request] = []
 
-    async def life(world: World) -> None:
-        for name in ("a", "used"):
-            await make(world, name)
-        await world.delete(CLAIMS, "a")
-        freed: list[Request] = []
+    async def before(request: Request) -> None:
+        if request.method == "PUT" and request.path.endswith("/a") and not freed:
+            freed.append(request)
+            await use(world, "used")
+            await world.delete(CLAIMS, "used")
+            await world.wait(0.1)
 
-        async def before(request: Request) -> None:
-            if request.method == "PUT" and request.path.endswith("/a") and not freed:
-                freed.append(request)
-                await use(world, "used")
-                await world.delete(CLAIMS, "used")
-                await world.wait(0.1)
-
-        answers = Refusing(world.server.transport(), lambda request: False, before)
-        held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
-        async with controllers(world, names=[NAME], transport=held):
-            await world.wait(5)
-            assert freed
-            assert await world.is_deleted("a", CLAIMS)
-            assert "deletionTimestamp" in (await world.get(CLAIMS, "used"))["metadata"]
-            held.release()
-
-    play(life)
+    answers = Refusing(world.server.transport(), lambda request: False, before)
+    held = Held(answers, world.clock, "/api/v1/pods", since=lists_pods)
+    async with controllers(world, names=[NAME], transport=held):
+        await world.wait(5)
+        assert freed
+        assert await world.is_deleted("a", CLAIMS)
+        assert "deletionTimestamp" in (await world.get(CLAIMS, "used"))["metadata"]
+        held.release()
 
 
-def test_the_unused_condition_has_the_time_of_the_last_use(play):
-    async def life(world: World) -> None:
-        async def said(name: str) -> tuple[str, str, str]:
-            conditions = (await world.get(CLAIMS, name))["status"].get("conditions", [])
-            [found] = [one for one in conditions if one["type"] == "Unused"]
-            return found["status"], found["reason"], found["lastTransitionTime"]
+async def test_the_unused_condition_has_the_time_of_the_last_use(world: World):
+    async def said(name: str) -> tuple[str, str, str]:
+        conditions = (await world.get(CLAIMS, name))["status"].get("conditions", [])
+        [found] = [one for one in conditions if one["type"] == "Unused"]
+        return found["status"], found["reason"], found["lastTransitionTime"]
 
-        for name in ("free", "used"):
-            await make(world, name)
-        other = {"type": "Resizing", "status": "True"}
-        await world.client.patch(CLAIMS, "default", "free", {"status": {"conditions": [other]}}, subresource="status")
-        volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
-        await world.pod("p", {"volumes": [volume], "schedulerName": "none"})
-        async with controllers(world, names=[NAME], gates=[("", "PersistentVolumeClaimUnusedSinceTime=true")]):
-            await world.wait(5)
-            status, reason, since = await said("free")
-            assert (status, reason) == ("True", "NoPodsUsingPVC")
-            assert other.items() <= (await world.get(CLAIMS, "free"))["status"]["conditions"][0].items()
-            assert (await said("used"))[:2] == ("False", "PodUsingPVC")
-            await world.client.delete(resource("pods"), "default", "p", grace_s=0)
-            await world.pod("late", {"volumes": [{**volume, "persistentVolumeClaim": {"claimName": "free"}}]})
-            await world.wait(5)
-            assert (await said("used"))[:2] == ("True", "NoPodsUsingPVC")
-            assert (await said("free"))[0] == "False" and (await said("free"))[2] != since
-
-    play(life)
+    for name in ("free", "used"):
+        await make(world, name)
+    other = {"type": "Resizing", "status": "True"}
+    await world.client.patch(CLAIMS, "default", "free", {"status": {"conditions": [other]}}, subresource="status")
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
+    await world.pod("p", {"volumes": [volume], "schedulerName": "none"})
+    async with controllers(world, names=[NAME], gates=[("", "PersistentVolumeClaimUnusedSinceTime=true")]):
+        await world.wait(5)
+        status, reason, since = await said("free")
+        assert (status, reason) == ("True", "NoPodsUsingPVC")
+        assert other.items() <= (await world.get(CLAIMS, "free"))["status"]["conditions"][0].items()
+        assert (await said("used"))[:2] == ("False", "PodUsingPVC")
+        await world.client.delete(resource("pods"), "default", "p", grace_s=0)
+        await world.pod("late", {"volumes": [{**volume, "persistentVolumeClaim": {"claimName": "free"}}]})
+        await world.wait(5)
+        assert (await said("used"))[:2] == ("True", "NoPodsUsingPVC")
+        assert (await said("free"))[0] == "False" and (await said("free"))[2] != since
 
 
-def test_without_the_gate_claims_have_no_unused_condition(play):
-    async def life(world: World) -> None:
-        await make(world, "c")
-        async with controllers(world, names=[NAME]):
-            await world.wait(5)
-            assert "conditions" not in (await world.get(CLAIMS, "c"))["status"]
-
-    play(life)
+async def test_without_the_gate_claims_have_no_unused_condition(world: World):
+    await make(world, "c")
+    async with controllers(world, names=[NAME]):
+        await world.wait(5)
+        assert "conditions" not in (await world.get(CLAIMS, "c"))["status"]

@@ -35,31 +35,28 @@ def test_pods_that_keep_a_group(spec: dict[str, Any], phase: str, expected: tupl
     assert active_member_of(msgspec.convert(doc, Pod)) == expected
 
 
-def test_a_group_without_pods_is_deleted_after_retries(play):
-    async def life(world: World) -> None:
-        await serve(world, POD_GROUPS, status={})
-        doc = {"metadata": {"name": "g", "finalizers": [FINALIZER, "example.com/other"]}, "spec": {"mine": 1}}
-        await make(world, POD_GROUPS, doc)
-        broken = [True]
-        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "PUT")
-        async with controllers(
-            world,
-            names=["podgroup-protection-controller"],
-            gates=[("", "GenericWorkload=true")],
-            transport=transport,
-        ):
-            await world.wait(5)
-            assert not transport.refused
-            await world.delete(POD_GROUPS, "g")
-            await world.wait(5)
-            assert transport.refused
-            broken[0] = False
-            await world.wait(60)
-            left = await world.get(POD_GROUPS, "g")
-            assert left["metadata"]["finalizers"] == ["example.com/other"]
-            assert left["spec"] == {"mine": 1}
-
-    play(life)
+async def test_a_group_without_pods_is_deleted_after_retries(world: World):
+    await serve(world, POD_GROUPS, status={})
+    doc = {"metadata": {"name": "g", "finalizers": [FINALIZER, "example.com/other"]}, "spec": {"mine": 1}}
+    await make(world, POD_GROUPS, doc)
+    broken = [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "PUT")
+    async with controllers(
+        world,
+        names=["podgroup-protection-controller"],
+        gates=[("", "GenericWorkload=true")],
+        transport=transport,
+    ):
+        await world.wait(5)
+        assert not transport.refused
+        await world.delete(POD_GROUPS, "g")
+        await world.wait(5)
+        assert transport.refused
+        broken[0] = False
+        await world.wait(60)
+        left = await world.get(POD_GROUPS, "g")
+        assert left["metadata"]["finalizers"] == ["example.com/other"]
+        assert left["spec"] == {"mine": 1}
 
 
 class Grouping:
@@ -102,23 +99,20 @@ async def _lines(chunks: Any) -> Any:
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["the pod ends", "the pod is deleted"])
-def test_a_group_is_kept_until_its_last_pod_has_ended(play, ends):
-    async def life(world: World) -> None:
-        await serve(world, POD_GROUPS, status={})
-        await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}})
-        await world.pod("p", {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}, run_time="1h")
-        gates = [("", "GenericWorkload=true")]
-        names = ["podgroup-protection-controller"]
-        async with controllers(world, names=names, gates=gates, transport=Grouping(world)):
+async def test_a_group_is_kept_until_its_last_pod_has_ended(world: World, ends):
+    await serve(world, POD_GROUPS, status={})
+    await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}})
+    await world.pod("p", {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}, run_time="1h")
+    gates = [("", "GenericWorkload=true")]
+    names = ["podgroup-protection-controller"]
+    async with controllers(world, names=names, gates=gates, transport=Grouping(world)):
+        await world.wait(5)
+        await world.delete(POD_GROUPS, "g")
+        await world.wait(60)
+        assert not await world.is_deleted("g", POD_GROUPS)
+        if ends:
+            await world.wait(3600)
+        else:
+            await world.delete(PODS, "p")
             await world.wait(5)
-            await world.delete(POD_GROUPS, "g")
-            await world.wait(60)
-            assert not await world.is_deleted("g", POD_GROUPS)
-            if ends:
-                await world.wait(3600)
-            else:
-                await world.delete(PODS, "p")
-                await world.wait(5)
-            assert await world.is_deleted("g", POD_GROUPS)
-
-    play(life)
+        assert await world.is_deleted("g", POD_GROUPS)

@@ -30,70 +30,60 @@ async def ready(world: World) -> int:
 
 
 @pytest.mark.parametrize("on", [True, False], ids=["gate on", "gate off"])
-def test_a_status_is_not_written_before_the_cache_shows_the_last_one(play, on):
-    async def life(world: World) -> None:
-        def written(request: Any) -> bool:
-            return request.method == "PUT" and request.path.endswith("/replicasets/r/status")
+async def test_a_status_is_not_written_before_the_cache_shows_the_last_one(world: World, on):
+    def written(request: Any) -> bool:
+        return request.method == "PUT" and request.path.endswith("/replicasets/r/status")
 
-        held = Held(world.server.transport(), world.clock, "/apis/apps/v1/replicasets", written)
-        gates = [("", f"StaleControllerConsistencyReplicaSet={on}")]
-        metrics = Registry()
-        names = ["replicaset-controller"]
-        async with controllers(world, ReplicaSetConfig(), names=names, gates=gates, transport=held, metrics=metrics):
-            await world.create(REPLICA_SETS, document(replicas=3))
-            await world.wait(30)
-            assert (await ready(world) == 3) is not on
-            assert (SKIPS in metrics.expose().decode()) is on
-            held.release()
-            await world.wait(5)
-            assert await ready(world) == 3
-
-    play(life)
+    held = Held(world.server.transport(), world.clock, "/apis/apps/v1/replicasets", written)
+    gates = [("", f"StaleControllerConsistencyReplicaSet={on}")]
+    metrics = Registry()
+    names = ["replicaset-controller"]
+    async with controllers(world, ReplicaSetConfig(), names=names, gates=gates, transport=held, metrics=metrics):
+        await world.create(REPLICA_SETS, document(replicas=3))
+        await world.wait(30)
+        assert (await ready(world) == 3) is not on
+        assert (SKIPS in metrics.expose().decode()) is on
+        held.release()
+        await world.wait(5)
+        assert await ready(world) == 3
 
 
 @pytest.mark.parametrize("on", [True, False], ids=["gate on", "gate off"])
-def test_the_pod_with_the_lowest_deletion_cost_is_deleted_first(play, on):
-    async def life(world: World) -> None:
-        gates = [("", f"PodDeletionCost={on}")]
-        metrics = Registry()
-        names = ["replicaset-controller"]
-        async with controllers(world, ReplicaSetConfig(), names=names, gates=gates, metrics=metrics):
-            await world.create(REPLICA_SETS, document(replicas=3))
-            await world.wait(30)
-            order = sorted(await pods(world), key=lambda pod: str(pod["metadata"]["uid"]))
-            cheap = order[-1]["metadata"]["name"]
-            costs = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}}
-            await world.patch(PODS, cheap, costs)
-            await world.wait(1)
-            await world.patch(REPLICA_SETS, "r", {"spec": {"replicas": 2}})
-            await world.wait(5)
-            left = {pod["metadata"]["name"] for pod in await pods(world)}
-            assert len(left) == 2
-            assert (cheap in left) is not on
-        ratio = "replicaset_controller_sorting_deletion_age_ratio_count 1"
-        assert ratio in metrics.expose().decode()
-
-    play(life)
+async def test_the_pod_with_the_lowest_deletion_cost_is_deleted_first(world: World, on):
+    gates = [("", f"PodDeletionCost={on}")]
+    metrics = Registry()
+    names = ["replicaset-controller"]
+    async with controllers(world, ReplicaSetConfig(), names=names, gates=gates, metrics=metrics):
+        await world.create(REPLICA_SETS, document(replicas=3))
+        await world.wait(30)
+        order = sorted(await pods(world), key=lambda pod: str(pod["metadata"]["uid"]))
+        cheap = order[-1]["metadata"]["name"]
+        costs = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}}
+        await world.patch(PODS, cheap, costs)
+        await world.wait(1)
+        await world.patch(REPLICA_SETS, "r", {"spec": {"replicas": 2}})
+        await world.wait(5)
+        left = {pod["metadata"]["name"] for pod in await pods(world)}
+        assert len(left) == 2
+        assert (cheap in left) is not on
+    ratio = "replicaset_controller_sorting_deletion_age_ratio_count 1"
+    assert ratio in metrics.expose().decode()
 
 
-def test_an_invalid_selector_does_not_affect_others(play, caplog):
+async def test_an_invalid_selector_does_not_affect_others(world: World, caplog):
     """Such a ReplicaSet was accepted by an older server; its pods change, and another ReplicaSet is served."""
-
-    async def life(world: World) -> None:
-        names = ["replicaset-controller"]
-        async with controllers(world, ReplicaSetConfig(), names=names):
-            await world.create(REPLICA_SETS, document(replicas=1, minReadySeconds=1))
-            await world.wait(0.1)
-            store = world.server.store
-            (stored,) = store.list(REPLICA_SETS.gvr, "default")
-            odd = {**stored.copy(), "spec": {**stored.copy()["spec"]}}
-            odd["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
-            store.update(REPLICA_SETS.gvr, "default", "r", odd)
-            await world.create(REPLICA_SETS, {**document(replicas=2), "metadata": {"name": "fine"}})
-            await world.wait(60)
-        assert (await world.get(REPLICA_SETS, "fine"))["status"]["readyReplicas"] == 2
-        assert len(await pods(world)) == 3
-
-    play(life)
+    names = ["replicaset-controller"]
+    async with controllers(world, ReplicaSetConfig(), names=names):
+        await world.create(REPLICA_SETS, document(replicas=1, minReadySeconds=1))
+        await world.wait(0.1)
+        store = world.server.store
+        (stored,) = store.list(REPLICA_SETS.gvr, "default")
+        odd = {**stored.copy(), "spec": {**stored.copy()["spec"]}}
+        odd["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+        store.update(REPLICA_SETS.gvr, "default", "r", odd)
+        await world.create(REPLICA_SETS, {**document(replicas=2), "metadata": {"name": "fine"}})
+        await world.wait(60)
+    assert (await world.get(REPLICA_SETS, "fine"))["status"]["readyReplicas"] == 2
+    assert len(await pods(world)) == 3
     errors = {record.message for record in caplog.records if record.levelname == "ERROR"}
     assert errors == {"The selector cannot be used"}

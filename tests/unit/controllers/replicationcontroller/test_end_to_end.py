@@ -58,143 +58,114 @@ class Story:
 
 
 @pytest.fixture(params=sorted(OWNERS))
-def tell(play, request):
-    """Runs a story for each of the kinds."""
-
-    def run(life: Any) -> None:
-        async def main(world: World) -> None:
-            await life(Story(world, request.param))
-
-        play(main)
-
-    return run
+def story(world, request):
+    """One of each of the kinds."""
+    return Story(world, request.param)
 
 
-def test_lifecycle(tell):
-    async def life(story: Story) -> None:
-        metrics = Registry()
-        async with story.running(metrics=metrics):
-            await story.make()
-            await story.world.wait(20)
-            status = await story.status()
-            assert [status[k] for k in ("replicas", "readyReplicas", "availableReplicas")] == [3, 3, 3]
-            await story.world.delete(PODS, (await story.pods())[0]["metadata"]["name"])
-            await story.world.wait(20)
-            assert len(await story.pods()) == (await story.status())["availableReplicas"] == 3
-            await story.world.patch(story.resource, "r", {"spec": {"replicas": 1}})
-            await story.world.wait(20)
-            assert len(await story.pods()) == (await story.status())["replicas"] == 1
-            assert metric(metrics, "replicaset_controller_sorting_deletion_age_ratio_count") == 2
-            assert ("terminatingReplicas" in await story.status()) is (story.kind == "ReplicaSet")
-
-    tell(life)
+async def test_lifecycle(story: Story):
+    metrics = Registry()
+    async with story.running(metrics=metrics):
+        await story.make()
+        await story.world.wait(20)
+        status = await story.status()
+        assert [status[k] for k in ("replicas", "readyReplicas", "availableReplicas")] == [3, 3, 3]
+        await story.world.delete(PODS, (await story.pods())[0]["metadata"]["name"])
+        await story.world.wait(20)
+        assert len(await story.pods()) == (await story.status())["availableReplicas"] == 3
+        await story.world.patch(story.resource, "r", {"spec": {"replicas": 1}})
+        await story.world.wait(20)
+        assert len(await story.pods()) == (await story.status())["replicas"] == 1
+        assert metric(metrics, "replicaset_controller_sorting_deletion_age_ratio_count") == 2
+        assert ("terminatingReplicas" in await story.status()) is (story.kind == "ReplicaSet")
 
 
-def test_matching_pods_are_adopted_and_others_released(tell):
-    async def life(story: Story) -> None:
-        await story.world.pod("orphan", {"labels": {"a": "b"}})
-        await story.world.pod("other", {"labels": {"a": "c"}})
-        await story.world.wait(10)
-        async with story.running():
-            await story.make(2)
-            await story.world.wait(20)
-            owners = await story.owners()
-            assert owners["orphan"] == [story.kind] and owners["other"] == []
-            assert len(owners) == 3
-            await story.world.patch(PODS, "orphan", {"metadata": {"labels": {"a": "x"}}})
-            await story.world.wait(20)
-            owners = await story.owners()
-            assert owners["orphan"] == []
-            assert len(owners) == 4
-
-    tell(life)
+async def test_matching_pods_are_adopted_and_others_released(story: Story):
+    await story.world.pod("orphan", {"labels": {"a": "b"}})
+    await story.world.pod("other", {"labels": {"a": "c"}})
+    await story.world.wait(10)
+    async with story.running():
+        await story.make(2)
+        await story.world.wait(20)
+        owners = await story.owners()
+        assert owners["orphan"] == [story.kind] and owners["other"] == []
+        assert len(owners) == 3
+        await story.world.patch(PODS, "orphan", {"metadata": {"labels": {"a": "x"}}})
+        await story.world.wait(20)
+        owners = await story.owners()
+        assert owners["orphan"] == []
+        assert len(owners) == 4
 
 
-def test_failed_pods_are_replaced(tell):
-    async def life(story: Story) -> None:
-        async with story.running():
-            await story.make(2)
-            await story.world.wait(20)
-            name = (await story.pods())[0]["metadata"]["name"]
-            merge = "application/merge-patch+json"
-            body = {"status": {"phase": "Failed"}}
-            await story.world.client.patch(PODS, "default", name, body, content_type=merge, subresource="status")
-            await story.world.wait(20)
-            live = [pod for pod in await story.pods() if pod["status"]["phase"] == "Running"]
-            assert len(live) == 2
-
-    tell(life)
+async def test_failed_pods_are_replaced(story: Story):
+    async with story.running():
+        await story.make(2)
+        await story.world.wait(20)
+        name = (await story.pods())[0]["metadata"]["name"]
+        merge = "application/merge-patch+json"
+        body = {"status": {"phase": "Failed"}}
+        await story.world.client.patch(PODS, "default", name, body, content_type=merge, subresource="status")
+        await story.world.wait(20)
+        live = [pod for pod in await story.pods() if pod["status"]["phase"] == "Running"]
+        assert len(live) == 2
 
 
-def test_pods_become_available_after_min_ready_seconds(tell):
-    async def life(story: Story) -> None:
-        async with story.running():
-            await story.make(2, minReadySeconds=60)
-            await story.world.wait(30)
-            assert (await story.status())["readyReplicas"] == 2
-            assert (await story.status()).get("availableReplicas", 0) == 0
-            await story.world.wait(60)
-            assert (await story.status())["availableReplicas"] == 2
-
-    tell(life)
+async def test_pods_become_available_after_min_ready_seconds(story: Story):
+    async with story.running():
+        await story.make(2, minReadySeconds=60)
+        await story.world.wait(30)
+        assert (await story.status())["readyReplicas"] == 2
+        assert (await story.status()).get("availableReplicas", 0) == 0
+        await story.world.wait(60)
+        assert (await story.status())["availableReplicas"] == 2
 
 
-def test_a_failure_is_a_condition_and_an_event_until_it_is_resolved(tell):
-    async def life(story: Story) -> None:
-        broken = [True]
+async def test_a_failure_is_a_condition_and_an_event_until_it_is_resolved(story: Story):
+    broken = [True]
 
-        def answer(request: Request) -> Response | None:
-            if broken[0] and request.method == "POST" and request.path.endswith("/pods"):
-                return refusal(403, "Forbidden", "no room")
-            return None
+    def answer(request: Request) -> Response | None:
+        if broken[0] and request.method == "POST" and request.path.endswith("/pods"):
+            return refusal(403, "Forbidden", "no room")
+        return None
 
-        async with story.running(Rewriting(story.world.server.transport(), answer=answer)):
-            await story.make(5)
-            await story.world.wait(20)
-            (condition,) = (await story.status())["conditions"]
-            assert (condition["type"], condition["reason"], condition["message"]) == (
-                "ReplicaFailure",
-                "FailedCreate",
-                "no room",
-            )
-            assert ("FailedCreate", "Error creating: no room") in await story.world.events("r")
-            broken[0] = False
-            await story.world.wait(400)
-            assert (await story.status())["availableReplicas"] == 5
-            assert "conditions" not in await story.status()
-
-    tell(life)
+    async with story.running(Rewriting(story.world.server.transport(), answer=answer)):
+        await story.make(5)
+        await story.world.wait(20)
+        (condition,) = (await story.status())["conditions"]
+        assert (condition["type"], condition["reason"], condition["message"]) == (
+            "ReplicaFailure",
+            "FailedCreate",
+            "no room",
+        )
+        assert ("FailedCreate", "Error creating: no room") in await story.world.events("r")
+        broken[0] = False
+        await story.world.wait(400)
+        assert (await story.status())["availableReplicas"] == 5
+        assert "conditions" not in await story.status()
 
 
-def test_owners_with_the_same_selector_do_not_steal_pods(play):
-    async def life(world: World) -> None:
-        story = Story(world, "ReplicaSet")
-        other = Story(world, "ReplicationController")
-        async with story.running():
-            await story.make(3)
-            await world.wait(20)
-            await other.make(2)
-            await world.wait(20)
-            kinds = sorted(kind for kinds in (await story.owners()).values() for kind in kinds)
-            assert kinds == ["ReplicaSet"] * 3 + ["ReplicationController"] * 2
-
-    play(life)
+async def test_owners_with_the_same_selector_do_not_steal_pods(world: World):
+    story = Story(world, "ReplicaSet")
+    other = Story(world, "ReplicationController")
+    async with story.running():
+        await story.make(3)
+        await world.wait(20)
+        await other.make(2)
+        await world.wait(20)
+        kinds = sorted(kind for kinds in (await story.owners()).values() for kind in kinds)
+        assert kinds == ["ReplicaSet"] * 3 + ["ReplicationController"] * 2
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers(play, seed):
+async def test_lost_requests_and_answers(world: World, seed):
     """A creation with a lost answer is observed by the watch: finally all replicas exist."""
-
-    async def life(world: World) -> None:
-        story = Story(world, "ReplicaSet")
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
-        async with story.running(faulty):
-            await story.make(8)
-            await world.wait(600)
-            assert faulty.faults
-            assert len(await story.pods()) == (await story.status())["availableReplicas"] == 8
-            await world.patch(story.resource, "r", {"spec": {"replicas": 2}})
-            await world.wait(600)
-            assert len(await story.pods()) == (await story.status())["replicas"] == 2
-
-    play(life)
+    story = Story(world, "ReplicaSet")
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+    async with story.running(faulty):
+        await story.make(8)
+        await world.wait(600)
+        assert faulty.faults
+        assert len(await story.pods()) == (await story.status())["availableReplicas"] == 8
+        await world.patch(story.resource, "r", {"spec": {"replicas": 2}})
+        await world.wait(600)
+        assert len(await story.pods()) == (await story.status())["replicas"] == 2

@@ -44,338 +44,287 @@ async def claim(world: World, name: str) -> dict[str, Any]:
     return await world.get(RESOURCE_CLAIMS, name)
 
 
-def test_a_claim_is_created_from_its_template_and_recorded(play):
-    async def life(world: World) -> None:
-        registry = Registry()
-        async with running(world, metrics=registry):
-            await world.pod("p", from_template() | NOWHERE)
-            await world.wait(1)
-            reason, text = (await world.events("p"))[-1]
-            assert reason == "FailedResourceClaimCreation"
-            missing = 'resourceclaimtemplate.resource.k8s.io "t" not found'
-            assert text == f'PodResourceClaim e: resource claim template "t": {missing}'
-            await make_template(world, meta={"labels": {"l": "1"}, "annotations": {"a": "2"}}, adminAccess=None)
-            await world.wait(2)
-            (made,) = await claims(world)
-            meta, pod = made["metadata"], await world.get(PODS, "p")
-            assert await recorded(world) == {"e": meta["name"]}
-            assert meta["name"].startswith("p-e-") and meta["generateName"] == "p-e-"
-            assert meta["labels"] == {"l": "1"}
-            assert meta["annotations"] == {"a": "2", "resource.kubernetes.io/pod-claim-name": "e"}
-            uid = pod["metadata"]["uid"]
-            ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
-            assert meta["ownerReferences"] == [ref]
-            assert made["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "gpu"
-            shown = registry.expose().decode()
-            assert 'resourceclaim_controller_creates_total{admin_access="false",status="success"} 1' in shown
-            labels = 'admin_access="false",allocated="false",source="resource_claim_template"'
-            assert f"resourceclaim_controller_resource_claims{{{labels}}} 1" in shown
-
-    play(life)
+async def test_a_claim_is_created_from_its_template_and_recorded(world: World):
+    registry = Registry()
+    async with running(world, metrics=registry):
+        await world.pod("p", from_template() | NOWHERE)
+        await world.wait(1)
+        reason, text = (await world.events("p"))[-1]
+        assert reason == "FailedResourceClaimCreation"
+        missing = 'resourceclaimtemplate.resource.k8s.io "t" not found'
+        assert text == f'PodResourceClaim e: resource claim template "t": {missing}'
+        await make_template(world, meta={"labels": {"l": "1"}, "annotations": {"a": "2"}}, adminAccess=None)
+        await world.wait(2)
+        (made,) = await claims(world)
+        meta, pod = made["metadata"], await world.get(PODS, "p")
+        assert await recorded(world) == {"e": meta["name"]}
+        assert meta["name"].startswith("p-e-") and meta["generateName"] == "p-e-"
+        assert meta["labels"] == {"l": "1"}
+        assert meta["annotations"] == {"a": "2", "resource.kubernetes.io/pod-claim-name": "e"}
+        uid = pod["metadata"]["uid"]
+        ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+        assert meta["ownerReferences"] == [ref]
+        assert made["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "gpu"
+        shown = registry.expose().decode()
+        assert 'resourceclaim_controller_creates_total{admin_access="false",status="success"} 1' in shown
+        labels = 'admin_access="false",allocated="false",source="resource_claim_template"'
+        assert f"resourceclaim_controller_resource_claims{{{labels}}} 1" in shown
 
 
-def test_a_deleted_claim_is_recreated_and_the_others_stay_recorded(play):
-    async def life(world: World) -> None:
-        await make_template(world)
-        entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b")]
-        async with running(world):
-            await world.pod("p", {"resourceClaims": entries} | NOWHERE)
-            await world.wait(2)
-            before = await recorded(world)
-            await world.delete(RESOURCE_CLAIMS, before["a"])
-            await world.wait(2)
-            after = await recorded(world)
-            assert after["b"] == before["b"] and after["a"] != before["a"]
-            assert {c["metadata"]["name"] for c in await claims(world)} == set(after.values())
-
-    play(life)
+async def test_a_deleted_claim_is_recreated_and_the_others_stay_recorded(world: World):
+    await make_template(world)
+    entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b")]
+    async with running(world):
+        await world.pod("p", {"resourceClaims": entries} | NOWHERE)
+        await world.wait(2)
+        before = await recorded(world)
+        await world.delete(RESOURCE_CLAIMS, before["a"])
+        await world.wait(2)
+        after = await recorded(world)
+        assert after["b"] == before["b"] and after["a"] != before["a"]
+        assert {c["metadata"]["name"] for c in await claims(world)} == set(after.values())
 
 
-def test_a_claim_missing_in_the_status_is_found(play):
-    async def life(world: World) -> None:
-        await make_template(world)
-        transport = Refusing(world.server.transport(), lambda request: request.path.endswith("/status"))
-        async with running(world, transport=transport):
-            await world.pod("p", from_template() | NOWHERE)
-            await world.wait(3)
-            assert transport.refused > 1
-        async with running(world):
-            await world.wait(1)
-            assert [c["metadata"]["name"] for c in await claims(world)] == [*(await recorded(world)).values()]
-
-    play(life)
+async def test_a_claim_missing_in_the_status_is_found(world: World):
+    await make_template(world)
+    transport = Refusing(world.server.transport(), lambda request: request.path.endswith("/status"))
+    async with running(world, transport=transport):
+        await world.pod("p", from_template() | NOWHERE)
+        await world.wait(3)
+        assert transport.refused > 1
+    async with running(world):
+        await world.wait(1)
+        assert [c["metadata"]["name"] for c in await claims(world)] == [*(await recorded(world)).values()]
 
 
-def test_no_second_claim_with_a_stale_cache_and_lost_answers(play):
-    async def life(world: World) -> None:
-        await make_template(world)
+async def test_no_second_claim_with_a_stale_cache_and_lost_answers(world: World):
+    await make_template(world)
 
-        def created(request: Request) -> bool:
-            return request.method == "POST" and request.path.endswith("/resourceclaims")
+    def created(request: Request) -> bool:
+        return request.method == "POST" and request.path.endswith("/resourceclaims")
 
-        faulty = Faulty(world.server.transport(), random.Random(4), 0.5)
-        held = Held(faulty, world.clock, "/apis/resource.k8s.io/v1/resourceclaims", created)
-        async with running(world, transport=held):
-            for number in range(20):
-                await world.pod(f"p{number}", from_template() | NOWHERE)
-            await world.wait(30)
-            held.release()
-            await world.wait(30)
-            assert faulty.faults > 20
-            names = {name for number in range(20) for name in (await recorded(world, f"p{number}")).values()}
-            assert len(names) == 20
-            assert {c["metadata"]["name"] for c in await claims(world)} == names
-
-    play(life)
+    faulty = Faulty(world.server.transport(), random.Random(4), 0.5)
+    held = Held(faulty, world.clock, "/apis/resource.k8s.io/v1/resourceclaims", created)
+    async with running(world, transport=held):
+        for number in range(20):
+            await world.pod(f"p{number}", from_template() | NOWHERE)
+        await world.wait(30)
+        held.release()
+        await world.wait(30)
+        assert faulty.faults > 20
+        names = {name for number in range(20) for name in (await recorded(world, f"p{number}")).values()}
+        assert len(names) == 20
+        assert {c["metadata"]["name"] for c in await claims(world)} == names
 
 
 @pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "ended"])
-def test_the_last_reservation_deallocates_the_devices(play, deletes):
-    async def life(world: World) -> None:
-        await make_claim(world)
+async def test_the_last_reservation_deallocates_the_devices(world: World, deletes):
+    await make_claim(world)
+    for name in ("one", "two"):
+        await world.pod(name, by_name("c") | {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+    await allocate(world, "c", "one", "two")
+    async with running(world):
         for name in ("one", "two"):
-            await world.pod(name, by_name("c") | {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
-        await allocate(world, "c", "one", "two")
-        async with running(world):
-            for name in ("one", "two"):
-                if deletes:
-                    await world.delete(PODS, name)
-                else:
-                    await ends(world, name, "Failed")
-                await world.wait(5)
-                found = await claim(world, "c")
-                if name == "one":
-                    assert [user["name"] for user in found["status"]["reservedFor"]] == ["two"]
-                    assert found["metadata"]["finalizers"] == [FINALIZER] and found["status"]["allocation"]
-            assert "finalizers" not in found["metadata"]
-            assert "allocation" not in found.get("status", {}) and "reservedFor" not in found.get("status", {})
-
-    play(life)
+            if deletes:
+                await world.delete(PODS, name)
+            else:
+                await ends(world, name, "Failed")
+            await world.wait(5)
+            found = await claim(world, "c")
+            if name == "one":
+                assert [user["name"] for user in found["status"]["reservedFor"]] == ["two"]
+                assert found["metadata"]["finalizers"] == [FINALIZER] and found["status"]["allocation"]
+        assert "finalizers" not in found["metadata"]
+        assert "allocation" not in found.get("status", {}) and "reservedFor" not in found.get("status", {})
 
 
-def test_a_generated_claim_is_deleted_when_its_pod_has_ended(play):
-    async def life(world: World) -> None:
-        await make_template(world)
-        async with running(world):
-            await world.pod("p", from_template() | NOWHERE)
-            await world.wait(1)
-            (name,) = (await recorded(world)).values()
-            await allocate(world, name, "p")
-            await world.wait(1)
-            assert (await claim(world, name))["status"]["allocation"]
-            await ends(world, "p", "Succeeded")
-            await world.wait(2)
-            assert await claims(world) == []
-
-    play(life)
+async def test_a_generated_claim_is_deleted_when_its_pod_has_ended(world: World):
+    await make_template(world)
+    async with running(world):
+        await world.pod("p", from_template() | NOWHERE)
+        await world.wait(1)
+        (name,) = (await recorded(world)).values()
+        await allocate(world, name, "p")
+        await world.wait(1)
+        assert (await claim(world, name))["status"]["allocation"]
+        await ends(world, "p", "Succeeded")
+        await world.wait(2)
+        assert await claims(world) == []
 
 
-def test_a_reservation_for_an_earlier_pod_of_the_name_is_removed(play):
-    async def life(world: World) -> None:
-        await make_claim(world)
-        await world.pod("p", by_name("c") | NOWHERE)
-        await allocate(world, "c", "p")
-        await world.delete(PODS, "p", grace_s=0)
-        await world.pod("p", by_name("c") | NOWHERE)
-        async with running(world):
-            await world.wait(2)
-            assert "reservedFor" not in (await claim(world, "c")).get("status", {})
-
-    play(life)
+async def test_a_reservation_for_an_earlier_pod_of_the_name_is_removed(world: World):
+    await make_claim(world)
+    await world.pod("p", by_name("c") | NOWHERE)
+    await allocate(world, "c", "p")
+    await world.delete(PODS, "p", grace_s=0)
+    await world.pod("p", by_name("c") | NOWHERE)
+    async with running(world):
+        await world.wait(2)
+        assert "reservedFor" not in (await claim(world, "c")).get("status", {})
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["that pod", "another pod of the name"])
-def test_a_user_that_the_cache_does_not_show_is_looked_up(play, same):
-    async def life(world: World) -> None:
-        await make_claim(world)
-        held = Held(world.server.transport(), world.clock, "/api/v1/pods", since=lambda request: False)
-        async with running(world, transport=held):
-            await world.wait(1)
-            held.hold()
-            await world.pod("p", by_name("c") | NOWHERE)
-            await allocate(world, "c", "p")
-            if not same:
-                doc = await claim(world, "c")
-                doc["status"]["reservedFor"][0]["uid"] = "another"
-                await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
-            await world.wait(2)
-            users = (await claim(world, "c")).get("status", {}).get("reservedFor", [])
-            assert [user["name"] for user in users] == (["p"] if same else [])
-            held.release()
-
-    play(life)
+async def test_a_user_that_the_cache_does_not_show_is_looked_up(world: World, same):
+    await make_claim(world)
+    held = Held(world.server.transport(), world.clock, "/api/v1/pods", since=lambda request: False)
+    async with running(world, transport=held):
+        await world.wait(1)
+        held.hold()
+        await world.pod("p", by_name("c") | NOWHERE)
+        await allocate(world, "c", "p")
+        if not same:
+            doc = await claim(world, "c")
+            doc["status"]["reservedFor"][0]["uid"] = "another"
+            await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
+        await world.wait(2)
+        users = (await claim(world, "c")).get("status", {}).get("reservedFor", [])
+        assert [user["name"] for user in users] == (["p"] if same else [])
+        held.release()
 
 
-def test_a_claim_generated_for_an_earlier_pod_of_the_name_is_deleted(play):
-    async def life(world: World) -> None:
-        await world.pod("p", NOWHERE)
-        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
-        uid = (await world.get(PODS, "p"))["metadata"]["uid"]
-        for name, owner_uid in (("earlier", "another"), ("mine", uid)):
-            metadata = {"name": name, "ownerReferences": [owner | {"uid": owner_uid}]}
-            await world.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": claim_spec()})
-        async with running(world):
-            await world.wait(2)
-            assert [made["metadata"]["name"] for made in await claims(world)] == ["mine"]
-
-    play(life)
+async def test_a_claim_generated_for_an_earlier_pod_of_the_name_is_deleted(world: World):
+    await world.pod("p", NOWHERE)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
+    uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+    for name, owner_uid in (("earlier", "another"), ("mine", uid)):
+        metadata = {"name": name, "ownerReferences": [owner | {"uid": owner_uid}]}
+        await world.create(RESOURCE_CLAIMS, {"metadata": metadata, "spec": claim_spec()})
+    async with running(world):
+        await world.wait(2)
+        assert [made["metadata"]["name"] for made in await claims(world)] == ["mine"]
 
 
 @pytest.mark.parametrize("groups", [True, False])
-def test_consumers_other_than_pods_keep_their_reservation(play, groups):
-    async def life(world: World) -> None:
-        await serve(world, POD_GROUPS, status={})
-        gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if groups else []
-        await make_claim(world)
-        await allocate(world, "c")
-        doc = await claim(world, "c")
-        doc["status"]["reservedFor"] = [{"apiGroup": "example.com", "resource": "widgets", "name": "w", "uid": "u"}]
-        await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
-        async with running(world, gates=gates):
-            await world.wait(2)
-            assert (await claim(world, "c"))["status"] == doc["status"]
-
-    play(life)
+async def test_consumers_other_than_pods_keep_their_reservation(world: World, groups):
+    await serve(world, POD_GROUPS, status={})
+    gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")] if groups else []
+    await make_claim(world)
+    await allocate(world, "c")
+    doc = await claim(world, "c")
+    doc["status"]["reservedFor"] = [{"apiGroup": "example.com", "resource": "widgets", "name": "w", "uid": "u"}]
+    await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
+    async with running(world, gates=gates):
+        await world.wait(2)
+        assert (await claim(world, "c"))["status"] == doc["status"]
 
 
-def test_an_unused_deleted_claim_loses_its_finalizer(play):
-    async def life(world: World) -> None:
-        await make_claim(world)
-        await allocate(world, "c")
-        await world.delete(RESOURCE_CLAIMS, "c")
-        assert (await claim(world, "c"))["metadata"]["deletionTimestamp"]
-        async with running(world):
-            await world.wait(2)
-            assert await world.is_deleted("c", RESOURCE_CLAIMS)
-
-    play(life)
+async def test_an_unused_deleted_claim_loses_its_finalizer(world: World):
+    await make_claim(world)
+    await allocate(world, "c")
+    await world.delete(RESOURCE_CLAIMS, "c")
+    assert (await claim(world, "c"))["metadata"]["deletionTimestamp"]
+    async with running(world):
+        await world.wait(2)
+        assert await world.is_deleted("c", RESOURCE_CLAIMS)
 
 
-def test_a_manually_bound_pod_gets_its_claim_reserved(play):
-    async def life(world: World) -> None:
-        await make_claim(world)
-        await allocate(world, "c")
-        async with running(world):
-            await world.pod("p", by_name("c") | {"nodeName": "node-1"})
-            await world.wait(2)
-            users = (await claim(world, "c"))["status"]["reservedFor"]
-            assert [(user["resource"], user["name"]) for user in users] == [("pods", "p")]
-
-    play(life)
+async def test_a_manually_bound_pod_gets_its_claim_reserved(world: World):
+    await make_claim(world)
+    await allocate(world, "c")
+    async with running(world):
+        await world.pod("p", by_name("c") | {"nodeName": "node-1"})
+        await world.wait(2)
+        users = (await claim(world, "c"))["status"]["reservedFor"]
+        assert [(user["resource"], user["name"]) for user in users] == [("pods", "p")]
 
 
-def test_nothing_is_reserved_for_a_pod_that_ended_while_its_claims_were_created(play):
-    async def life(world: World) -> None:
-        reserved: list[bytes] = []
+async def test_nothing_is_reserved_for_a_pod_that_ended_while_its_claims_were_created(world: World):
+    reserved: list[bytes] = []
 
-        async def before(request: Request) -> None:
-            if request.method == "POST" and request.path.endswith("/resourceclaims"):
-                await ends(world, "p", "Failed")
-                await world.wait(1)
-            if request.method == "PUT" and b'"reservedFor"' in request.body:
-                reserved.append(request.body)
-
-        await make_template(world)
-        await make_claim(world, "c")
-        await allocate(world, "c")
-        entries = [*from_template()["resourceClaims"], {"name": "f", "resourceClaimName": "c"}]
-        async with running(world, transport=Refusing(world.server.transport(), lambda request: False, before)):
-            await world.wait(2)
-            await world.pod("p", from_template() | {"resourceClaims": entries, "nodeName": "nowhere"})
-            await world.wait(10)
-            assert (await world.status("p"))["phase"] == "Failed"
-            assert reserved == []
-
-    play(life)
-
-
-def test_the_claim_for_extended_resources_is_freed_with_its_pod(play):
-    async def life(world: World) -> None:
-        await make_claim(world)
-        resources = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
-        container = {"name": "c", "image": "nginx", "resources": resources}
-        await world.pod("p", {"containers": [container]} | NOWHERE)
-        await allocate(world, "c", "p")
-        mapping = {"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}
-        extended = {"resourceClaimName": "c", "requestMappings": [mapping]}
-        body = {"status": {"extendedResourceClaimStatus": extended}}
-        await world.client.patch(PODS, "default", "p", body, subresource="status")
-        async with running(world):
+    async def before(request: Request) -> None:
+        if request.method == "POST" and request.path.endswith("/resourceclaims"):
+            await ends(world, "p", "Failed")
             await world.wait(1)
-            assert (await claim(world, "c"))["status"]["allocation"]
-            await world.delete(PODS, "p", grace_s=0)
-            await world.wait(1)
-            assert "allocation" not in (await claim(world, "c")).get("status", {})
+        if request.method == "PUT" and b'"reservedFor"' in request.body:
+            reserved.append(request.body)
 
-    play(life)
-
-
-def test_a_template_with_alternatives_needs_its_gate(play):
-    async def life(world: World) -> None:
-        request = {"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]}
-        doc = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
-        await world.create(RESOURCE_CLAIM_TEMPLATES, doc)
-        await world.pod("p", from_template() | NOWHERE)
-        async with running(world, gates=[("", "DRAPrioritizedList=false")]):
-            await world.wait(1)
-            what = "template includes a prioritized list of subrequests, but the feature is disabled"
-            assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
-        async with running(world):
-            await world.wait(1)
-            assert len(await claims(world)) == 1
-
-    play(life)
+    await make_template(world)
+    await make_claim(world, "c")
+    await allocate(world, "c")
+    entries = [*from_template()["resourceClaims"], {"name": "f", "resourceClaimName": "c"}]
+    async with running(world, transport=Refusing(world.server.transport(), lambda request: False, before)):
+        await world.wait(2)
+        await world.pod("p", from_template() | {"resourceClaims": entries, "nodeName": "nowhere"})
+        await world.wait(10)
+        assert (await world.status("p"))["phase"] == "Failed"
+        assert reserved == []
 
 
-def test_a_template_with_admin_access_needs_its_gate(play):
-    async def life(world: World) -> None:
-        labels = {"resource.kubernetes.io/admin-access": "true"}
-        await world.client.patch(NAMESPACES, "", "default", {"metadata": {"labels": labels}})
-        request = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
-        doc = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
-        await world.create(RESOURCE_CLAIM_TEMPLATES, doc)
-        await world.pod("p", from_template() | NOWHERE)
-        async with running(world, emulated="1.35", gates=[("", "DRAAdminAccess=false")]):
-            await world.wait(1)
-            what = "admin access is requested, but the feature is disabled"
-            assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
-            assert await claims(world) == []
-        async with running(world):
-            await world.wait(1)
-            assert len(await claims(world)) == 1
-
-    play(life)
+async def test_the_claim_for_extended_resources_is_freed_with_its_pod(world: World):
+    await make_claim(world)
+    resources = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    container = {"name": "c", "image": "nginx", "resources": resources}
+    await world.pod("p", {"containers": [container]} | NOWHERE)
+    await allocate(world, "c", "p")
+    mapping = {"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}
+    extended = {"resourceClaimName": "c", "requestMappings": [mapping]}
+    body = {"status": {"extendedResourceClaimStatus": extended}}
+    await world.client.patch(PODS, "default", "p", body, subresource="status")
+    async with running(world):
+        await world.wait(1)
+        assert (await claim(world, "c"))["status"]["allocation"]
+        await world.delete(PODS, "p", grace_s=0)
+        await world.wait(1)
+        assert "allocation" not in (await claim(world, "c")).get("status", {})
 
 
-def test_the_claim_of_a_pod_group_is_kept_until_the_group_is_deleted(play):
-    async def life(world: World) -> None:
-        await serve(world, POD_GROUPS, status={})
-        await make_template(world)
-        gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")]
-        async with running(world, gates=gates):
-            await make(world, POD_GROUPS, {"metadata": {"name": "g"}, "spec": from_template()})
-            await world.wait(3)
-            (made,) = await claims(world)
-            name, group = made["metadata"]["name"], await world.get(POD_GROUPS, "g")
-            uid = group["metadata"]["uid"]
-            ref = {
-                "apiVersion": POD_GROUPS.api_version,
-                "kind": "PodGroup",
-                "name": "g",
-                "uid": uid,
-                "controller": True,
-            }
-            assert made["metadata"]["ownerReferences"] == [ref]
-            assert group["status"] == {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": name}]}
-            await allocate(world, name)
-            doc = await claim(world, name)
-            user = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": uid}
-            doc["status"]["reservedFor"] = [user]
-            await world.client.update(RESOURCE_CLAIMS, "default", name, doc, subresource="status")
-            await world.wait(1)
-            assert (await claim(world, name))["status"]["reservedFor"] == [user]
-            await world.delete(POD_GROUPS, "g")
-            await world.wait(1)
-            assert "allocation" not in (await claim(world, name)).get("status", {})
+async def test_a_template_with_alternatives_needs_its_gate(world: World):
+    request = {"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]}
+    doc = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+    await world.create(RESOURCE_CLAIM_TEMPLATES, doc)
+    await world.pod("p", from_template() | NOWHERE)
+    async with running(world, gates=[("", "DRAPrioritizedList=false")]):
+        await world.wait(1)
+        what = "template includes a prioritized list of subrequests, but the feature is disabled"
+        assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
+    async with running(world):
+        await world.wait(1)
+        assert len(await claims(world)) == 1
 
-    play(life)
+
+async def test_a_template_with_admin_access_needs_its_gate(world: World):
+    labels = {"resource.kubernetes.io/admin-access": "true"}
+    await world.client.patch(NAMESPACES, "", "default", {"metadata": {"labels": labels}})
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
+    doc = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+    await world.create(RESOURCE_CLAIM_TEMPLATES, doc)
+    await world.pod("p", from_template() | NOWHERE)
+    async with running(world, emulated="1.35", gates=[("", "DRAAdminAccess=false")]):
+        await world.wait(1)
+        what = "admin access is requested, but the feature is disabled"
+        assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
+        assert await claims(world) == []
+    async with running(world):
+        await world.wait(1)
+        assert len(await claims(world)) == 1
+
+
+async def test_the_claim_of_a_pod_group_is_kept_until_the_group_is_deleted(world: World):
+    await serve(world, POD_GROUPS, status={})
+    await make_template(world)
+    gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")]
+    async with running(world, gates=gates):
+        await make(world, POD_GROUPS, {"metadata": {"name": "g"}, "spec": from_template()})
+        await world.wait(3)
+        (made,) = await claims(world)
+        name, group = made["metadata"]["name"], await world.get(POD_GROUPS, "g")
+        uid = group["metadata"]["uid"]
+        ref = {
+            "apiVersion": POD_GROUPS.api_version,
+            "kind": "PodGroup",
+            "name": "g",
+            "uid": uid,
+            "controller": True,
+        }
+        assert made["metadata"]["ownerReferences"] == [ref]
+        assert group["status"] == {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": name}]}
+        await allocate(world, name)
+        doc = await claim(world, name)
+        user = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": uid}
+        doc["status"]["reservedFor"] = [user]
+        await world.client.update(RESOURCE_CLAIMS, "default", name, doc, subresource="status")
+        await world.wait(1)
+        assert (await claim(world, name))["status"]["reservedFor"] == [user]
+        await world.delete(POD_GROUPS, "g")
+        await world.wait(1)
+        assert "allocation" not in (await claim(world, name)).get("status", {})

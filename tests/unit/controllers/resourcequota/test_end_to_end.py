@@ -51,110 +51,96 @@ class Story:
         await self.world.pod(name, {"containers": [container], "terminationGracePeriodSeconds": 1, **spec})
 
 
-def test_lifecycle(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.pod("before")
-            await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9", "configmaps": "1"})
-            await world.wait(5)
-            assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
-            await story.pod("p", "200m")
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
-            await world.wait(5)
-            assert await story.used() == {"pods": "2", "requests.cpu": "300m", "count/pods": "2", "configmaps": "1"}
-            with pytest.raises(Forbidden, match="exceeded quota: q, requested: configmaps=1"):
-                await world.create(CONFIG_MAPS, {"metadata": {"name": "d"}})
-            await world.delete(CONFIG_MAPS, "c")
-            await world.delete(PODS, "p")
-            await world.wait(10)
-            assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
-
-    play(life)
+async def test_lifecycle(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.pod("before")
+        await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9", "configmaps": "1"})
+        await world.wait(5)
+        assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
+        await story.pod("p", "200m")
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+        await world.wait(5)
+        assert await story.used() == {"pods": "2", "requests.cpu": "300m", "count/pods": "2", "configmaps": "1"}
+        with pytest.raises(Forbidden, match="exceeded quota: q, requested: configmaps=1"):
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "d"}})
+        await world.delete(CONFIG_MAPS, "c")
+        await world.delete(PODS, "p")
+        await world.wait(10)
+        assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
 
 
-def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_another(play):
+async def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_another(world: World):
     later = resource("widgets", "example.com", version="v2")
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        await serve_widgets(world)
-        async with story.running():
-            await story.quota({"count/widgets.example.com": "3"})
-            for name in ("a", "b"):
-                body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
-                await world.create(WIDGETS, body)
-            await world.wait(310)
-            assert await story.used() == {"count/widgets.example.com": "2"}
-            (version,) = (await world.get(CRDS, "widgets.example.com"))["spec"]["versions"]
-            versions = [version | {"served": False, "storage": False}, version | {"name": "v2"}]
-            await world.patch(CRDS, "widgets.example.com", {"spec": {"versions": versions}})
-            await world.wait(60)
-            await world.delete(later, "a")
-            await world.wait(5)
-            assert await story.used() == {"count/widgets.example.com": "1"}
-            await world.delete(later, "b")
-            await world.wait(5)
-            assert await story.used() == {"count/widgets.example.com": "0"}
-
-    play(life)
+    story = Story(world)
+    await serve_widgets(world)
+    async with story.running():
+        await story.quota({"count/widgets.example.com": "3"})
+        for name in ("a", "b"):
+            body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
+            await world.create(WIDGETS, body)
+        await world.wait(310)
+        assert await story.used() == {"count/widgets.example.com": "2"}
+        (version,) = (await world.get(CRDS, "widgets.example.com"))["spec"]["versions"]
+        versions = [version | {"served": False, "storage": False}, version | {"name": "v2"}]
+        await world.patch(CRDS, "widgets.example.com", {"spec": {"versions": versions}})
+        await world.wait(60)
+        await world.delete(later, "a")
+        await world.wait(5)
+        assert await story.used() == {"count/widgets.example.com": "1"}
+        await world.delete(later, "b")
+        await world.wait(5)
+        assert await story.used() == {"count/widgets.example.com": "0"}
 
 
-def test_an_unserved_kind_is_not_discovered_at_every_change(play):
-    async def life(world: World) -> None:
-        asked: list[str] = []
+async def test_an_unserved_kind_is_not_discovered_at_every_change(world: World):
+    asked: list[str] = []
 
-        def watch(request: Request) -> bool:
-            if request.path in ("/api", "/apis"):
-                asked.append(request.path)
-            return False
+    def watch(request: Request) -> bool:
+        if request.path in ("/api", "/apis"):
+            asked.append(request.path)
+        return False
 
-        story = Story(world)
-        async with story.running(Refusing(world.server.transport(), watch)):
-            await story.quota(
-                {"pods": "9", "count/nothing.example.com": "3", "requests.deviceclass.resource.k8s.io/x": "1"}
-            )
-            await world.wait(10)
-            before = len(asked)
-            for number in range(20):
-                await story.pod(f"p{number % 5}")
-                await world.wait(1)
-                await world.delete(PODS, f"p{number % 5}", grace_s=0)
-                await world.wait(2)
-            assert (await story.used())["pods"] == "0"
-            assert len(asked) - before <= 2 * 2 * 3  # two documents, two looks for a kind, three half minutes
-
-    play(life)
-
-
-def test_pods_that_cannot_be_decoded_are_still_charged(play):
-    """Their usage is unknown to a manager that never decoded them; it is not lowered."""
-
-    async def life(world: World) -> None:
-        story, store = Story(world), world.server.store
-        hard = {"pods": "5", "requests.cpu": "1", "count/pods": "9", "configmaps": "5"}
-        async with story.running():
-            await story.quota(hard)
+    story = Story(world)
+    async with story.running(Refusing(world.server.transport(), watch)):
+        await story.quota(
+            {"pods": "9", "count/nothing.example.com": "3", "requests.deviceclass.resource.k8s.io/x": "1"}
+        )
+        await world.wait(10)
+        before = len(asked)
+        for number in range(20):
+            await story.pod(f"p{number % 5}")
+            await world.wait(1)
+            await world.delete(PODS, f"p{number % 5}", grace_s=0)
             await world.wait(2)
-            for name in ("a", "b"):
-                await story.pod(name)
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
-            await world.wait(5)
-            full = {"pods": "2", "requests.cpu": "200m", "count/pods": "2", "configmaps": "1"}
-            assert await story.used() == full
-            spoil(store, PODS.gvr, "a")
-            await world.wait(400)
-            assert await story.used() == full
-        spoil(store, CONFIG_MAPS.gvr, "c")
-        async with story.running():
-            await world.delete(PODS, "b")
-            await world.wait(400)
-            assert await story.used() == full
-            store.delete(PODS.gvr, "default", "a")
-            await world.wait(10)
-            assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "0", "configmaps": "1"}
+        assert (await story.used())["pods"] == "0"
+        assert len(asked) - before <= 2 * 2 * 3  # two documents, two looks for a kind, three half minutes
 
-    play(life)
+
+async def test_pods_that_cannot_be_decoded_are_still_charged(world: World):
+    """Their usage is unknown to a manager that never decoded them; it is not lowered."""
+    story, store = Story(world), world.server.store
+    hard = {"pods": "5", "requests.cpu": "1", "count/pods": "9", "configmaps": "5"}
+    async with story.running():
+        await story.quota(hard)
+        await world.wait(2)
+        for name in ("a", "b"):
+            await story.pod(name)
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+        await world.wait(5)
+        full = {"pods": "2", "requests.cpu": "200m", "count/pods": "2", "configmaps": "1"}
+        assert await story.used() == full
+        spoil(store, PODS.gvr, "a")
+        await world.wait(400)
+        assert await story.used() == full
+    spoil(store, CONFIG_MAPS.gvr, "c")
+    async with story.running():
+        await world.delete(PODS, "b")
+        await world.wait(400)
+        assert await story.used() == full
+        store.delete(PODS.gvr, "default", "a")
+        await world.wait(10)
+        assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "0", "configmaps": "1"}
 
 
 def spoil(store: Any, kind: GVR, name: str) -> None:
@@ -164,117 +150,99 @@ def spoil(store: Any, kind: GVR, name: str) -> None:
     store.update(kind, "default", name, odd)
 
 
-def test_ended_pods_release_their_usage(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9"})
-            await world.wait(2)
-            annotations = {"sandbox.kcm.dev/run-time": "10s"}
-            spec = {
-                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
-                "restartPolicy": "Never",
-            }
-            await world.create(PODS, {"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
-            await world.wait(4)
-            assert (await story.used())["pods"] == "1"
-            await world.wait(30)
-            assert (await world.status("p"))["phase"] == "Succeeded"
-            assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "1"}
-
-    play(life)
+async def test_ended_pods_release_their_usage(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9"})
+        await world.wait(2)
+        annotations = {"sandbox.kcm.dev/run-time": "10s"}
+        spec = {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+            "restartPolicy": "Never",
+        }
+        await world.create(PODS, {"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
+        await world.wait(4)
+        assert (await story.used())["pods"] == "1"
+        await world.wait(30)
+        assert (await world.status("p"))["phase"] == "Succeeded"
+        assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "1"}
 
 
-def test_changed_limits(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.pod("p")
-            await story.quota({"pods": "3"})
-            await world.wait(5)
-            await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"pods": None, "requests.cpu": "2"}}})
-            await world.wait(5)
-            assert await story.used() == {"requests.cpu": "100m"}
-            found = await world.get(RESOURCE_QUOTAS, "q")
-            assert found["status"]["hard"] == {"requests.cpu": "2"}
-
-    play(life)
+async def test_changed_limits(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.pod("p")
+        await story.quota({"pods": "3"})
+        await world.wait(5)
+        await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"pods": None, "requests.cpu": "2"}}})
+        await world.wait(5)
+        assert await story.used() == {"requests.cpu": "100m"}
+        found = await world.get(RESOURCE_QUOTAS, "q")
+        assert found["status"]["hard"] == {"requests.cpu": "2"}
 
 
-def test_a_pod_given_a_deadline_changes_its_scope(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.pod("p")
-            await story.quota({"pods": "3"}, scopes=["NotTerminating"])
-            await world.wait(5)
-            assert await story.used() == {"pods": "1"}
-            await world.patch(PODS, "p", {"spec": {"activeDeadlineSeconds": 5000}})
-            await world.wait(5)
-            assert await story.used() == {"pods": "0"}
-
-    play(life)
+async def test_a_pod_given_a_deadline_changes_its_scope(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.pod("p")
+        await story.quota({"pods": "3"}, scopes=["NotTerminating"])
+        await world.wait(5)
+        assert await story.used() == {"pods": "1"}
+        await world.patch(PODS, "p", {"spec": {"activeDeadlineSeconds": 5000}})
+        await world.wait(5)
+        assert await story.used() == {"pods": "0"}
 
 
-def test_pods_that_name_other_namespaces_count_in_their_scope(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        term = {"topologyKey": "z", "namespaces": ["other"], "labelSelector": {"matchLabels": {"a": "b"}}}
-        await story.pod("far", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
-        await story.pod("near")
-        async with story.running():
-            await story.quota({"pods": "3"}, scopes=["CrossNamespacePodAffinity"])
-            await world.wait(5)
-            assert await story.used() == {"pods": "1"}
-
-    play(life)
+async def test_pods_that_name_other_namespaces_count_in_their_scope(world: World):
+    story = Story(world)
+    term = {"topologyKey": "z", "namespaces": ["other"], "labelSelector": {"matchLabels": {"a": "b"}}}
+    await story.pod("far", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+    await story.pod("near")
+    async with story.running():
+        await story.quota({"pods": "3"}, scopes=["CrossNamespacePodAffinity"])
+        await world.wait(5)
+        assert await story.used() == {"pods": "1"}
 
 
-def test_usage_of_services_and_claims(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        gold = "gold.storageclass.storage.k8s.io/requests.storage"
-        async with story.running():
-            await story.quota({"services": "9", "services.nodeports": "3", "requests.storage": "9Gi", gold: "5Gi"})
-            for name, kind in (("a", "ClusterIP"), ("b", "NodePort")):
-                spec = {"type": kind, "ports": [{"port": 80}]}
-                await world.create(SERVICES, {"metadata": {"name": name}, "spec": spec})
-            for name, storage_class in (("a", "gold"), ("b", "silver")):
-                resources = {"requests": {"storage": "1Gi"}}
-                spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": storage_class}
-                await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
-            await world.wait(5)
-            expected = {"services": "3", "services.nodeports": "1", "requests.storage": "2Gi", gold: "1Gi"}
-            assert await story.used() == expected
-            await world.patch(SERVICES, "b", {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": None}]}})
-            await world.patch(CLAIMS, "a", {"metadata": {"finalizers": None}})
-            await world.delete(CLAIMS, "a")
-            await world.wait(10)
-            expected = {"services": "3", "services.nodeports": "0", "requests.storage": "1Gi", gold: "0"}
-            assert await story.used() == expected
-
-    play(life)
+async def test_usage_of_services_and_claims(world: World):
+    story = Story(world)
+    gold = "gold.storageclass.storage.k8s.io/requests.storage"
+    async with story.running():
+        await story.quota({"services": "9", "services.nodeports": "3", "requests.storage": "9Gi", gold: "5Gi"})
+        for name, kind in (("a", "ClusterIP"), ("b", "NodePort")):
+            spec = {"type": kind, "ports": [{"port": 80}]}
+            await world.create(SERVICES, {"metadata": {"name": name}, "spec": spec})
+        for name, storage_class in (("a", "gold"), ("b", "silver")):
+            resources = {"requests": {"storage": "1Gi"}}
+            spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": storage_class}
+            await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
+        await world.wait(5)
+        expected = {"services": "3", "services.nodeports": "1", "requests.storage": "2Gi", gold: "1Gi"}
+        assert await story.used() == expected
+        await world.patch(SERVICES, "b", {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": None}]}})
+        await world.patch(CLAIMS, "a", {"metadata": {"finalizers": None}})
+        await world.delete(CLAIMS, "a")
+        await world.wait(10)
+        expected = {"services": "3", "services.nodeports": "0", "requests.storage": "1Gi", gold: "0"}
+        assert await story.used() == expected
 
 
-def test_a_kind_that_is_served_later(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.quota({"pods": "3", "count/widgets.example.com": "3"})
-            await world.wait(5)
-            assert await story.used() == {"pods": "0"}
-            await serve_widgets(world, wait_s=2)
-            assert await story.used() == {"pods": "0", "count/widgets.example.com": "0"}
-            for name in ("a", "b"):
-                body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
-                await world.create(WIDGETS, body)
-            await world.wait(5)
-            assert await story.used() == {"pods": "0", "count/widgets.example.com": "2"}
-            await world.delete(WIDGETS, "a")
-            await world.wait(5)
-            assert await story.used() == {"pods": "0", "count/widgets.example.com": "1"}
-
-    play(life)
+async def test_a_kind_that_is_served_later(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.quota({"pods": "3", "count/widgets.example.com": "3"})
+        await world.wait(5)
+        assert await story.used() == {"pods": "0"}
+        await serve_widgets(world, wait_s=2)
+        assert await story.used() == {"pods": "0", "count/widgets.example.com": "0"}
+        for name in ("a", "b"):
+            body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
+            await world.create(WIDGETS, body)
+        await world.wait(5)
+        assert await story.used() == {"pods": "0", "count/widgets.example.com": "2"}
+        await world.delete(WIDGETS, "a")
+        await world.wait(5)
+        assert await story.used() == {"pods": "0", "count/widgets.example.com": "1"}
 
 
 def followed() -> bool:
@@ -282,212 +250,180 @@ def followed() -> bool:
     return any(task.get_name() == "informer example.com/v1/widgets" for task in asyncio.all_tasks())
 
 
-def test_a_kind_is_watched_only_while_it_is_served(play):
+async def test_a_kind_is_watched_only_while_it_is_served(world: World):
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
-
-    async def life(world: World) -> None:
-        story = Story(world)
+    story = Story(world)
+    await serve_widgets(world)
+    async with story.running():
+        await story.quota({"count/widgets.example.com": "3"})
+        await world.create(WIDGETS, body)
+        await world.wait(310)
+        assert await story.used() == {"count/widgets.example.com": "1"}
+        assert followed()
+        await world.delete(CRDS, "widgets.example.com")
+        await world.wait(40)
+        assert not followed()
+        assert await story.used() == {"count/widgets.example.com": "0"}
         await serve_widgets(world)
-        async with story.running():
-            await story.quota({"count/widgets.example.com": "3"})
-            await world.create(WIDGETS, body)
-            await world.wait(310)
-            assert await story.used() == {"count/widgets.example.com": "1"}
-            assert followed()
-            await world.delete(CRDS, "widgets.example.com")
-            await world.wait(40)
-            assert not followed()
-            assert await story.used() == {"count/widgets.example.com": "0"}
-            await serve_widgets(world)
-            await world.create(WIDGETS, body)
-            await world.wait(40)
-            assert followed()
-            assert await story.used() == {"count/widgets.example.com": "1"}
-            await world.delete(WIDGETS, "a")
-            await world.wait(5)
-            assert await story.used() == {"count/widgets.example.com": "0"}
-
-    play(life)
+        await world.create(WIDGETS, body)
+        await world.wait(40)
+        assert followed()
+        assert await story.used() == {"count/widgets.example.com": "1"}
+        await world.delete(WIDGETS, "a")
+        await world.wait(5)
+        assert await story.used() == {"count/widgets.example.com": "0"}
 
 
-def test_a_kind_that_no_quota_counts_is_not_watched(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await serve_widgets(world)
-        async with story.running():
-            await story.quota({"count/widgets.example.com": "3"})
-            await world.wait(910)
-            assert followed()
-            await world.delete(RESOURCE_QUOTAS, "q")
-            await world.wait(610)
-            assert not followed()
-            await story.quota({"count/widgets.example.com": "3"})
-            await world.wait(5)
-            assert followed()
-            assert await story.used() == {"count/widgets.example.com": "0"}
-
-    play(life)
+async def test_a_kind_that_no_quota_counts_is_not_watched(world: World):
+    story = Story(world)
+    await serve_widgets(world)
+    async with story.running():
+        await story.quota({"count/widgets.example.com": "3"})
+        await world.wait(910)
+        assert followed()
+        await world.delete(RESOURCE_QUOTAS, "q")
+        await world.wait(610)
+        assert not followed()
+        await story.quota({"count/widgets.example.com": "3"})
+        await world.wait(5)
+        assert followed()
+        assert await story.used() == {"count/widgets.example.com": "0"}
 
 
-def test_a_kind_that_cannot_be_listed_does_not_affect_others(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        broken = [True]
-        transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path == "/api/v1/configmaps")
-        await story.pod("p")
-        await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
-        async with story.running(transport):
-            await story.quota({"pods": "3", "configmaps": "3"})
-            await world.wait(20)
-            assert await story.used() == {}
-            await world.wait(20)
-            assert await story.used() == {"pods": "1"}
-            broken[0] = False
-            await world.wait(60)
-            assert await story.used() == {"pods": "1", "configmaps": "1"}
-
-    play(life)
+async def test_a_kind_that_cannot_be_listed_does_not_affect_others(world: World):
+    story = Story(world)
+    broken = [True]
+    transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path == "/api/v1/configmaps")
+    await story.pod("p")
+    await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+    async with story.running(transport):
+        await story.quota({"pods": "3", "configmaps": "3"})
+        await world.wait(20)
+        assert await story.used() == {}
+        await world.wait(20)
+        assert await story.used() == {"pods": "1"}
+        broken[0] = False
+        await world.wait(60)
+        assert await story.used() == {"pods": "1", "configmaps": "1"}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        rng = random.Random(seed)
-        faulty = Faulty(world.server.transport(), rng, 0.5)
-        async with story.running(faulty):
-            await story.quota({"pods": "9", "requests.cpu": "9"})
-            for number in range(6):
-                await world.wait(rng.random() * 5)
-                await story.pod(f"p{number}")
-            for number in range(3):
-                await world.wait(rng.random() * 5)
-                await world.delete(PODS, f"p{number}")
-            await world.wait(120)
-            assert faulty.faults
-            assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
-
-    play(life)
+async def test_lost_requests_and_answers(world: World, seed):
+    story = Story(world)
+    rng = random.Random(seed)
+    faulty = Faulty(world.server.transport(), rng, 0.5)
+    async with story.running(faulty):
+        await story.quota({"pods": "9", "requests.cpu": "9"})
+        for number in range(6):
+            await world.wait(rng.random() * 5)
+            await story.pod(f"p{number}")
+        for number in range(3):
+            await world.wait(rng.random() * 5)
+            await world.delete(PODS, f"p{number}")
+        await world.wait(120)
+        assert faulty.faults
+        assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
 
 
-def test_a_charge_observed_after_the_deletion_of_its_object(play):
+async def test_a_charge_observed_after_the_deletion_of_its_object(world: World):
     """The quota looked right when the deletion came: its charge was still on the way."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        held = Held(world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: False)
-        async with story.running(held):
-            await story.quota({"configmaps": "3"})
-            await world.wait(5)
-            held.hold()
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
-            await world.wait(2)
-            assert await story.used() == {"configmaps": "1"}
-            await world.delete(CONFIG_MAPS, "c")
-            await world.wait(3)
-            held.release()
-            await world.wait(10)
-            assert await story.used() == {"configmaps": "0"}
-
-    play(life)
+    story = Story(world)
+    held = Held(world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: False)
+    async with story.running(held):
+        await story.quota({"configmaps": "3"})
+        await world.wait(5)
+        held.hold()
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+        await world.wait(2)
+        assert await story.used() == {"configmaps": "1"}
+        await world.delete(CONFIG_MAPS, "c")
+        await world.wait(3)
+        held.release()
+        await world.wait(10)
+        assert await story.used() == {"configmaps": "0"}
 
 
-def test_deletions_before_the_first_status_of_a_quota_is_cached(play):
+async def test_deletions_before_the_first_status_of_a_quota_is_cached(world: World):
     """As where the watch of quotas ends between a quota's creation and its status, for a while."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        held = Held(
-            world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: request.method == "PUT"
-        )
-        async with story.running(held):
-            await story.quota({"configmaps": "3"})
-            await world.wait(5)
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
-            assert await story.used() == {"configmaps": "1"}
-            await world.delete(CONFIG_MAPS, "c")
-            await world.wait(5)
-            assert await story.used() == {"configmaps": "1"}
-            held.release()
-            await world.wait(10)
-            assert await story.used() == {"configmaps": "0"}
-
-    play(life)
+    story = Story(world)
+    held = Held(
+        world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: request.method == "PUT"
+    )
+    async with story.running(held):
+        await story.quota({"configmaps": "3"})
+        await world.wait(5)
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+        assert await story.used() == {"configmaps": "1"}
+        await world.delete(CONFIG_MAPS, "c")
+        await world.wait(5)
+        assert await story.used() == {"configmaps": "1"}
+        held.release()
+        await world.wait(10)
+        assert await story.used() == {"configmaps": "0"}
 
 
 @pytest.mark.parametrize("kind", ["configmaps", "services"])
-def test_an_object_observed_after_its_quota_was_counted(play, kind):
+async def test_an_object_observed_after_its_quota_was_counted(world: World, kind):
     """Admission has charged it, and a look at a cache without it took the charge away."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        held = Held(world.server.transport(), world.clock, f"/api/v1/{kind}", lambda request: False)
-        async with story.running(held):
-            await story.quota({kind: "5"})
-            await world.wait(5)
-            before = int((await story.used())[kind])
-            held.hold()
-            await world.create(resource(kind), {"metadata": {"name": "o"}, "spec": {"ports": [{"port": 80}]}})
-            await world.wait(2)
-            assert await story.used() == {kind: str(before + 1)}
-            await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {kind: "6"}}})
-            await world.wait(3)
-            assert await story.used() == {kind: str(before)}
-            held.release()
-            await world.wait(5)
-            assert await story.used() == {kind: str(before + 1)}
-
-    play(life)
+    story = Story(world)
+    held = Held(world.server.transport(), world.clock, f"/api/v1/{kind}", lambda request: False)
+    async with story.running(held):
+        await story.quota({kind: "5"})
+        await world.wait(5)
+        before = int((await story.used())[kind])
+        held.hold()
+        await world.create(resource(kind), {"metadata": {"name": "o"}, "spec": {"ports": [{"port": 80}]}})
+        await world.wait(2)
+        assert await story.used() == {kind: str(before + 1)}
+        await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {kind: "6"}}})
+        await world.wait(3)
+        assert await story.used() == {kind: str(before)}
+        held.release()
+        await world.wait(5)
+        assert await story.used() == {kind: str(before + 1)}
 
 
-def test_a_charge_removed_by_a_write_before_its_object_is_observed(play):
+async def test_a_charge_removed_by_a_write_before_its_object_is_observed(world: World):
     """Admission charges first. What it charges for others that have not come yet is left alone."""
 
-    async def life(world: World) -> None:
-        async def charged(amount: int) -> None:
-            status = {"status": {"used": {"configmaps": str(amount)}}}
-            await world.client.patch(RESOURCE_QUOTAS, "default", "q", status, content_type=MERGE, subresource="status")
+    async def charged(amount: int) -> None:
+        status = {"status": {"used": {"configmaps": str(amount)}}}
+        await world.client.patch(RESOURCE_QUOTAS, "default", "q", status, content_type=MERGE, subresource="status")
 
-        story = Story(world)
-        async with story.running():
-            await story.quota({"configmaps": "5"})
-            await world.wait(30)
-            for name, seen in (("a", 0), ("b", 5)):
-                await world.create(CONFIG_MAPS, {"metadata": {"name": name}})
-                await charged(seen)
-                await world.wait(5)
-                assert await story.used() == {"configmaps": str(max(seen, 1))}
-
-    play(life)
-
-
-def test_a_charge_observed_after_its_object_removes_no_other(play):
-    """The quota looks too low when the object appears. By the time it is counted, others have been charged."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        objects = Held(world.server.transport(), world.clock, "/api/v1/configmaps", lambda request: False)
-        quotas = Held(objects, world.clock, "/api/v1/resourcequotas", lambda request: False)
-        async with story.running(quotas):
-            await story.quota({"configmaps": "5"})
+    story = Story(world)
+    async with story.running():
+        await story.quota({"configmaps": "5"})
+        await world.wait(30)
+        for name, seen in (("a", 0), ("b", 5)):
+            await world.create(CONFIG_MAPS, {"metadata": {"name": name}})
+            await charged(seen)
             await world.wait(5)
-            quotas.hold()
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
-            await world.wait(0.2)
-            objects.hold()
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "b"}})
-            await world.wait(2)
-            quotas.release()
-            await world.wait(10)
-            assert await story.used() == {"configmaps": "2"}
-            objects.release()
-            await world.wait(10)
-            assert await story.used() == {"configmaps": "2"}
-            await world.delete(CONFIG_MAPS, "a")
-            await world.wait(10)
-            assert await story.used() == {"configmaps": "1"}
+            assert await story.used() == {"configmaps": str(max(seen, 1))}
 
-    play(life)
+
+async def test_a_charge_observed_after_its_object_removes_no_other(world: World):
+    """The quota looks too low when the object appears. By the time it is counted, others have been charged."""
+    story = Story(world)
+    objects = Held(world.server.transport(), world.clock, "/api/v1/configmaps", lambda request: False)
+    quotas = Held(objects, world.clock, "/api/v1/resourcequotas", lambda request: False)
+    async with story.running(quotas):
+        await story.quota({"configmaps": "5"})
+        await world.wait(5)
+        quotas.hold()
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+        await world.wait(0.2)
+        objects.hold()
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "b"}})
+        await world.wait(2)
+        quotas.release()
+        await world.wait(10)
+        assert await story.used() == {"configmaps": "2"}
+        objects.release()
+        await world.wait(10)
+        assert await story.used() == {"configmaps": "2"}
+        await world.delete(CONFIG_MAPS, "a")
+        await world.wait(10)
+        assert await story.used() == {"configmaps": "1"}
 
 
 CHANGES = "resource_quota_controller_resource_changes"
@@ -503,313 +439,268 @@ async def device_claim(world: World, name: str, count: int, **metadata: Any) -> 
     await world.create(DEVICE_CLAIMS, {"metadata": {"name": name, **metadata}, "spec": spec})
 
 
-def test_claims_of_devices_are_charged_to_extended_resources(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await world.create(
-            DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+async def test_claims_of_devices_are_charged_to_extended_resources(world: World):
+    story = Story(world)
+    await world.create(
+        DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    )
+    await device_claim(world, "before", 2)
+    async with story.running():
+        await story.quota({EXTENDED: "6", IMPLICIT: "6", "pods": "9"})
+        await world.wait(5)
+        assert await story.used() == {EXTENDED: "2", IMPLICIT: "2", "pods": "0"}
+        await device_claim(world, "after", 3)  # charged by admission
+        await world.wait(305)  # and counted again, to the same
+        assert await story.used() == {EXTENDED: "5", IMPLICIT: "5", "pods": "0"}
+        with pytest.raises(Forbidden, match="exceeded quota: q"):
+            await device_claim(world, "much", 2)
+        pod = {
+            "name": "c",
+            "image": "i",
+            "resources": {key: {"example.com/gpu": "1"} for key in ("requests", "limits")},
+        }
+        spec = {"schedulerName": "other", "terminationGracePeriodSeconds": 1}  # the default one makes its own claim
+        await world.pod("p", {"containers": [pod], **spec})
+        await world.wait(305)
+        assert await story.used() == {EXTENDED: "6", IMPLICIT: "5", "pods": "1"}
+        owner = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "p",
+            "uid": (await world.get(PODS, "p"))["metadata"]["uid"],
+        }
+        await device_claim(
+            world,
+            "of-p",
+            1,
+            annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
+            ownerReferences=[owner | {"controller": True}],
+        )  # the pod has paid for the extended resource, not for the one of the class by itself
+        await world.wait(305)
+        assert await story.used() == {EXTENDED: "6", IMPLICIT: "6", "pods": "1"}
+        await world.delete(DEVICE_CLAIMS, "after")
+        await world.wait(5)
+        assert await story.used() == {EXTENDED: "3", IMPLICIT: "3", "pods": "1"}
+
+
+async def test_without_the_gate_claims_are_charged_by_class_only(world: World):
+    story = Story(world)
+    by_class = "gpu.deviceclass.resource.k8s.io/devices"
+    await world.create(
+        DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    )
+    await device_claim(world, "c", 2)
+    async with story.running(gates=[("", "DRAExtendedResource=false")]):
+        await story.quota({EXTENDED: "6", by_class: "6"})
+        await world.wait(5)
+        assert await story.used() == {EXTENDED: "0", by_class: "2"}
+
+
+async def test_events_are_not_watched(world: World):
+    story = Story(world)
+    asked: list[str] = []
+    transport = Refusing(world.server.transport(), lambda request: bool(asked.append(request.path)))
+    async with story.running(transport):
+        await story.quota({"pods": "3", "count/events": "3", "count/events.events.k8s.io": "3"})
+        await world.wait(5)
+        assert await story.used() == {"pods": "0"}
+        assert not [path for path in asked if path.endswith("/events")]
+
+
+async def test_only_affected_quotas_are_recounted(world: World):
+    story, metrics = Story(world), Registry()
+
+    async with story.running(metrics=metrics):
+        await story.quota({"pods": "9"})
+        await world.create(RESOURCE_QUOTAS, {"metadata": {"name": "s"}, "spec": {"hard": {"services": "9"}}})
+        await world.wait(5)
+        assert adds(metrics, "resourcequota_priority") >= 2  # again while their kinds were being listed
+        ports = [{"port": 80}]
+        await world.create(SERVICES, {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": ports}})
+        await world.patch(SERVICES, "a", {"metadata": {"labels": {"a": "b"}}})
+        await world.wait(5)
+        assert (
+            adds(metrics, "resource_quota_controller_resource_changes") == adds(metrics, "resourcequota_primary") == 0
         )
-        await device_claim(world, "before", 2)
-        async with story.running():
-            await story.quota({EXTENDED: "6", IMPLICIT: "6", "pods": "9"})
-            await world.wait(5)
-            assert await story.used() == {EXTENDED: "2", IMPLICIT: "2", "pods": "0"}
-            await device_claim(world, "after", 3)  # charged by admission
-            await world.wait(305)  # and counted again, to the same
-            assert await story.used() == {EXTENDED: "5", IMPLICIT: "5", "pods": "0"}
-            with pytest.raises(Forbidden, match="exceeded quota: q"):
-                await device_claim(world, "much", 2)
-            pod = {
-                "name": "c",
-                "image": "i",
-                "resources": {key: {"example.com/gpu": "1"} for key in ("requests", "limits")},
-            }
-            spec = {"schedulerName": "other", "terminationGracePeriodSeconds": 1}  # the default one makes its own claim
-            await world.pod("p", {"containers": [pod], **spec})
-            await world.wait(305)
-            assert await story.used() == {EXTENDED: "6", IMPLICIT: "5", "pods": "1"}
-            owner = {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "name": "p",
-                "uid": (await world.get(PODS, "p"))["metadata"]["uid"],
-            }
-            await device_claim(
-                world,
-                "of-p",
-                1,
-                annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
-                ownerReferences=[owner | {"controller": True}],
-            )  # the pod has paid for the extended resource, not for the one of the class by itself
-            await world.wait(305)
-            assert await story.used() == {EXTENDED: "6", IMPLICIT: "6", "pods": "1"}
-            await world.delete(DEVICE_CLAIMS, "after")
-            await world.wait(5)
-            assert await story.used() == {EXTENDED: "3", IMPLICIT: "3", "pods": "1"}
-
-    play(life)
-
-
-def test_without_the_gate_claims_are_charged_by_class_only(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        by_class = "gpu.deviceclass.resource.k8s.io/devices"
-        await world.create(
-            DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+        await world.patch(SERVICES, "a", {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": None}]}})
+        await world.wait(5)
+        assert (
+            adds(metrics, "resource_quota_controller_resource_changes") == adds(metrics, "resourcequota_primary") == 1
         )
-        await device_claim(world, "c", 2)
-        async with story.running(gates=[("", "DRAExtendedResource=false")]):
-            await story.quota({EXTENDED: "6", by_class: "6"})
-            await world.wait(5)
-            assert await story.used() == {EXTENDED: "0", by_class: "2"}
-
-    play(life)
 
 
-def test_events_are_not_watched(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        asked: list[str] = []
-        transport = Refusing(world.server.transport(), lambda request: bool(asked.append(request.path)))
-        async with story.running(transport):
-            await story.quota({"pods": "3", "count/events": "3", "count/events.events.k8s.io": "3"})
-            await world.wait(5)
-            assert await story.used() == {"pods": "0"}
-            assert not [path for path in asked if path.endswith("/events")]
+async def test_frequent_releases_of_a_quota_are_batched(world: World):
+    story = Story(world)
+    writes: list[str] = []
 
-    play(life)
+    def noted(request: Request) -> bool:
+        if request.method == "PUT":
+            writes.append(request.path)
+        return False
 
-
-def test_only_affected_quotas_are_recounted(play):
-    async def life(world: World) -> None:
-        story, metrics = Story(world), Registry()
-
-        async with story.running(metrics=metrics):
-            await story.quota({"pods": "9"})
-            await world.create(RESOURCE_QUOTAS, {"metadata": {"name": "s"}, "spec": {"hard": {"services": "9"}}})
-            await world.wait(5)
-            assert adds(metrics, "resourcequota_priority") >= 2  # again while their kinds were being listed
-            ports = [{"port": 80}]
-            await world.create(SERVICES, {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": ports}})
-            await world.patch(SERVICES, "a", {"metadata": {"labels": {"a": "b"}}})
-            await world.wait(5)
-            assert (
-                adds(metrics, "resource_quota_controller_resource_changes")
-                == adds(metrics, "resourcequota_primary")
-                == 0
-            )
-            await world.patch(SERVICES, "a", {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": None}]}})
-            await world.wait(5)
-            assert (
-                adds(metrics, "resource_quota_controller_resource_changes")
-                == adds(metrics, "resourcequota_primary")
-                == 1
-            )
-
-    play(life)
+    async with story.running(Refusing(world.server.transport(), noted)):
+        for number in range(30):
+            await world.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}})
+        await story.quota({"configmaps": "90"})
+        await world.wait(5)
+        assert len(writes) == 1
+        for number in range(20):
+            await world.delete(CONFIG_MAPS, f"c{number}")
+            await world.wait(0.05)
+        await world.wait(2)
+        assert await story.used() == {"configmaps": "10"}
+        assert 2 <= len(writes) <= 5
 
 
-def test_frequent_releases_of_a_quota_are_batched(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        writes: list[str] = []
-
-        def noted(request: Request) -> bool:
-            if request.method == "PUT":
-                writes.append(request.path)
-            return False
-
-        async with story.running(Refusing(world.server.transport(), noted)):
-            for number in range(30):
-                await world.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}})
-            await story.quota({"configmaps": "90"})
-            await world.wait(5)
-            assert len(writes) == 1
-            for number in range(20):
-                await world.delete(CONFIG_MAPS, f"c{number}")
-                await world.wait(0.05)
-            await world.wait(2)
-            assert await story.used() == {"configmaps": "10"}
-            assert 2 <= len(writes) <= 5
-
-    play(life)
+async def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.pod("p")
+        await story.quota({"pods": "9"})
+        await world.wait(5)
+        await world.delete(RESOURCE_QUOTAS, "q")
+        await story.pod("p2")
+        await world.wait(5)
+        await story.quota({"pods": "9"})
+        await world.wait(5)
+        assert await story.used() == {"pods": "2"}
 
 
-def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.pod("p")
-            await story.quota({"pods": "9"})
-            await world.wait(5)
-            await world.delete(RESOURCE_QUOTAS, "q")
-            await story.pod("p2")
-            await world.wait(5)
-            await story.quota({"pods": "9"})
-            await world.wait(5)
-            assert await story.used() == {"pods": "2"}
-
-    play(life)
-
-
-def test_a_quota_that_is_recreated_while_it_is_counted_is_written_once(play, monkeypatch):
+async def test_a_quota_that_is_recreated_while_it_is_counted_is_written_once(world: World, monkeypatch):
     """The totals of a namespace are dropped with its last quota: a sync of the former one must not use them."""
+    story, measure = Story(world), Monitors.measure
+    recreated, written = [0], list[dict[str, str]]()
 
-    async def life(world: World) -> None:
-        story, measure = Story(world), Monitors.measure
-        recreated, written = [0], list[dict[str, str]]()
-
-        async def slowly(monitors: Monitors, kinds: Any, namespace: str) -> None:
-            await measure(monitors, kinds, namespace)
-            if not recreated[0]:
-                recreated[0] = 1
-                await world.delete(RESOURCE_QUOTAS, "q")
-                await story.quota({"pods": "9"})
-                await world.wait(0.5)
-
-        async def seen(request: Request) -> None:
-            if request.method == "PUT":
-                written.append(json.loads(request.body)["status"]["used"])
-
-        monkeypatch.setattr(Monitors, "measure", slowly)
-        async with story.running(Refusing(world.server.transport(), lambda request: False, seen)):
-            for number in range(3):
-                await story.pod(f"p{number}")
+    async def slowly(monitors: Monitors, kinds: Any, namespace: str) -> None:
+        await measure(monitors, kinds, namespace)
+        if not recreated[0]:
+            recreated[0] = 1
+            await world.delete(RESOURCE_QUOTAS, "q")
             await story.quota({"pods": "9"})
-            await world.wait(5)
-            assert (recreated, written) == ([1], [{"pods": "3"}])
+            await world.wait(0.5)
 
-    play(life)
+    async def seen(request: Request) -> None:
+        if request.method == "PUT":
+            written.append(json.loads(request.body)["status"]["used"])
 
-
-def test_a_write_that_conflicts_with_admission_is_retried_after_the_next_charge(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        overtaken = [0]
-
-        async def charged(request: Request) -> None:
-            """Between the controller's look and its write, another pod is admitted."""
-            if request.method == "PUT" and overtaken[0] < 3 and await story.used():
-                overtaken[0] += 1
-                await story.pod(f"between-{overtaken[0]}")
-
-        transport = Refusing(world.server.transport(), lambda request: False, charged)
-        async with story.running(transport):
-            await story.pod("gone")
-            await story.quota({"pods": "90", "requests.cpu": "9"})
-            await world.wait(5)
-            await world.client.delete(PODS, "default", "gone", grace_s=0)
-            await world.wait(20)
-            assert overtaken[0] == 3
-            assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
-
-    play(life)
+    monkeypatch.setattr(Monitors, "measure", slowly)
+    async with story.running(Refusing(world.server.transport(), lambda request: False, seen)):
+        for number in range(3):
+            await story.pod(f"p{number}")
+        await story.quota({"pods": "9"})
+        await world.wait(5)
+        assert (recreated, written) == ([1], [{"pods": "3"}])
 
 
-def test_releases_are_kept_when_a_write_fails(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        failing = [0]
+async def test_a_write_that_conflicts_with_admission_is_retried_after_the_next_charge(world: World):
+    story = Story(world)
+    overtaken = [0]
 
-        def fails(request: Request) -> bool:
-            failing[0] -= request.method == "PUT"
-            return request.method == "PUT" and failing[0] >= 0
+    async def charged(request: Request) -> None:
+        """Between the controller's look and its write, another pod is admitted."""
+        if request.method == "PUT" and overtaken[0] < 3 and await story.used():
+            overtaken[0] += 1
+            await story.pod(f"between-{overtaken[0]}")
 
-        transport = Refusing(world.server.transport(), fails)
-        async with story.running(transport):
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "gone"}})
-            await story.quota({"configmaps": "9"})
-            await world.wait(5)
-            failing[0] = 1
-            await world.delete(CONFIG_MAPS, "gone")
-            await world.wait(60)
-            assert (transport.refused, await story.used()) == (1, {"configmaps": "0"})
-
-    play(life)
-
-
-def test_a_resync_while_a_quota_is_written_counts_it_again(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        slow: list[float] = []
-
-        async def delayed(request: Request) -> None:
-            if request.method == "PUT" and slow:
-                await world.wait(slow.pop())
-
-        transport = Refusing(world.server.transport(), lambda request: False, delayed)
-        async with story.running(transport):
-            await world.wait(290)
-            await story.quota({"configmaps": "5", "secrets": "5"})
-            await world.wait(2)
-            await world.create(CONFIG_MAPS, {"metadata": {"name": "appears"}})
-            wrong = {"status": {"used": {"configmaps": "0", "secrets": "4"}}}
-            await world.client.patch(RESOURCE_QUOTAS, "default", "q", wrong, content_type=MERGE, subresource="status")
-            slow.append(20)
-            await world.wait(40)
-            assert not slow
-            assert await story.used() == {"configmaps": "1", "secrets": "0"}
-
-    play(life)
+    transport = Refusing(world.server.transport(), lambda request: False, charged)
+    async with story.running(transport):
+        await story.pod("gone")
+        await story.quota({"pods": "90", "requests.cpu": "9"})
+        await world.wait(5)
+        await world.client.delete(PODS, "default", "gone", grace_s=0)
+        await world.wait(20)
+        assert overtaken[0] == 3
+        assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
 
 
-def test_a_changed_limit_lowers_a_usage_that_is_too_high(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.quota({"configmaps": "5"})
-            await world.wait(5)
-            wrong = {"status": {"used": {"configmaps": "4"}}}
-            await world.client.patch(RESOURCE_QUOTAS, "default", "q", wrong, content_type=MERGE, subresource="status")
-            await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"configmaps": "6"}}})
-            await world.wait(5)
-            assert await story.used() == {"configmaps": "0"}
+async def test_releases_are_kept_when_a_write_fails(world: World):
+    story = Story(world)
+    failing = [0]
 
-    play(life)
+    def fails(request: Request) -> bool:
+        failing[0] -= request.method == "PUT"
+        return request.method == "PUT" and failing[0] >= 0
+
+    transport = Refusing(world.server.transport(), fails)
+    async with story.running(transport):
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "gone"}})
+        await story.quota({"configmaps": "9"})
+        await world.wait(5)
+        failing[0] = 1
+        await world.delete(CONFIG_MAPS, "gone")
+        await world.wait(60)
+        assert (transport.refused, await story.used()) == (1, {"configmaps": "0"})
 
 
-def test_a_quota_that_is_created_while_pods_change(play):
+async def test_a_resync_while_a_quota_is_written_counts_it_again(world: World):
+    story = Story(world)
+    slow: list[float] = []
+
+    async def delayed(request: Request) -> None:
+        if request.method == "PUT" and slow:
+            await world.wait(slow.pop())
+
+    transport = Refusing(world.server.transport(), lambda request: False, delayed)
+    async with story.running(transport):
+        await world.wait(290)
+        await story.quota({"configmaps": "5", "secrets": "5"})
+        await world.wait(2)
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "appears"}})
+        wrong = {"status": {"used": {"configmaps": "0", "secrets": "4"}}}
+        await world.client.patch(RESOURCE_QUOTAS, "default", "q", wrong, content_type=MERGE, subresource="status")
+        slow.append(20)
+        await world.wait(40)
+        assert not slow
+        assert await story.used() == {"configmaps": "1", "secrets": "0"}
+
+
+async def test_a_changed_limit_lowers_a_usage_that_is_too_high(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.quota({"configmaps": "5"})
+        await world.wait(5)
+        wrong = {"status": {"used": {"configmaps": "4"}}}
+        await world.client.patch(RESOURCE_QUOTAS, "default", "q", wrong, content_type=MERGE, subresource="status")
+        await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"configmaps": "6"}}})
+        await world.wait(5)
+        assert await story.used() == {"configmaps": "0"}
+
+
+@pytest.mark.cluster(alone=True)
+async def test_a_quota_that_is_created_while_pods_change(world: World):
     """The pods are measured step by step. Changes in between affect no usage, and no pod is left out."""
+    story = Story(world)
+    names = [f"p{number}" for number in range(500)]
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        names = [f"p{number}" for number in range(500)]
+    async def relabelled(some: list[str]) -> None:
+        for name in some:
+            await world.patch(PODS, name, {"metadata": {"labels": {"a": "b"}}})
 
-        async def relabelled(some: list[str]) -> None:
-            for name in some:
-                await world.patch(PODS, name, {"metadata": {"labels": {"a": "b"}}})
-
-        async with story.running():
-            await asyncio.gather(*(story.pod(name) for name in names))
-            await world.create(RESOURCE_QUOTAS, {"metadata": {"name": "other"}, "spec": {"hard": {"pods": "900"}}})
-            await world.wait(5)
-            await world.delete(RESOURCE_QUOTAS, "other")
-            await world.wait(5)
-            changes = [asyncio.create_task(relabelled(names[first::20])) for first in range(20)]
-            await story.quota({"pods": "900"})
-            await asyncio.gather(*changes)
-            await world.wait(5)
-            assert await story.used() == {"pods": "500"}
-
-    play(life, alone=True)
+    async with story.running():
+        await asyncio.gather(*(story.pod(name) for name in names))
+        await world.create(RESOURCE_QUOTAS, {"metadata": {"name": "other"}, "spec": {"hard": {"pods": "900"}}})
+        await world.wait(5)
+        await world.delete(RESOURCE_QUOTAS, "other")
+        await world.wait(5)
+        changes = [asyncio.create_task(relabelled(names[first::20])) for first in range(20)]
+        await story.quota({"pods": "900"})
+        await asyncio.gather(*changes)
+        await world.wait(5)
+        assert await story.used() == {"pods": "500"}
 
 
-def test_a_charge_for_an_object_that_was_not_created_is_removed(play):
+async def test_a_charge_for_an_object_that_was_not_created_is_removed(world: World):
     """As for a creation that fails since the name is taken. A minute later no such request can be under way."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.quota({"configmaps": "5"})
-            await world.wait(5)
-            charged = {"status": {"used": {"configmaps": "2"}}}
-            await world.client.patch(RESOURCE_QUOTAS, "default", "q", charged, content_type=MERGE, subresource="status")
-            await world.wait(50)
-            assert await story.used() == {"configmaps": "2"}
-            await world.wait(20)
-            assert await story.used() == {"configmaps": "0"}
-
-    play(life)
+    story = Story(world)
+    async with story.running():
+        await story.quota({"configmaps": "5"})
+        await world.wait(5)
+        charged = {"status": {"used": {"configmaps": "2"}}}
+        await world.client.patch(RESOURCE_QUOTAS, "default", "q", charged, content_type=MERGE, subresource="status")
+        await world.wait(50)
+        assert await story.used() == {"configmaps": "2"}
+        await world.wait(20)
+        assert await story.used() == {"configmaps": "0"}
 
 
 def test_the_bench_ends_with_correct_quotas():

@@ -19,6 +19,8 @@ from tests.kit.faults import Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 NAMESPACES = resource("namespaces", namespaced=False)
 
 
@@ -74,73 +76,59 @@ class Story:
             return None
 
 
-def test_every_namespace_has_the_config_map_and_changes_are_reverted(play, tmp_path):
-    async def life(world: World) -> None:
-        story = Story(world, tmp_path)
-        async with story.running():
-            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
-            await world.wait(2)
-            assert await story.data("new") == await story.data("default") == GOOD
-            await world.patch(CONFIG_MAPS, ROOT_CA, {"data": {"ca.crt": "x", "more": "y"}}, "new")
-            await world.wait(2)
-            assert await story.data("new") == GOOD
-            await world.client.delete(CONFIG_MAPS, "new", ROOT_CA)
-            await world.wait(2)
-            assert await story.data("new") == GOOD
-
-    play(life, nodes=0)
+async def test_every_namespace_has_the_config_map_and_changes_are_reverted(world: World, tmp_path):
+    story = Story(world, tmp_path)
+    async with story.running():
+        await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+        await world.wait(2)
+        assert await story.data("new") == await story.data("default") == GOOD
+        await world.patch(CONFIG_MAPS, ROOT_CA, {"data": {"ca.crt": "x", "more": "y"}}, "new")
+        await world.wait(2)
+        assert await story.data("new") == GOOD
+        await world.client.delete(CONFIG_MAPS, "new", ROOT_CA)
+        await world.wait(2)
+        assert await story.data("new") == GOOD
 
 
-def test_without_a_file_the_ca_of_the_kubeconfig_is_published(play, tmp_path):
-    async def life(world: World) -> None:
-        story = Story(world, tmp_path)
-        story.config = ServiceAccountTokenConfig()
-        async with story.running(ca_data=CA.encode()):
-            await world.wait(2)
-            assert await story.data("default") == GOOD
-
-    play(life, nodes=0)
+async def test_without_a_file_the_ca_of_the_kubeconfig_is_published(world: World, tmp_path):
+    story = Story(world, tmp_path)
+    story.config = ServiceAccountTokenConfig()
+    async with story.running(ca_data=CA.encode()):
+        await world.wait(2)
+        assert await story.data("default") == GOOD
 
 
-def test_a_terminating_namespace_gets_none(play, tmp_path):
-    async def life(world: World) -> None:
-        story = Story(world, tmp_path)
-        async with story.running():
-            await world.create(NAMESPACES, {"metadata": {"name": "going"}})
-            await world.wait(2)
-            await world.delete(NAMESPACES, "going")
-            await world.client.delete(CONFIG_MAPS, "going", ROOT_CA)
-            await world.wait(30)
-            assert await story.data("going") is None
-
-    play(life, nodes=0)
+async def test_a_terminating_namespace_gets_none(world: World, tmp_path):
+    story = Story(world, tmp_path)
+    async with story.running():
+        await world.create(NAMESPACES, {"metadata": {"name": "going"}})
+        await world.wait(2)
+        await world.delete(NAMESPACES, "going")
+        await world.client.delete(CONFIG_MAPS, "going", ROOT_CA)
+        await world.wait(30)
+        assert await story.data("going") is None
 
 
-def test_failures_are_retried(play, tmp_path):
-    async def life(world: World) -> None:
-        story = Story(world, tmp_path)
-        faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
-        async with story.running(transport=faulty):
-            for number in range(10):
-                await world.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
-            await world.wait(60)
-            assert faulty.faults
-            assert all([await story.data(f"n{number}") == GOOD for number in range(10)])
-
-    play(life, nodes=0)
+async def test_failures_are_retried(world: World, tmp_path):
+    story = Story(world, tmp_path)
+    faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
+    async with story.running(transport=faulty):
+        for number in range(10):
+            await world.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
+        await world.wait(60)
+        assert faulty.faults
+        assert all([await story.data(f"n{number}") == GOOD for number in range(10)])
 
 
-def test_a_sync_without_a_response_is_not_a_success(play, tmp_path):
-    async def life(world: World) -> None:
-        story, metrics = Story(world, tmp_path), Registry()
-        lost = [True]
-        transport = Refusing(world.server.transport(), lambda r: lost[0] and r.method == "POST")
-        async with story.running(transport=transport, metrics=metrics):
-            await world.wait(1)
-            total = partial(metric, metrics, "root_ca_cert_publisher_sync_total")
-            assert total(code="500") > 0 == total(code="200")
-            lost[0] = False
-            await world.wait(30)
-            assert total(code="200") > 0
-
-    play(life)
+@pytest.mark.cluster(nodes=3)
+async def test_a_sync_without_a_response_is_not_a_success(world: World, tmp_path):
+    story, metrics = Story(world, tmp_path), Registry()
+    lost = [True]
+    transport = Refusing(world.server.transport(), lambda r: lost[0] and r.method == "POST")
+    async with story.running(transport=transport, metrics=metrics):
+        await world.wait(1)
+        total = partial(metric, metrics, "root_ca_cert_publisher_sync_total")
+        assert total(code="500") > 0 == total(code="200")
+        lost[0] = False
+        await world.wait(30)
+        assert total(code="200") > 0

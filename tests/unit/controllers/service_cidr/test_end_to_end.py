@@ -11,6 +11,8 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Held, Refusing, Rewriting
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 RANGES = resource("servicecidrs", "networking.k8s.io", namespaced=False)
 ADDRESSES = resource("ipaddresses", "networking.k8s.io", namespaced=False)
 SERVICES = resource("services")
@@ -34,213 +36,177 @@ async def condition(world: World, name: str = "more") -> tuple[str, str]:
     return found["status"], found["reason"]
 
 
-def test_ranges_become_ready_and_are_held(play):
-    async def life(world: World) -> None:
+async def test_ranges_become_ready_and_are_held(world: World):
+    await add(world)
+    async with running(world):
+        await world.wait()
+        for name in ("more", "kubernetes"):
+            found = await world.get(RANGES, name)
+            assert found["metadata"]["finalizers"] == [FINALIZER]
+            (ready,) = found["status"]["conditions"]
+            assert ready.pop("lastTransitionTime")
+            message = "Kubernetes Service CIDR is ready"
+            assert ready == {"type": "Ready", "status": "True", "reason": "", "message": message}
+
+
+async def test_a_range_without_addresses_is_deleted_after_ten_seconds(world: World):
+    async with running(world):
         await add(world)
-        async with running(world):
-            await world.wait()
-            for name in ("more", "kubernetes"):
-                found = await world.get(RANGES, name)
-                assert found["metadata"]["finalizers"] == [FINALIZER]
-                (ready,) = found["status"]["conditions"]
-                assert ready.pop("lastTransitionTime")
-                message = "Kubernetes Service CIDR is ready"
-                assert ready == {"type": "Ready", "status": "True", "reason": "", "message": message}
-
-    play(life, nodes=0)
+        await world.wait()
+        await world.delete(RANGES, "more")
+        await world.wait(8)
+        assert not await world.is_deleted("more", RANGES)
+        await world.wait(3)
+        assert await world.is_deleted("more", RANGES)
 
 
-def test_a_range_without_addresses_is_deleted_after_ten_seconds(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await add(world)
-            await world.wait()
-            await world.delete(RANGES, "more")
-            await world.wait(8)
-            assert not await world.is_deleted("more", RANGES)
-            await world.wait(3)
-            assert await world.is_deleted("more", RANGES)
-
-    play(life, nodes=0)
-
-
-def test_a_terminating_range_allocates_nothing(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await add(world)
-            await world.wait()
-            await service(world, "192.168.0.7")
-            await world.delete(RANGES, "more")
-            with pytest.raises(Invalid, match="the provided network does not match the current range"):
-                await service(world, "192.168.0.8", "second")
-
-    play(life, nodes=0)
+async def test_a_terminating_range_allocates_nothing(world: World):
+    async with running(world):
+        await add(world)
+        await world.wait()
+        await service(world, "192.168.0.7")
+        await world.delete(RANGES, "more")
+        with pytest.raises(Invalid, match="the provided network does not match the current range"):
+            await service(world, "192.168.0.8", "second")
 
 
 @pytest.mark.parametrize("way", ["the service goes", "another range comes"])
-def test_a_range_is_kept_while_addresses_need_it(play, way):
-    async def life(world: World) -> None:
-        async with running(world):
-            await add(world)
-            await world.wait()
-            await service(world, "192.168.0.7")
-            await world.delete(RANGES, "more")
-            await world.wait(30)
-            assert await condition(world) == ("False", "Terminating")
-            if way == "the service goes":
-                await world.delete(SERVICES, "web")
-            else:
-                await add(world, "wider", "192.168.0.0/16")
-            await world.wait()
-            assert await world.is_deleted("more", RANGES)
-
-    play(life, nodes=0)
+async def test_a_range_is_kept_while_addresses_need_it(world: World, way):
+    async with running(world):
+        await add(world)
+        await world.wait()
+        await service(world, "192.168.0.7")
+        await world.delete(RANGES, "more")
+        await world.wait(30)
+        assert await condition(world) == ("False", "Terminating")
+        if way == "the service goes":
+            await world.delete(SERVICES, "web")
+        else:
+            await add(world, "wider", "192.168.0.0/16")
+        await world.wait()
+        assert await world.is_deleted("more", RANGES)
 
 
-def test_an_address_created_in_the_grace_period_keeps_the_range(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await add(world)
-            await world.wait()
-            await world.delete(RANGES, "more")
-            await world.wait(5)
-            labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
-            parent = {"resource": "services", "namespace": "default", "name": "late"}
-            doc = {"metadata": {"name": "192.168.0.9", "labels": labels}, "spec": {"parentRef": parent}}
-            await world.create(ADDRESSES, doc)
-            await world.wait(30)
-            assert await condition(world) == ("False", "Terminating")
-
-    play(life, nodes=0)
+async def test_an_address_created_in_the_grace_period_keeps_the_range(world: World):
+    async with running(world):
+        await add(world)
+        await world.wait()
+        await world.delete(RANGES, "more")
+        await world.wait(5)
+        labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
+        parent = {"resource": "services", "namespace": "default", "name": "late"}
+        doc = {"metadata": {"name": "192.168.0.9", "labels": labels}, "spec": {"parentRef": parent}}
+        await world.create(ADDRESSES, doc)
+        await world.wait(30)
+        assert await condition(world) == ("False", "Terminating")
 
 
-def test_of_two_ranges_with_the_same_addresses_one_is_kept(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await add(world)
-            await add(world, "same")
-            await world.wait()
-            await service(world, "192.168.0.7")
-            await world.delete(RANGES, "more")
-            await world.delete(RANGES, "same")
-            await world.wait(60)
-            left = [item["metadata"]["name"] for item in await world.items(RANGES)]
-            assert len(left) == 2
-            (stays,) = {"more", "same"} & {*left}
-            assert await condition(world, stays) == ("False", "Terminating")
-
-    play(life, nodes=0)
+async def test_of_two_ranges_with_the_same_addresses_one_is_kept(world: World):
+    async with running(world):
+        await add(world)
+        await add(world, "same")
+        await world.wait()
+        await service(world, "192.168.0.7")
+        await world.delete(RANGES, "more")
+        await world.delete(RANGES, "same")
+        await world.wait(60)
+        left = [item["metadata"]["name"] for item in await world.items(RANGES)]
+        assert len(left) == 2
+        (stays,) = {"more", "same"} & {*left}
+        assert await condition(world, stays) == ("False", "Terminating")
 
 
-def test_other_field_managers_keep_their_fields(play):
-    async def life(world: World) -> None:
-        metadata = {"name": "more", "finalizers": ["a.b/c"], "labels": {"x": "y"}}
-        await world.create(RANGES, {"metadata": metadata, "spec": {"cidrs": ["192.168.0.0/24"]}})
-        async with running(world):
-            await world.wait()
-            found = (await world.get(RANGES, "more"))["metadata"]
-            assert ({*found["finalizers"]}, found["labels"]) == ({FINALIZER, "a.b/c"}, {"x": "y"})
-            await world.delete(RANGES, "more")
-            await world.wait(20)
-            assert (await world.get(RANGES, "more"))["metadata"]["finalizers"] == ["a.b/c"]
-
-    play(life, nodes=0)
+async def test_other_field_managers_keep_their_fields(world: World):
+    metadata = {"name": "more", "finalizers": ["a.b/c"], "labels": {"x": "y"}}
+    await world.create(RANGES, {"metadata": metadata, "spec": {"cidrs": ["192.168.0.0/24"]}})
+    async with running(world):
+        await world.wait()
+        found = (await world.get(RANGES, "more"))["metadata"]
+        assert ({*found["finalizers"]}, found["labels"]) == ({FINALIZER, "a.b/c"}, {"x": "y"})
+        await world.delete(RANGES, "more")
+        await world.wait(20)
+        assert (await world.get(RANGES, "more"))["metadata"]["finalizers"] == ["a.b/c"]
 
 
-def test_a_failed_write_of_the_status_is_reported(play):
-    async def life(world: World) -> None:
-        down = [True]
+async def test_a_failed_write_of_the_status_is_reported(world: World):
+    down = [True]
 
-        def refuses(request: Request) -> bool:
-            return down[0] and request.path.endswith("/more/status")
+    def refuses(request: Request) -> bool:
+        return down[0] and request.path.endswith("/more/status")
 
-        async with running(world, Refusing(world.server.transport(), refuses)):
-            await add(world)
-            await world.wait(5)
-            event = ("KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
-            assert set(await world.events("more")) == {event}
-            down[0] = False
-            await world.wait(30)
-            assert await condition(world) == ("True", "")
-
-    play(life, nodes=0)
+    async with running(world, Refusing(world.server.transport(), refuses)):
+        await add(world)
+        await world.wait(5)
+        event = ("KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
+        assert set(await world.events("more")) == {event}
+        down[0] = False
+        await world.wait(30)
+        assert await condition(world) == ("True", "")
 
 
-def test_a_status_is_written_once_with_a_stale_cache(play):
-    async def life(world: World) -> None:
-        sent: list[str] = []
+async def test_a_status_is_written_once_with_a_stale_cache(world: World):
+    sent: list[str] = []
 
-        async def note(request: Request) -> None:
-            if request.method == "PATCH":
-                sent.append(request.path.rpartition("servicecidrs/")[2])
+    async def note(request: Request) -> None:
+        if request.method == "PATCH":
+            sent.append(request.path.rpartition("servicecidrs/")[2])
 
-        def sets_status(request: Request) -> bool:
-            return request.path.endswith("/more/status")
+    def sets_status(request: Request) -> bool:
+        return request.path.endswith("/more/status")
 
-        inner = Refusing(world.server.transport(), lambda request: False, note)
-        held = Held(inner, world.clock, "/apis/networking.k8s.io/v1/servicecidrs", sets_status)
-        async with running(world, held):
-            await world.wait()
-            await add(world)
-            await world.wait(5)
-            await service(world, "192.168.0.9")
-            await world.wait(5)
-            held.release()
-            await world.wait(5)
-        assert [one for one in sent if one.startswith("more")] == ["more", "more/status"]
-
-    play(life, nodes=0)
+    inner = Refusing(world.server.transport(), lambda request: False, note)
+    held = Held(inner, world.clock, "/apis/networking.k8s.io/v1/servicecidrs", sets_status)
+    async with running(world, held):
+        await world.wait()
+        await add(world)
+        await world.wait(5)
+        await service(world, "192.168.0.9")
+        await world.wait(5)
+        held.release()
+        await world.wait(5)
+    assert [one for one in sent if one.startswith("more")] == ["more", "more/status"]
 
 
-def test_a_range_is_deleted_although_another_cannot_be_decoded(play):
+async def test_a_range_is_deleted_although_another_cannot_be_decoded(world: World):
     """An undecodable range counts as one without addresses, so no range is deleted too early."""
 
-    async def life(world: World) -> None:
-        def edited(request: Request, response: Response) -> Response:
-            return Response(response.status, response.headers, response.body.replace(b'["192.168.9.0/24"]', b"5"))
+    def edited(request: Request, response: Response) -> Response:
+        return Response(response.status, response.headers, response.body.replace(b'["192.168.9.0/24"]', b"5"))
 
-        async with running(world, Rewriting(world.server.transport(), edited)):
-            await add(world, "odd", "192.168.9.0/24")
-            await add(world)
-            await world.wait()
-            await world.delete(RANGES, "more")
-            await world.wait(12)
-            assert await world.is_deleted("more", RANGES)
-
-    play(life, nodes=0)
+    async with running(world, Rewriting(world.server.transport(), edited)):
+        await add(world, "odd", "192.168.9.0/24")
+        await add(world)
+        await world.wait()
+        await world.delete(RANGES, "more")
+        await world.wait(12)
+        assert await world.is_deleted("more", RANGES)
 
 
-def test_the_default_range_is_recreated(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await add(world, "wider", "10.0.0.0/8")
-            await world.wait()
-            before = await world.get(RANGES, "kubernetes")
-            await world.delete(RANGES, "kubernetes")
-            await world.wait(5)
-            assert (await world.get(RANGES, "kubernetes"))["metadata"]["deletionTimestamp"]
-            await world.wait(10)
-            after = await world.get(RANGES, "kubernetes")
-            assert after["metadata"]["uid"] != before["metadata"]["uid"]
-            assert (after["spec"], await condition(world, "kubernetes")) == (before["spec"], ("True", ""))
-            assert after["metadata"]["finalizers"] == [FINALIZER]
-
-    play(life, nodes=0)
+async def test_the_default_range_is_recreated(world: World):
+    async with running(world):
+        await add(world, "wider", "10.0.0.0/8")
+        await world.wait()
+        before = await world.get(RANGES, "kubernetes")
+        await world.delete(RANGES, "kubernetes")
+        await world.wait(5)
+        assert (await world.get(RANGES, "kubernetes"))["metadata"]["deletionTimestamp"]
+        await world.wait(10)
+        after = await world.get(RANGES, "kubernetes")
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        assert (after["spec"], await condition(world, "kubernetes")) == (before["spec"], ("True", ""))
+        assert after["metadata"]["finalizers"] == [FINALIZER]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
-        async with running(world, faulty):
-            for number in range(5):
-                await add(world, f"r{number}", f"192.168.{number}.0/24")
-            await world.wait(60)
-            for number in range(5):
-                assert await condition(world, f"r{number}") == ("True", "")
-                await world.delete(RANGES, f"r{number}")
-            await world.wait(120)
-            assert faulty.faults
-            assert [item["metadata"]["name"] for item in await world.items(RANGES)] == ["kubernetes"]
-
-    play(life, nodes=0)
+async def test_lost_requests_and_answers(world: World, seed):
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+    async with running(world, faulty):
+        for number in range(5):
+            await add(world, f"r{number}", f"192.168.{number}.0/24")
+        await world.wait(60)
+        for number in range(5):
+            assert await condition(world, f"r{number}") == ("True", "")
+            await world.delete(RANGES, f"r{number}")
+        await world.wait(120)
+        assert faulty.faults
+        assert [item["metadata"]["name"] for item in await world.items(RANGES)] == ["kubernetes"]

@@ -10,6 +10,8 @@ from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 NAMESPACES = resource("namespaces", namespaced=False)
 ACCOUNTS = resource("serviceaccounts")
 
@@ -26,45 +28,36 @@ async def has(world: World, namespace: str, name: str = "default") -> bool:
     return True
 
 
-def test_a_new_namespace_gets_its_account_which_is_recreated(play):
-    async def life(world: World) -> None:
-        await world.create(NAMESPACES, {"metadata": {"name": "old"}})
-        async with running(world):
-            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
-            await world.wait(2)
-            assert await has(world, "old") and await has(world, "new")
-            await world.client.delete(ACCOUNTS, "new", "default")
-            await world.wait(2)
-            assert await has(world, "new")
-
-    play(life, nodes=0)
+async def test_a_new_namespace_gets_its_account_which_is_recreated(world: World):
+    await world.create(NAMESPACES, {"metadata": {"name": "old"}})
+    async with running(world):
+        await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+        await world.wait(2)
+        assert await has(world, "old") and await has(world, "new")
+        await world.client.delete(ACCOUNTS, "new", "default")
+        await world.wait(2)
+        assert await has(world, "new")
 
 
-def test_other_deleted_accounts_are_not_recreated(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await world.create(ACCOUNTS, {"metadata": {"name": "mine"}})
-            await world.wait(2)
-            await world.delete(ACCOUNTS, "mine")
-            await world.wait(2)
-            assert not await has(world, "default", "mine")
-
-    play(life, nodes=0)
+async def test_other_deleted_accounts_are_not_recreated(world: World):
+    async with running(world):
+        await world.create(ACCOUNTS, {"metadata": {"name": "mine"}})
+        await world.wait(2)
+        await world.delete(ACCOUNTS, "mine")
+        await world.wait(2)
+        assert not await has(world, "default", "mine")
 
 
-def test_a_terminating_namespace_gets_none(play):
-    async def life(world: World) -> None:
-        async with running(world):
-            await world.create(NAMESPACES, {"metadata": {"name": "going"}})
-            await world.wait(2)
-            await world.delete(NAMESPACES, "going")
-            namespace = await world.get(NAMESPACES, "going")
-            assert namespace["status"]["phase"] == "Terminating"
-            await world.client.delete(ACCOUNTS, "going", "default")
-            await world.wait(30)
-            assert not await has(world, "going")
-
-    play(life, nodes=0)
+async def test_a_terminating_namespace_gets_none(world: World):
+    async with running(world):
+        await world.create(NAMESPACES, {"metadata": {"name": "going"}})
+        await world.wait(2)
+        await world.delete(NAMESPACES, "going")
+        namespace = await world.get(NAMESPACES, "going")
+        assert namespace["status"]["phase"] == "Terminating"
+        await world.client.delete(ACCOUNTS, "going", "default")
+        await world.wait(30)
+        assert not await has(world, "going")
 
 
 @pytest.mark.parametrize(
@@ -75,32 +68,26 @@ def test_a_terminating_namespace_gets_none(play):
         pytest.param("Forbidden", [], 5, id="refused"),
     ],
 )
-def test_errors_that_are_retried(play, reason, causes, tries):
-    async def life(world: World) -> None:
-        asked = []
+async def test_errors_that_are_retried(world: World, reason, causes, tries):
+    asked = []
 
-        def answer(request: Request) -> Response | None:
-            if request.method == "POST" and request.path.endswith("/namespaces/new/serviceaccounts"):
-                asked.append(request.path)
-                return refusal(409 if reason == "AlreadyExists" else 403, reason, causes=causes)
-            return None
+    def answer(request: Request) -> Response | None:
+        if request.method == "POST" and request.path.endswith("/namespaces/new/serviceaccounts"):
+            asked.append(request.path)
+            return refusal(409 if reason == "AlreadyExists" else 403, reason, causes=causes)
+        return None
 
-        async with running(world, Rewriting(world.server.transport(), answer=answer)):
-            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
-            await world.wait(60)
-            assert len(asked) == 1 if tries == 1 else len(asked) >= tries
-
-    play(life, nodes=0)
+    async with running(world, Rewriting(world.server.transport(), answer=answer)):
+        await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+        await world.wait(60)
+        assert len(asked) == 1 if tries == 1 else len(asked) >= tries
 
 
-def test_failures_are_retried(play):
-    async def life(world: World) -> None:
-        faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
-        async with running(world, Refusing(faulty, lambda request: False)):
-            for number in range(10):
-                await world.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
-            await world.wait(60)
-            assert faulty.faults
-            assert all([await has(world, f"n{number}") for number in range(10)])
-
-    play(life, nodes=0)
+async def test_failures_are_retried(world: World):
+    faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
+    async with running(world, Refusing(faulty, lambda request: False)):
+        for number in range(10):
+            await world.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
+        await world.wait(60)
+        assert faulty.faults
+        assert all([await has(world, f"n{number}") for number in range(10)])

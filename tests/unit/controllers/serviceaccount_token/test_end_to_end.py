@@ -16,6 +16,8 @@ from tests.kit.faults import Refusing
 from tests.kit.root_ca import CA
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")
 NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
@@ -61,184 +63,148 @@ class Story:
         return False
 
 
-def test_a_token_is_generated(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            uid = await story.account()
-            await story.secret(data={"mine": base64.b64encode(b"stays").decode()})
-            await world.wait(2)
-            data = await story.data()
-            assert data["mine"] == "stays"
-            assert (data["ca.crt"], data["namespace"]) == (CA, "default")
-            assert data["token"].count(".") == 2
-            assert (await world.get(SECRETS, "token"))["metadata"]["annotations"][UID] == uid
-
-    play(life, nodes=0)
+async def test_a_token_is_generated(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        uid = await story.account()
+        await story.secret(data={"mine": base64.b64encode(b"stays").decode()})
+        await world.wait(2)
+        data = await story.data()
+        assert data["mine"] == "stays"
+        assert (data["ca.crt"], data["namespace"]) == (CA, "default")
+        assert data["token"].count(".") == 2
+        assert (await world.get(SECRETS, "token"))["metadata"]["annotations"][UID] == uid
 
 
-def test_removed_data_is_generated_again(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.account()
-            await story.secret()
-            await world.wait(2)
-            before = await story.data()
-            await world.patch(SECRETS, "token", {"data": {"ca.crt": "d3Jvbmc="}})
-            await world.wait(2)
-            assert await story.data() == before
-            await world.patch(SECRETS, "token", {"data": {"token": None}})
-            await world.wait(2)
-            assert (await story.data())["token"].count(".") == 2
-
-    play(life, nodes=0)
+async def test_removed_data_is_generated_again(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        await story.account()
+        await story.secret()
+        await world.wait(2)
+        before = await story.data()
+        await world.patch(SECRETS, "token", {"data": {"ca.crt": "d3Jvbmc="}})
+        await world.wait(2)
+        assert await story.data() == before
+        await world.patch(SECRETS, "token", {"data": {"token": None}})
+        await world.wait(2)
+        assert (await story.data())["token"].count(".") == 2
 
 
-def test_other_secrets_are_not_changed(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.account()
-            await world.create(SECRETS, {"metadata": {"name": "token", "annotations": {NAME: "robot"}}})
-            await world.wait(2)
-            assert await story.data() == {}
-            await world.delete(ACCOUNTS, "robot")
-            await world.wait(2)
-            assert not await story.is_deleted()
-
-    play(life, nodes=0)
+async def test_other_secrets_are_not_changed(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        await story.account()
+        await world.create(SECRETS, {"metadata": {"name": "token", "annotations": {NAME: "robot"}}})
+        await world.wait(2)
+        assert await story.data() == {}
+        await world.delete(ACCOUNTS, "robot")
+        await world.wait(2)
+        assert not await story.is_deleted()
 
 
-def test_tokens_are_deleted_with_their_account(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.account()
-            await story.account("other")
-            for name, account in (("a", "robot"), ("b", "robot"), ("c", "other")):
-                await story.secret(name, account)
-            await world.wait(2)
-            await world.delete(ACCOUNTS, "robot")
-            await world.wait(2)
-            assert [await story.is_deleted(name) for name in "abc"] == [True, True, False]
-
-    play(life, nodes=0)
+async def test_tokens_are_deleted_with_their_account(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        await story.account()
+        await story.account("other")
+        for name, account in (("a", "robot"), ("b", "robot"), ("c", "other")):
+            await story.secret(name, account)
+        await world.wait(2)
+        await world.delete(ACCOUNTS, "robot")
+        await world.wait(2)
+        assert [await story.is_deleted(name) for name in "abc"] == [True, True, False]
 
 
-def test_a_failed_deletion_of_a_token_does_not_affect_others(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        refusing = Refusing(world.server.transport(), lambda r: r.method == "DELETE" and r.path.endswith("/a"))
-        async with story.running(refusing):
-            await story.account()
-            for name in "ab":
-                await story.secret(name)
-            await world.wait(2)
-            await world.delete(ACCOUNTS, "robot")
-            await world.wait(2)
-            assert refusing.refused
-            assert [await story.is_deleted(name) for name in "ab"] == [False, True]
-
-    play(life, nodes=0)
+async def test_a_failed_deletion_of_a_token_does_not_affect_others(world: World, config):
+    story = Story(world, config)
+    refusing = Refusing(world.server.transport(), lambda r: r.method == "DELETE" and r.path.endswith("/a"))
+    async with story.running(refusing):
+        await story.account()
+        for name in "ab":
+            await story.secret(name)
+        await world.wait(2)
+        await world.delete(ACCOUNTS, "robot")
+        await world.wait(2)
+        assert refusing.refused
+        assert [await story.is_deleted(name) for name in "ab"] == [False, True]
 
 
 @pytest.mark.parametrize("name", ["nobody", "a|b", "robot|x|y", '"'])
-def test_a_token_without_an_account_is_deleted(play, config, name):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.secret(account=name)
-            await world.wait(2)
-            assert await story.is_deleted()
-
-    play(life, nodes=0)
+async def test_a_token_without_an_account_is_deleted(world: World, config, name):
+    story = Story(world, config)
+    async with story.running():
+        await story.secret(account=name)
+        await world.wait(2)
+        assert await story.is_deleted()
 
 
-def test_a_token_with_an_impossible_account_name_is_kept(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.account()
-            await story.secret(account="../serviceaccounts/robot")
-            await world.wait(60)
-            assert await story.data() == {}
-
-    play(life, nodes=0)
+async def test_a_token_with_an_impossible_account_name_is_kept(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        await story.account()
+        await story.secret(account="../serviceaccounts/robot")
+        await world.wait(60)
+        assert await story.data() == {}
 
 
-def test_a_token_of_an_earlier_account_is_deleted(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.account()
-            await story.secret(**{UID: "earlier"})
-            await world.wait(2)
-            assert await story.is_deleted()
-
-    play(life, nodes=0)
+async def test_a_token_of_an_earlier_account_is_deleted(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        await story.account()
+        await story.secret(**{UID: "earlier"})
+        await world.wait(2)
+        assert await story.is_deleted()
 
 
-def test_a_deleted_token_is_removed_from_its_account(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        async with story.running():
-            await story.account("robot", "token", "kept")
-            await story.secret()
-            await world.wait(2)
-            await world.delete(SECRETS, "token")
-            await world.wait(2)
-            assert (await world.get(ACCOUNTS, "robot"))["secrets"] == [{"name": "kept"}]
-
-    play(life, nodes=0)
+async def test_a_deleted_token_is_removed_from_its_account(world: World, config):
+    story = Story(world, config)
+    async with story.running():
+        await story.account("robot", "token", "kept")
+        await story.secret()
+        await world.wait(2)
+        await world.delete(SECRETS, "token")
+        await world.wait(2)
+        assert (await world.get(ACCOUNTS, "robot"))["secrets"] == [{"name": "kept"}]
 
 
-def test_a_stale_cache_without_the_account_deletes_nothing(play, config):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        blind = [False]
+async def test_a_stale_cache_without_the_account_deletes_nothing(world: World, config):
+    story = Story(world, config)
+    blind = [False]
 
-        def refuses(request: Request) -> bool:
-            return blind[0] and request.path == "/api/v1/serviceaccounts"
+    def refuses(request: Request) -> bool:
+        return blind[0] and request.path == "/api/v1/serviceaccounts"
 
-        await story.account("first")
-        async with story.running(Refusing(world.server.transport(), refuses)):
-            await world.wait(2)
-            await story.account()
-            await story.secret()
-            await world.wait(2)
-            assert (await story.data())["token"]
-
-    play(life, nodes=0)
+    await story.account("first")
+    async with story.running(Refusing(world.server.transport(), refuses)):
+        await world.wait(2)
+        await story.account()
+        await story.secret()
+        await world.wait(2)
+        assert (await story.data())["token"]
 
 
-def test_without_a_key_it_does_not_run(play):
-    async def life(world: World) -> None:
-        story = Story(world, ServiceAccountTokenConfig())
-        async with story.running():
-            await story.account()
-            await story.secret()
-            await world.wait(2)
-            assert await story.data() == {}
-
-    play(life, nodes=0)
+async def test_without_a_key_it_does_not_run(world: World):
+    story = Story(world, ServiceAccountTokenConfig())
+    async with story.running():
+        await story.account()
+        await story.secret()
+        await world.wait(2)
+        assert await story.data() == {}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_lost_requests_and_answers(play, config, seed):
-    async def life(world: World) -> None:
-        story = Story(world, config)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.4)
-        async with story.running(faulty):
-            await story.account()
-            await story.account("other")
-            for number in range(6):
-                await story.secret(f"s{number}", "robot" if number % 2 else "other")
-            await world.wait(60)
-            assert all([(await story.data(f"s{number}")).get("token") for number in range(6)])
-            await world.delete(ACCOUNTS, "other")
-            await world.wait(60)
-            assert faulty.faults
-            assert [await story.is_deleted(f"s{number}") for number in range(6)] == [True, False] * 3
-
-    play(life, nodes=0)
+async def test_lost_requests_and_answers(world: World, config, seed):
+    story = Story(world, config)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.4)
+    async with story.running(faulty):
+        await story.account()
+        await story.account("other")
+        for number in range(6):
+            await story.secret(f"s{number}", "robot" if number % 2 else "other")
+        await world.wait(60)
+        assert all([(await story.data(f"s{number}")).get("token") for number in range(6)])
+        await world.delete(ACCOUNTS, "other")
+        await world.wait(60)
+        assert faulty.faults
+        assert [await story.is_deleted(f"s{number}") for number in range(6)] == [True, False] * 3

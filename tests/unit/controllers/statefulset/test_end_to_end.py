@@ -63,185 +63,159 @@ class Story:
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-def test_lifecycle(play, policy):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(podManagementPolicy=policy)
-            await world.wait(60)
-            assert await story.settled("i:1")
-            await story.image("i:2")
-            await world.wait(120)
-            assert await story.settled("i:2")
-            assert [revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)] in (
-                [1, 2],
-                [2, 1],
-            )
-            await story.image("i:1")
-            await world.wait(120)
-            assert await story.settled("i:1")
-            assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [2, 3]
-            await story.patch({"replicas": 1})
-            await world.wait(60)
-            assert list(await story.pods()) == ["db-0"]
-            status = await story.status()
-            assert (status["replicas"], status["currentRevision"]) == (1, status["updateRevision"])
-
-    play(life)
+async def test_lifecycle(world: World, policy):
+    story = Story(world)
+    async with story.running():
+        await story.make(podManagementPolicy=policy)
+        await world.wait(60)
+        assert await story.settled("i:1")
+        await story.image("i:2")
+        await world.wait(120)
+        assert await story.settled("i:2")
+        assert [revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)] in (
+            [1, 2],
+            [2, 1],
+        )
+        await story.image("i:1")
+        await world.wait(120)
+        assert await story.settled("i:1")
+        assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [2, 3]
+        await story.patch({"replicas": 1})
+        await world.wait(60)
+        assert list(await story.pods()) == ["db-0"]
+        status = await story.status()
+        assert (status["replicas"], status["currentRevision"]) == (1, status["updateRevision"])
 
 
-def test_a_restarted_controller_writes_nothing(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        claims = [
-            {
-                "metadata": {"name": "data"},
-                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-            }
-        ]
-        async with story.running():
-            await story.make(
-                podManagementPolicy="Parallel",
-                volumeClaimTemplates=claims,
-                persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"},
-            )
-            await world.wait(60)
-        kinds = (STATEFUL_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
-        before = [await story.world.items(kind) for kind in kinds]
-        assert len(before[1]) == len(before[3]) == 3
-        metrics = Registry()
-        async with story.running(metrics=metrics):
-            await world.wait(60)
-        assert metric(metrics, "workqueue_adds_total") > 0
-        assert metric(metrics, "kcm_controller_writes_total") == 0
-        assert [await story.world.items(kind) for kind in kinds] == before
-        owners = [claim["metadata"]["ownerReferences"][0]["name"] for claim in before[3]]
-        assert owners == ["db"] * 3
-
-    play(life)
+async def test_a_restarted_controller_writes_nothing(world: World):
+    story = Story(world)
+    claims = [
+        {
+            "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        }
+    ]
+    async with story.running():
+        await story.make(
+            podManagementPolicy="Parallel",
+            volumeClaimTemplates=claims,
+            persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"},
+        )
+        await world.wait(60)
+    kinds = (STATEFUL_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
+    before = [await story.world.items(kind) for kind in kinds]
+    assert len(before[1]) == len(before[3]) == 3
+    metrics = Registry()
+    async with story.running(metrics=metrics):
+        await world.wait(60)
+    assert metric(metrics, "workqueue_adds_total") > 0
+    assert metric(metrics, "kcm_controller_writes_total") == 0
+    assert [await story.world.items(kind) for kind in kinds] == before
+    owners = [claim["metadata"]["ownerReferences"][0]["name"] for claim in before[3]]
+    assert owners == ["db"] * 3
 
 
 @pytest.mark.parametrize(
     ("gate", "terminating"),
     [pytest.param(True, ["db-1", "db-2", "db-3"], id="on"), pytest.param(False, ["db-3"], id="off")],
 )
-def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(play, gate, terminating):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running(gates=[("", f"MaxUnavailableStatefulSet={str(gate).lower()}")]):
-            await story.make(replicas=4, podManagementPolicy="Parallel")
-            made = await world.client.get_doc(STATEFUL_SETS, "default", "db")
-            made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = 3  # type: ignore[index, call-overload]
-            world.server.store.update(STATEFUL_SETS.gvr, "default", "db", made)  # the sandbox drops it, as by default
-            await world.wait(60)
+async def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(world: World, gate, terminating):
+    story = Story(world)
+    async with story.running(gates=[("", f"MaxUnavailableStatefulSet={str(gate).lower()}")]):
+        await story.make(replicas=4, podManagementPolicy="Parallel")
+        made = await world.client.get_doc(STATEFUL_SETS, "default", "db")
+        made["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = 3  # type: ignore[index, call-overload]
+        world.server.store.update(STATEFUL_SETS.gvr, "default", "db", made)  # the sandbox drops it, as by default
+        await world.wait(60)
+        for name in await story.pods():
+            await world.patch(PODS, name, {"metadata": {"finalizers": ["example.com/wait"]}})
+        await story.image("i:2")
+        await world.wait(1)
+        pods = {pod["metadata"]["name"]: pod["metadata"] for pod in await world.items(PODS)}
+        assert sorted(name for name, metadata in pods.items() if "deletionTimestamp" in metadata) == terminating
+        for _ in range(4):
             for name in await story.pods():
-                await world.patch(PODS, name, {"metadata": {"finalizers": ["example.com/wait"]}})
-            await story.image("i:2")
-            await world.wait(1)
-            pods = {pod["metadata"]["name"]: pod["metadata"] for pod in await world.items(PODS)}
-            assert sorted(name for name, metadata in pods.items() if "deletionTimestamp" in metadata) == terminating
-            for _ in range(4):
-                for name in await story.pods():
-                    await world.patch(PODS, name, {"metadata": {"finalizers": None}})
-                await world.wait(60)
-            assert await story.settled("i:2", 4)
-
-    play(life)
+                await world.patch(PODS, name, {"metadata": {"finalizers": None}})
+            await world.wait(60)
+        assert await story.settled("i:2", 4)
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers_only_delay(play, policy, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
-        async with story.running(transport=faulty):
-            await story.make(podManagementPolicy=policy)
-            await world.wait(200)
-            assert await story.settled("i:1")
-            await story.image("i:2")
-            await world.wait(400)
-            assert await story.settled("i:2")
-        assert faulty.faults > 3
-        assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
-
-    play(life)
+async def test_lost_requests_and_answers_only_delay(world: World, policy, seed):
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+    async with story.running(transport=faulty):
+        await story.make(podManagementPolicy=policy)
+        await world.wait(200)
+        assert await story.settled("i:1")
+        await story.image("i:2")
+        await world.wait(400)
+        assert await story.settled("i:2")
+    assert faulty.faults > 3
+    assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
 
 
-def test_a_deleted_set_has_no_metrics(play):
-    async def life(world: World) -> None:
-        story, metrics = Story(world), Registry()
-        gauge = "\nstatefulset_controller_statefulset_max_unavailable{"
-        async with story.running(metrics=metrics, gates=[("", "MaxUnavailableStatefulSet=true")]):
-            await story.make()
-            await world.wait(30)
-            assert gauge in metrics.expose().decode()
-            await world.delete(STATEFUL_SETS, "db")
-            await world.wait(10)
-            assert gauge not in metrics.expose().decode()
-
-    play(life)
+async def test_a_deleted_set_has_no_metrics(world: World):
+    story, metrics = Story(world), Registry()
+    gauge = "\nstatefulset_controller_statefulset_max_unavailable{"
+    async with story.running(metrics=metrics, gates=[("", "MaxUnavailableStatefulSet=true")]):
+        await story.make()
+        await world.wait(30)
+        assert gauge in metrics.expose().decode()
+        await world.delete(STATEFUL_SETS, "db")
+        await world.wait(10)
+        assert gauge not in metrics.expose().decode()
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-def test_a_set_of_two_billion_pods_does_not_block_others(play, policy):
-    async def life(world: World) -> None:
-        story = Story(world)
+async def test_a_set_of_two_billion_pods_does_not_block_others(world: World, policy):
+    story = Story(world)
 
-        def refused(request: Request) -> bool:
-            return request.method == "POST" and request.path.endswith("/default/pods")
+    def refused(request: Request) -> bool:
+        return request.method == "POST" and request.path.endswith("/default/pods")
 
-        transport = Refusing(world.server.transport(), refused)
-        async with story.running(transport=transport):
-            huge = document(replicas=2**31 - 1, podManagementPolicy=policy, selector={"matchLabels": {"app": "huge"}})
-            huge["metadata"] = {"name": "huge"}
-            huge["spec"]["template"] = {**huge["spec"]["template"], "metadata": {"labels": {"app": "huge"}}}
-            await world.create(resource("namespaces", namespaced=False), {"metadata": {"name": "other"}})
-            await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "other")
-            await world.create(STATEFUL_SETS, huge)
-            await world.create(STATEFUL_SETS, document(), "other")
-            await world.wait(60)
-            other = await world.get(STATEFUL_SETS, "db", "other")
-            assert other["status"]["readyReplicas"] == 3
-            assert transport.refused > 1
-
-    play(life)
+    transport = Refusing(world.server.transport(), refused)
+    async with story.running(transport=transport):
+        huge = document(replicas=2**31 - 1, podManagementPolicy=policy, selector={"matchLabels": {"app": "huge"}})
+        huge["metadata"] = {"name": "huge"}
+        huge["spec"]["template"] = {**huge["spec"]["template"], "metadata": {"labels": {"app": "huge"}}}
+        await world.create(resource("namespaces", namespaced=False), {"metadata": {"name": "other"}})
+        await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "other")
+        await world.create(STATEFUL_SETS, huge)
+        await world.create(STATEFUL_SETS, document(), "other")
+        await world.wait(60)
+        other = await world.get(STATEFUL_SETS, "db", "other")
+        assert other["status"]["readyReplicas"] == 3
+        assert transport.refused > 1
 
 
-def test_a_set_grows_beyond_the_limit_of_one_sync(play, monkeypatch):
+async def test_a_set_grows_beyond_the_limit_of_one_sync(world: World, monkeypatch):
     monkeypatch.setattr(identity, "MAX_MISSING", 2)
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(replicas=7, podManagementPolicy="Parallel")
-            await world.wait(60)
-            assert await story.settled("i:1", 7)
-            await world.delete(PODS, "db-0")
-            await world.delete(PODS, "db-1")
-            await world.delete(PODS, "db-2")
-            await story.image("i:2")
-            await world.wait(300)
-            assert await story.settled("i:2", 7)
-
-    play(life)
+    story = Story(world)
+    async with story.running():
+        await story.make(replicas=7, podManagementPolicy="Parallel")
+        await world.wait(60)
+        assert await story.settled("i:1", 7)
+        await world.delete(PODS, "db-0")
+        await world.delete(PODS, "db-1")
+        await world.delete(PODS, "db-2")
+        await story.image("i:2")
+        await world.wait(300)
+        assert await story.settled("i:2", 7)
 
 
-def test_a_set_that_waits_for_deletions_keeps_a_revision(play):
+async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World):
     """As upstream: the garbage collector deletes the revision, and the deletion of a pod recreates it."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(podManagementPolicy="Parallel")
-            await world.wait(60)
-            await world.client.patch(STATEFUL_SETS, "default", "db", {"metadata": {"finalizers": ["test/wait"]}})
-            await world.client.delete(STATEFUL_SETS, "default", "db")
-            (revision,) = await world.items(CONTROLLER_REVISIONS)
-            await world.client.delete(CONTROLLER_REVISIONS, "default", revision["metadata"]["name"])
-            await world.client.delete(PODS, "default", "db-1")
-            await world.wait(10)
-            assert [one["data"] for one in await world.items(CONTROLLER_REVISIONS)] == [revision["data"]]
-            assert sorted(await story.pods()) == ["db-0", "db-2"]
-
-    play(life)
+    story = Story(world)
+    async with story.running():
+        await story.make(podManagementPolicy="Parallel")
+        await world.wait(60)
+        await world.client.patch(STATEFUL_SETS, "default", "db", {"metadata": {"finalizers": ["test/wait"]}})
+        await world.client.delete(STATEFUL_SETS, "default", "db")
+        (revision,) = await world.items(CONTROLLER_REVISIONS)
+        await world.client.delete(CONTROLLER_REVISIONS, "default", revision["metadata"]["name"])
+        await world.client.delete(PODS, "default", "db-1")
+        await world.wait(10)
+        assert [one["data"] for one in await world.items(CONTROLLER_REVISIONS)] == [revision["data"]]
+        assert sorted(await story.pods()) == ["db-0", "db-2"]

@@ -42,65 +42,54 @@ def refusing(world: World, method: str, plural: str, broken: list[bool]) -> Any:
     return Rewriting(world.server.transport(), answer=answer)
 
 
-def test_a_pod_waits_for_its_claims(play):
-    async def life(world: World) -> None:
-        story, broken = Story(world), [True]
-        transport = refusing(world, "POST", "persistentvolumeclaims", broken)
-        async with story.running(transport=transport):
-            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=2, podManagementPolicy="Parallel")
-            await world.wait(30)
-            assert await story.pods() == {}
-            claim = "Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: not now"
-            pod = "Create Pod db-0 in StatefulSet db failed error: failed to create PVC data-db-0: not now"
-            assert {claim, pod} <= set(await messages(world, "FailedCreate"))
-            broken[0] = False
-            await world.wait(120)
-            assert set(await story.pods()) == {"db-0", "db-1"}
-            assert await claims(world) == {"data-db-0": [], "data-db-1": []}
-
-    play(life)
+async def test_a_pod_waits_for_its_claims(world: World):
+    story, broken = Story(world), [True]
+    transport = refusing(world, "POST", "persistentvolumeclaims", broken)
+    async with story.running(transport=transport):
+        await story.make(volumeClaimTemplates=[TEMPLATE], replicas=2, podManagementPolicy="Parallel")
+        await world.wait(30)
+        assert await story.pods() == {}
+        claim = "Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: not now"
+        pod = "Create Pod db-0 in StatefulSet db failed error: failed to create PVC data-db-0: not now"
+        assert {claim, pod} <= set(await messages(world, "FailedCreate"))
+        broken[0] = False
+        await world.wait(120)
+        assert set(await story.pods()) == {"db-0", "db-1"}
+        assert await claims(world) == {"data-db-0": [], "data-db-1": []}
 
 
-def test_a_pending_pod_gets_its_deleted_claim_again(play):
+@pytest.mark.cluster(alone=True)
+async def test_a_pending_pod_gets_its_deleted_claim_again(world: World):
     """There is no scheduler, so that the pod stays pending."""
-
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
-            await world.wait(5)
-            before = (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"]
-            await world.delete(CLAIMS, "data-db-0")
-            await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
-            await world.patch(PODS, "db-0", {"metadata": {"labels": {"any": "change"}}})
-            await world.wait(5)
-            assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
-            assert "Create Claim data-db-0 Pod db-0 in StatefulSet db success" in await messages(
-                world, "SuccessfulCreate"
-            )
-
-    play(life, alone=True)
+    story = Story(world)
+    async with story.running():
+        await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
+        await world.wait(5)
+        before = (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"]
+        await world.delete(CLAIMS, "data-db-0")
+        await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
+        await world.patch(PODS, "db-0", {"metadata": {"labels": {"any": "change"}}})
+        await world.wait(5)
+        assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
+        assert "Create Claim data-db-0 Pod db-0 in StatefulSet db success" in await messages(world, "SuccessfulCreate")
 
 
-def test_a_pod_is_not_recreated_with_a_terminating_claim(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
-            await world.wait(30)
-            before = (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"]
-            await world.delete(CLAIMS, "data-db-0")
-            await world.delete(PODS, "db-0")
-            await world.wait(30)
-            assert await story.pods() == {}
-            text = "Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
-            assert text in await messages(world, "FailedCreate")
-            await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
-            await world.wait(120)
-            assert list(await story.pods()) == ["db-0"]
-            assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
-
-    play(life)
+async def test_a_pod_is_not_recreated_with_a_terminating_claim(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
+        await world.wait(30)
+        before = (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"]
+        await world.delete(CLAIMS, "data-db-0")
+        await world.delete(PODS, "db-0")
+        await world.wait(30)
+        assert await story.pods() == {}
+        text = "Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
+        assert text in await messages(world, "FailedCreate")
+        await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
+        await world.wait(120)
+        assert list(await story.pods()) == ["db-0"]
+        assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
 
 
 @pytest.mark.parametrize(
@@ -112,154 +101,130 @@ def test_a_pod_is_not_recreated_with_a_terminating_claim(play):
         pytest.param("Delete", "Delete", [["StatefulSet/db"], ["Pod/db-1"]], id="go with either"),
     ],
 )
-def test_owners_of_claims_follow_the_policy(play, deleted, scaled, expected):
-    async def life(world: World) -> None:
-        story = Story(world)
-        policy = {"whenDeleted": deleted, "whenScaled": scaled}
-        async with story.running():
-            await story.make(
-                volumeClaimTemplates=[TEMPLATE],
-                replicas=2,
-                podManagementPolicy="Parallel",
-                persistentVolumeClaimRetentionPolicy=policy,
-            )
-            await world.wait(60)
-            await world.patch(PODS, "db-1", {"metadata": {"finalizers": ["example.com/wait"]}})
-            await story.patch({"replicas": 1})
-            await world.wait(30)
-            found = await claims(world)
-            assert [found["data-db-0"], found["data-db-1"]] == expected
-
-    play(life)
+async def test_owners_of_claims_follow_the_policy(world: World, deleted, scaled, expected):
+    story = Story(world)
+    policy = {"whenDeleted": deleted, "whenScaled": scaled}
+    async with story.running():
+        await story.make(
+            volumeClaimTemplates=[TEMPLATE],
+            replicas=2,
+            podManagementPolicy="Parallel",
+            persistentVolumeClaimRetentionPolicy=policy,
+        )
+        await world.wait(60)
+        await world.patch(PODS, "db-1", {"metadata": {"finalizers": ["example.com/wait"]}})
+        await story.patch({"replicas": 1})
+        await world.wait(30)
+        found = await claims(world)
+        assert [found["data-db-0"], found["data-db-1"]] == expected
 
 
-def test_a_claim_of_another_controller_is_reported_and_not_changed(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": True}
-        metadata = {"name": "data-db-0", "ownerReferences": [other], "labels": {"app": "db"}}
-        await world.create(CLAIMS, {"metadata": metadata, "spec": TEMPLATE["spec"]})
+async def test_a_claim_of_another_controller_is_reported_and_not_changed(world: World):
+    story = Story(world)
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": True}
+    metadata = {"name": "data-db-0", "ownerReferences": [other], "labels": {"app": "db"}}
+    await world.create(CLAIMS, {"metadata": metadata, "spec": TEMPLATE["spec"]})
+    policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+    async with story.running():
+        await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1, persistentVolumeClaimRetentionPolicy=policy)
+        await world.wait(30)
+        assert await claims(world) == {"data-db-0": ["ConfigMap/x"]}
+        assert await messages(world, "ConflictingController")
+        assert list(await story.pods()) == ["db-0"]
+
+
+async def test_failed_writes_of_owners_are_reported(world: World):
+    story, broken = Story(world), [True]
+    transport = refusing(world, "PUT", "persistentvolumeclaims", broken)
+    async with story.running(transport=transport):
+        await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
+        await world.wait(30)
         policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
-        async with story.running():
-            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1, persistentVolumeClaimRetentionPolicy=policy)
-            await world.wait(30)
-            assert await claims(world) == {"data-db-0": ["ConfigMap/x"]}
-            assert await messages(world, "ConflictingController")
-            assert list(await story.pods()) == ["db-0"]
-
-    play(life)
-
-
-def test_failed_writes_of_owners_are_reported(play):
-    async def life(world: World) -> None:
-        story, broken = Story(world), [True]
-        transport = refusing(world, "PUT", "persistentvolumeclaims", broken)
-        async with story.running(transport=transport):
-            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
-            await world.wait(30)
-            policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
-            await story.patch({"persistentVolumeClaimRetentionPolicy": policy})
-            await world.wait(30)
-            text = "could not update claim data-db-0 for delete policy ownerRefs: not now"
-            assert any(text in one for one in await messages(world, "FailedUpdate"))
-            broken[0] = False
-            await world.wait(120)
-            assert await claims(world) == {"data-db-0": ["StatefulSet/db"]}
-
-    play(life)
+        await story.patch({"persistentVolumeClaimRetentionPolicy": policy})
+        await world.wait(30)
+        text = "could not update claim data-db-0 for delete policy ownerRefs: not now"
+        assert any(text in one for one in await messages(world, "FailedUpdate"))
+        broken[0] = False
+        await world.wait(120)
+        assert await claims(world) == {"data-db-0": ["StatefulSet/db"]}
 
 
-def test_a_pod_without_its_name_label_is_corrected(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(replicas=1)
-            await world.wait(30)
-            await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
-            await world.wait(10)
-            assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
-            assert "Update Pod db-0 in StatefulSet db successful" in await messages(world, "SuccessfulUpdate")
-
-    play(life)
+async def test_a_pod_without_its_name_label_is_corrected(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(replicas=1)
+        await world.wait(30)
+        await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
+        await world.wait(10)
+        assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
+        assert "Update Pod db-0 in StatefulSet db successful" in await messages(world, "SuccessfulUpdate")
 
 
-def test_a_failed_correction_of_a_pod_is_reported(play):
-    async def life(world: World) -> None:
-        story, broken = Story(world), [True]
-        async with story.running(transport=refusing(world, "PUT", "pods", broken)):
-            await story.make(replicas=1)
-            await world.wait(30)
-            await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
-            await world.wait(10)
-            text = "Update Pod db-0 in StatefulSet db failed error: not now"
-            assert text in await messages(world, "FailedUpdate")
-            broken[0] = False
-            await world.wait(120)
-            assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
-
-    play(life)
+async def test_a_failed_correction_of_a_pod_is_reported(world: World):
+    story, broken = Story(world), [True]
+    async with story.running(transport=refusing(world, "PUT", "pods", broken)):
+        await story.make(replicas=1)
+        await world.wait(30)
+        await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
+        await world.wait(10)
+        text = "Update Pod db-0 in StatefulSet db failed error: not now"
+        assert text in await messages(world, "FailedUpdate")
+        broken[0] = False
+        await world.wait(120)
+        assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
 
 
-def test_a_failed_creation_is_reported_and_a_pod_of_another_owner_is_waited_for(play):
-    async def life(world: World) -> None:
-        story, broken = Story(world), [True]
-        await world.pod("db-1")
-        async with story.running(transport=refusing(world, "POST", "pods", broken)):
-            await story.make(replicas=2)
-            await world.wait(10)
-            assert "Create Pod db-0 in StatefulSet db failed error: not now" in await messages(world, "FailedCreate")
-            broken[0] = False
-            await world.wait(120)
-            assert (await story.status())["replicas"] == 1
-            assert not any("db-1" in text for text in await messages(world, "FailedCreate"))
-            await world.delete(PODS, "db-1")
-            await world.wait(400)
-            assert (await story.status())["availableReplicas"] == 2
-
-    play(life)
+async def test_a_failed_creation_is_reported_and_a_pod_of_another_owner_is_waited_for(world: World):
+    story, broken = Story(world), [True]
+    await world.pod("db-1")
+    async with story.running(transport=refusing(world, "POST", "pods", broken)):
+        await story.make(replicas=2)
+        await world.wait(10)
+        assert "Create Pod db-0 in StatefulSet db failed error: not now" in await messages(world, "FailedCreate")
+        broken[0] = False
+        await world.wait(120)
+        assert (await story.status())["replicas"] == 1
+        assert not any("db-1" in text for text in await messages(world, "FailedCreate"))
+        await world.delete(PODS, "db-1")
+        await world.wait(400)
+        assert (await story.status())["availableReplicas"] == 2
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_deletions_of_pods_are_reported(play, refused):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running(transport=refusing(world, "DELETE", "pods", [refused])):
-            await story.make(replicas=1)
-            await world.wait(30)
-            await story.patch({"replicas": 0})
-            await world.wait(30)
-            events = {e["reason"]: (e["type"], e["message"]) for e in await world.items(resource("events"))}
-            text = "Delete Pod db-0 in StatefulSet db"
-            assert events["SuccessfulCreate"][0] == "Normal"
-            if refused:
-                assert events["FailedDelete"] == ("Warning", f"{text} failed error: not now")
-                assert "SuccessfulDelete" not in events
-            else:
-                assert events["SuccessfulDelete"] == ("Normal", f"{text} successful")
-                assert "FailedDelete" not in events
-
-    play(life)
+async def test_deletions_of_pods_are_reported(world: World, refused):
+    story = Story(world)
+    async with story.running(transport=refusing(world, "DELETE", "pods", [refused])):
+        await story.make(replicas=1)
+        await world.wait(30)
+        await story.patch({"replicas": 0})
+        await world.wait(30)
+        events = {e["reason"]: (e["type"], e["message"]) for e in await world.items(resource("events"))}
+        text = "Delete Pod db-0 in StatefulSet db"
+        assert events["SuccessfulCreate"][0] == "Normal"
+        if refused:
+            assert events["FailedDelete"] == ("Warning", f"{text} failed error: not now")
+            assert "SuccessfulDelete" not in events
+        else:
+            assert events["SuccessfulDelete"] == ("Normal", f"{text} successful")
+            assert "FailedDelete" not in events
 
 
-def test_pods_of_a_parallel_set_are_created_in_growing_batches(play):
+@pytest.mark.cluster(alone=True)
+async def test_pods_of_a_parallel_set_are_created_in_growing_batches(world: World):
     """Each creation takes a second: one pod, two, four."""
+    story = Story(world)
 
-    async def life(world: World) -> None:
-        story = Story(world)
+    async def slow(request: Request) -> None:
+        if request.method == "POST" and request.path.endswith("/pods"):
+            await world.wait(1)
 
-        async def slow(request: Request) -> None:
-            if request.method == "POST" and request.path.endswith("/pods"):
-                await world.wait(1)
-
-        async with story.running(transport=Refusing(world.server.transport(), lambda request: False, slow)):
-            await story.make(replicas=7, podManagementPolicy="Parallel")
-            counts = []
-            for _ in range(4):
-                await world.wait(0.9)
-                counts.append(len(await story.pods()))
-            assert counts == [0, 1, 3, 7]
-
-    play(life, alone=True)
+    async with story.running(transport=Refusing(world.server.transport(), lambda request: False, slow)):
+        await story.make(replicas=7, podManagementPolicy="Parallel")
+        counts = []
+        for _ in range(4):
+            await world.wait(0.9)
+            counts.append(len(await story.pods()))
+        assert counts == [0, 1, 3, 7]
 
 
 async def fail(world: World, what: str) -> None:
@@ -273,170 +238,147 @@ async def fail(world: World, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["claim", "name", "policy"])
-def test_a_pod_that_cannot_be_created_delays_no_other_of_a_parallel_set(play, what):
-    async def life(world: World) -> None:
-        story, on = Story(world), False
+async def test_a_pod_that_cannot_be_created_delays_no_other_of_a_parallel_set(world: World, what):
+    story, on = Story(world), False
 
-        def refused(sent: Request) -> Response | None:
-            create = on and sent.method == "POST" and sent.path.endswith("/pods") and b'"db-0"' in sent.body
-            return refusal(403, "Forbidden") if create else None
+    def refused(sent: Request) -> Response | None:
+        create = on and sent.method == "POST" and sent.path.endswith("/pods") and b'"db-0"' in sent.body
+        return refusal(403, "Forbidden") if create else None
 
-        async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
-            await story.make(replicas=5, podManagementPolicy="Parallel", volumeClaimTemplates=[TEMPLATE])
-            await world.wait(20)
-            on = what == "policy"
-            await fail(world, what)
-            await world.wait(5)
-            for name in ("db-1", "db-2"):
-                await world.delete(PODS, name, grace_s=0)
-            await story.patch({"replicas": 4})
-            await world.wait(30)
-            pods = await world.items(PODS)
-            mine = {pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"]["app"] == "db"}
-            assert mine == {"db-1", "db-2", "db-3"}
-            assert (await story.status())["replicas"] == 3
-
-    play(life)
+    async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
+        await story.make(replicas=5, podManagementPolicy="Parallel", volumeClaimTemplates=[TEMPLATE])
+        await world.wait(20)
+        on = what == "policy"
+        await fail(world, what)
+        await world.wait(5)
+        for name in ("db-1", "db-2"):
+            await world.delete(PODS, name, grace_s=0)
+        await story.patch({"replicas": 4})
+        await world.wait(30)
+        pods = await world.items(PODS)
+        mine = {pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"]["app"] == "db"}
+        assert mine == {"db-1", "db-2", "db-3"}
+        assert (await story.status())["replicas"] == 3
 
 
-def test_a_parallel_set_whose_pods_are_all_refused_tries_a_few(play):
+@pytest.mark.cluster(alone=True)
+async def test_a_parallel_set_whose_pods_are_all_refused_tries_a_few(world: World):
     """In each sync one, two and four, so that a quota is not asked for each of a thousand pods."""
+    story, times = Story(world), []
 
-    async def life(world: World) -> None:
-        story, times = Story(world), []
+    def refused(sent: Request) -> Response | None:
+        if sent.method != "POST" or not sent.path.endswith("/pods"):
+            return None
+        times.append(world.clock.monotonic())
+        return refusal(403, "Forbidden")
 
-        def refused(sent: Request) -> Response | None:
-            if sent.method != "POST" or not sent.path.endswith("/pods"):
-                return None
-            times.append(world.clock.monotonic())
-            return refusal(403, "Forbidden")
-
-        async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
-            await story.make(replicas=100, podManagementPolicy="Parallel")
-            await world.wait(30)
-            assert {times.count(time) % 7 for time in set(times)} == {0}
-            assert len(times) < 7 * 20
-
-    play(life, alone=True)
+    async with story.running(transport=Rewriting(world.server.transport(), answer=refused)):
+        await story.make(replicas=100, podManagementPolicy="Parallel")
+        await world.wait(30)
+        assert {times.count(time) % 7 for time in set(times)} == {0}
+        assert len(times) < 7 * 20
 
 
-def test_claims_have_their_owner_from_the_start(play):
+@pytest.mark.cluster(alone=True)
+async def test_claims_have_their_owner_from_the_start(world: World):
     """An update right after the creation would conflict with the binding of the claim."""
+    story, sent = Story(world), []
 
-    async def life(world: World) -> None:
-        story, sent = Story(world), []
+    async def record(request: Request) -> None:
+        if request.method != "GET" and "persistentvolumeclaims" in request.path:
+            sent.append(request.method)
 
-        async def record(request: Request) -> None:
-            if request.method != "GET" and "persistentvolumeclaims" in request.path:
-                sent.append(request.method)
-
-        async with story.running(transport=Refusing(world.server.transport(), lambda request: False, record)):
-            policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
-            await story.make(
-                replicas=2, volumeClaimTemplates=[TEMPLATE], persistentVolumeClaimRetentionPolicy=policy,
-                podManagementPolicy="Parallel",
-            )  # fmt: skip
-            await world.wait(20)
-            assert await claims(world) == {f"data-db-{n}": ["StatefulSet/db"] for n in range(2)}
-            assert sent == ["POST", "POST"]
-
-    play(life, alone=True)
+    async with story.running(transport=Refusing(world.server.transport(), lambda request: False, record)):
+        policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+        await story.make(
+            replicas=2, volumeClaimTemplates=[TEMPLATE], persistentVolumeClaimRetentionPolicy=policy,
+            podManagementPolicy="Parallel",
+        )  # fmt: skip
+        await world.wait(20)
+        assert await claims(world) == {f"data-db-{n}": ["StatefulSet/db"] for n in range(2)}
+        assert sent == ["POST", "POST"]
 
 
-def test_orphan_revisions_that_the_selector_matches_are_adopted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        for name, app in (("mine", "db"), ("other", "another")):
-            metadata = {"name": name, "labels": {"app": app}}
-            await world.create(REVISIONS, {"metadata": metadata, "data": {"name": name}, "revision": 1})
-        async with story.running():
-            await story.make(replicas=0)
-            await world.wait(10)
-            owners = {
-                revision["metadata"]["name"]: [ref["name"] for ref in revision["metadata"].get("ownerReferences", [])]
-                for revision in await world.items(REVISIONS)
-            }
-            assert (owners.pop("mine"), owners.pop("other")) == (["db"], [])
-            assert list(owners.values()) == [["db"]]
-            numbers = {r["metadata"]["name"]: r["revision"] for r in await world.items(REVISIONS)}
-            assert sorted(numbers.values()) == [1, 1, 2]
-
-    play(life, alone=True)
+@pytest.mark.cluster(alone=True)
+async def test_orphan_revisions_that_the_selector_matches_are_adopted(world: World):
+    story = Story(world)
+    for name, app in (("mine", "db"), ("other", "another")):
+        metadata = {"name": name, "labels": {"app": app}}
+        await world.create(REVISIONS, {"metadata": metadata, "data": {"name": name}, "revision": 1})
+    async with story.running():
+        await story.make(replicas=0)
+        await world.wait(10)
+        owners = {
+            revision["metadata"]["name"]: [ref["name"] for ref in revision["metadata"].get("ownerReferences", [])]
+            for revision in await world.items(REVISIONS)
+        }
+        assert (owners.pop("mine"), owners.pop("other")) == (["db"], [])
+        assert list(owners.values()) == [["db"]]
+        numbers = {r["metadata"]["name"]: r["revision"] for r in await world.items(REVISIONS)}
+        assert sorted(numbers.values()) == [1, 1, 2]
 
 
-def test_a_collision_of_revision_names_is_counted(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(replicas=1)
-            await world.wait(30)
-            (revision,) = await world.items(REVISIONS)
-            name = revision["metadata"]["name"]
-        sets = resource("statefulsets", "apps")
-        await world.delete(sets, "db", propagation="Background")
-        await world.delete(REVISIONS, name)
-        await world.delete(PODS, "db-0", grace_s=0)
-        await world.create(REVISIONS, {"metadata": {"name": name}, "data": {"other": True}, "revision": 1})
-        async with story.running():
-            await story.make(replicas=1)
-            await world.wait(60)
-            status = await story.status()
-            assert status["collisionCount"] == 1
-            assert status["currentRevision"] not in ("", name)
-            assert status["availableReplicas"] == 1
-
-    play(life)
+async def test_a_collision_of_revision_names_is_counted(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(replicas=1)
+        await world.wait(30)
+        (revision,) = await world.items(REVISIONS)
+        name = revision["metadata"]["name"]
+    sets = resource("statefulsets", "apps")
+    await world.delete(sets, "db", propagation="Background")
+    await world.delete(REVISIONS, name)
+    await world.delete(PODS, "db-0", grace_s=0)
+    await world.create(REVISIONS, {"metadata": {"name": name}, "data": {"other": True}, "revision": 1})
+    async with story.running():
+        await story.make(replicas=1)
+        await world.wait(60)
+        status = await story.status()
+        assert status["collisionCount"] == 1
+        assert status["currentRevision"] not in ("", name)
+        assert status["availableReplicas"] == 1
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_claims_under_lost_requests(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
-        policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
-        async with story.running(transport=faulty):
-            await story.make(
-                volumeClaimTemplates=[TEMPLATE],
-                podManagementPolicy="Parallel",
-                persistentVolumeClaimRetentionPolicy=policy,
-            )
-            await world.wait(400)
-            assert faulty.faults
-            assert await claims(world) == {f"data-db-{n}": ["StatefulSet/db"] for n in range(3)}
-            assert set(await story.pods()) == {"db-0", "db-1", "db-2"}
-
-    play(life)
+async def test_claims_under_lost_requests(world: World, seed):
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+    policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+    async with story.running(transport=faulty):
+        await story.make(
+            volumeClaimTemplates=[TEMPLATE],
+            podManagementPolicy="Parallel",
+            persistentVolumeClaimRetentionPolicy=policy,
+        )
+        await world.wait(400)
+        assert faulty.faults
+        assert await claims(world) == {f"data-db-{n}": ["StatefulSet/db"] for n in range(3)}
+        assert set(await story.pods()) == {"db-0", "db-1", "db-2"}
 
 
-def test_a_pod_with_a_similar_name_does_not_get_the_identity_of_an_ordinal(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        await world.pod("db-01", {"labels": {"app": "db"}})
-        async with story.running():
-            await story.make(replicas=2, podManagementPolicy="Parallel")
-            await world.wait(30)
-            assert POD_NAME not in (await world.get(PODS, "db-01"))["metadata"]["labels"]
-            text = 'Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found'
-            assert text in await messages(world, "FailedUpdate")
-            await world.delete(PODS, "db-01", grace_s=0)
-            await world.wait(120)
-            assert set(await story.pods()) == {"db-0", "db-1"}
-
-    play(life)
+async def test_a_pod_with_a_similar_name_does_not_get_the_identity_of_an_ordinal(world: World):
+    story = Story(world)
+    await world.pod("db-01", {"labels": {"app": "db"}})
+    async with story.running():
+        await story.make(replicas=2, podManagementPolicy="Parallel")
+        await world.wait(30)
+        assert POD_NAME not in (await world.get(PODS, "db-01"))["metadata"]["labels"]
+        text = 'Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found'
+        assert text in await messages(world, "FailedUpdate")
+        await world.delete(PODS, "db-01", grace_s=0)
+        await world.wait(120)
+        assert set(await story.pods()) == {"db-0", "db-1"}
 
 
-def test_a_terminating_pod_that_is_deleted_no_longer_counts(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            await story.make(replicas=1)
-            await world.wait(30)
-            await world.patch(PODS, "db-0", {"metadata": {"finalizers": ["example.com/held"]}})
-            await world.delete(PODS, "db-0")
-            await world.wait(60)
-            assert (await story.status())["replicas"] == 1
-            await world.patch(PODS, "db-0", {"metadata": {"ownerReferences": None}})
-            await world.wait(5)
-            assert (await story.status())["replicas"] == 0
-
-    play(life)
+async def test_a_terminating_pod_that_is_deleted_no_longer_counts(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(replicas=1)
+        await world.wait(30)
+        await world.patch(PODS, "db-0", {"metadata": {"finalizers": ["example.com/held"]}})
+        await world.delete(PODS, "db-0")
+        await world.wait(60)
+        assert (await story.status())["replicas"] == 1
+        await world.patch(PODS, "db-0", {"metadata": {"ownerReferences": None}})
+        await world.wait(5)
+        assert (await story.status())["replicas"] == 0

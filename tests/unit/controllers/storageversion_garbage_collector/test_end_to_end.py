@@ -13,6 +13,8 @@ from tests.kit.faults import Refusing, Rewriting
 from tests.kit.own_group import serve
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 GROUP = "internal.apiserver.k8s.io"
 VERSIONS = resource("storageversions", GROUP, "v1alpha1", namespaced=False)
 LEASES = resource("leases", "coordination.k8s.io")
@@ -49,103 +51,86 @@ async def servers(world: World) -> dict[str, list[str]]:
     }
 
 
-def test_an_object_that_cannot_be_decoded_does_not_affect_others(play):
+@pytest.mark.cluster(nodes=3)
+async def test_an_object_that_cannot_be_decoded_does_not_affect_others(world: World):
     def spoilt(request: Request, response: Response) -> Response:
         return replace(response, body=response.body.replace(b'"odd"', b"7"))
 
-    async def life(world: World) -> None:
-        await prepare(world)
-        await add(world, "x", "a", "b")
-        await add(world, "z", "odd")
-        async with running(world, Rewriting(world.server.transport(), spoilt)):
-            await world.wait(5)
-            await world.client.delete(LEASES, SYSTEM, "a")
-            await world.wait(5)
-            assert (await servers(world))["x"] == ["b"]
-
-    play(life)
+    await prepare(world)
+    await add(world, "x", "a", "b")
+    await add(world, "z", "odd")
+    async with running(world, Rewriting(world.server.transport(), spoilt)):
+        await world.wait(5)
+        await world.client.delete(LEASES, SYSTEM, "a")
+        await world.wait(5)
+        assert (await servers(world))["x"] == ["b"]
 
 
-def test_entries_are_removed_with_the_lease_of_their_server(play):
-    async def life(world: World) -> None:
-        await prepare(world)
-        await add(world, "x", "a", "b")
-        await add(world, "y", "b")
-        async with running(world):
-            await world.wait(5)
-            assert await servers(world) == {"x": ["a", "b"], "y": ["b"]}
-            await world.client.delete(LEASES, SYSTEM, "b")
-            await world.wait(5)
-            assert await servers(world) == {"x": ["a"]}
-            assert (await world.get(VERSIONS, "x"))["status"]["commonEncodingVersion"] == "v1"
-
-    play(life, nodes=0)
+async def test_entries_are_removed_with_the_lease_of_their_server(world: World):
+    await prepare(world)
+    await add(world, "x", "a", "b")
+    await add(world, "y", "b")
+    async with running(world):
+        await world.wait(5)
+        assert await servers(world) == {"x": ["a", "b"], "y": ["b"]}
+        await world.client.delete(LEASES, SYSTEM, "b")
+        await world.wait(5)
+        assert await servers(world) == {"x": ["a"]}
+        assert (await world.get(VERSIONS, "x"))["status"]["commonEncodingVersion"] == "v1"
 
 
-def test_entries_without_a_server_are_removed(play):
-    async def life(world: World) -> None:
-        await prepare(world)
-        await add(world, "at-start", "a", "gone")
-        async with running(world):
-            await add(world, "later", "other", "b")
-            await add(world, "nobody", "gone")
-            await world.wait(5)
-            assert await servers(world) == {"at-start": ["a"], "later": ["b"]}
-
-    play(life, nodes=0)
+async def test_entries_without_a_server_are_removed(world: World):
+    await prepare(world)
+    await add(world, "at-start", "a", "gone")
+    async with running(world):
+        await add(world, "later", "other", "b")
+        await add(world, "nobody", "gone")
+        await world.wait(5)
+        assert await servers(world) == {"at-start": ["a"], "later": ["b"]}
 
 
-def test_a_stale_cache_without_the_lease_removes_nothing(play):
-    async def life(world: World) -> None:
-        await prepare(world)
+async def test_a_stale_cache_without_the_lease_removes_nothing(world: World):
+    await prepare(world)
 
-        def refuses(request: Request) -> bool:
-            watching = dict(request.query).get("watch") == "true" or request.path.endswith("/leases")
-            return watching and "leases" in request.path and world.clock.monotonic() > 100
+    def refuses(request: Request) -> bool:
+        watching = dict(request.query).get("watch") == "true" or request.path.endswith("/leases")
+        return watching and "leases" in request.path and world.clock.monotonic() > 100
 
-        async with running(world, Refusing(world.server.transport(), refuses)):
-            await world.wait(700)
-            labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
-            await world.create(LEASES, {"metadata": {"name": "new", "labels": labels}, "spec": {}}, SYSTEM)
-            await add(world, "x", "new")
-            await world.wait(5)
-            assert await servers(world) == {"x": ["new"]}
-
-    play(life, nodes=0)
-
-
-def test_a_recreated_lease_keeps_its_entries(play):
-    async def life(world: World) -> None:
-        await prepare(world)
-        await add(world, "x", "a")
+    async with running(world, Refusing(world.server.transport(), refuses)):
+        await world.wait(700)
         labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
-        made = [False]
+        await world.create(LEASES, {"metadata": {"name": "new", "labels": labels}, "spec": {}}, SYSTEM)
+        await add(world, "x", "new")
+        await world.wait(5)
+        assert await servers(world) == {"x": ["new"]}
 
-        async def before(request: Request) -> None:
-            if request.path.endswith("/leases/a") and not made[0]:
-                made[0] = True
-                await world.create(LEASES, {"metadata": {"name": "a", "labels": labels}, "spec": {}}, SYSTEM)
 
-        async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
-            await world.client.delete(LEASES, SYSTEM, "a")
-            await world.wait(5)
-            assert (made, await servers(world)) == ([True], {"x": ["a"]})
+async def test_a_recreated_lease_keeps_its_entries(world: World):
+    await prepare(world)
+    await add(world, "x", "a")
+    labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+    made = [False]
 
-    play(life, nodes=0)
+    async def before(request: Request) -> None:
+        if request.path.endswith("/leases/a") and not made[0]:
+            made[0] = True
+            await world.create(LEASES, {"metadata": {"name": "a", "labels": labels}, "spec": {}}, SYSTEM)
+
+    async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+        await world.client.delete(LEASES, SYSTEM, "a")
+        await world.wait(5)
+        assert (made, await servers(world)) == ([True], {"x": ["a"]})
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        await prepare(world)
-        for number in range(5):
-            await add(world, f"v{number}", *("ab" if number % 2 else "b"))
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
-        async with running(world, faulty):
-            await world.wait(1)
-            await world.client.delete(LEASES, SYSTEM, "b")
-            await world.wait(120)
-            assert faulty.faults
-            assert await servers(world) == {"v1": ["a"], "v3": ["a"]}
-
-    play(life, nodes=0)
+async def test_lost_requests_and_answers(world: World, seed):
+    await prepare(world)
+    for number in range(5):
+        await add(world, f"v{number}", *("ab" if number % 2 else "b"))
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+    async with running(world, faulty):
+        await world.wait(1)
+        await world.client.delete(LEASES, SYSTEM, "b")
+        await world.wait(120)
+        assert faulty.faults
+        assert await servers(world) == {"v1": ["a"], "v3": ["a"]}

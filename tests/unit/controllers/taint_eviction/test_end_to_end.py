@@ -1,5 +1,8 @@
 """The controller in a whole sandbox, on virtual time, while deletions fail."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 
 from kcm_cli.component.metrics import Registry
@@ -9,26 +12,23 @@ from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World, resource
 
 
-def test_a_failed_eviction_is_retried_at_once(play):
-    async def life(world: World) -> None:
-        toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-        await world.pod("p", {"tolerations": [toleration], "terminationGracePeriodSeconds": 1})
-        await world.wait(5)
-        broken = [True]
-        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
-        async with controllers(world, names=["taint-eviction-controller"], transport=transport):
-            taint = {"key": "k", "effect": "NoExecute"}
-            await world.patch(NODES, await world.node_of("p"), {"spec": {"taints": [taint]}})
-            await world.wait(290)
-            assert not transport.refused
-            await world.wait(20)
-            assert transport.refused
-            assert not await world.is_deleted("p")
-            broken[0] = False
-            await world.wait(60)
-            assert await world.is_deleted("p")
-
-    play(life)
+async def test_a_failed_eviction_is_retried_at_once(world: World):
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    await world.pod("p", {"tolerations": [toleration], "terminationGracePeriodSeconds": 1})
+    await world.wait(5)
+    broken = [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+    async with controllers(world, names=["taint-eviction-controller"], transport=transport):
+        taint = {"key": "k", "effect": "NoExecute"}
+        await world.patch(NODES, await world.node_of("p"), {"spec": {"taints": [taint]}})
+        await world.wait(290)
+        assert not transport.refused
+        await world.wait(20)
+        assert transport.refused
+        assert not await world.is_deleted("p")
+        broken[0] = False
+        await world.wait(60)
+        assert await world.is_deleted("p")
 
 
 def tolerated(key: str, seconds: int) -> dict:
@@ -43,22 +43,19 @@ def tolerated(key: str, seconds: int) -> dict:
         pytest.param([], False, ["Cancelling"], id="no taint any longer"),
     ],
 )
-def test_taints_that_change_during_a_pending_eviction(play, later, gone, event_messages):
-    async def life(world: World) -> None:
-        tolerations = [tolerated("a", 300), tolerated("short", 5)]
-        await world.pod("p", {"tolerations": tolerations, "terminationGracePeriodSeconds": 1})
-        await world.wait(5)
-        node = await world.node_of("p")
-        async with controllers(world, names=["taint-eviction-controller"]):
-            for keys in (["a"], later):
-                taints = [{"key": key, "effect": "NoExecute"} for key in keys]
-                await world.patch(NODES, node, {"spec": {"taints": taints}})
-                await world.wait(20)
-            assert await world.is_deleted("p") == gone
-            messages = [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"]
-            assert [text.split()[0] for text in messages] == event_messages
-
-    play(life)
+async def test_taints_that_change_during_a_pending_eviction(world: World, later, gone, event_messages):
+    tolerations = [tolerated("a", 300), tolerated("short", 5)]
+    await world.pod("p", {"tolerations": tolerations, "terminationGracePeriodSeconds": 1})
+    await world.wait(5)
+    node = await world.node_of("p")
+    async with controllers(world, names=["taint-eviction-controller"]):
+        for keys in (["a"], later):
+            taints = [{"key": key, "effect": "NoExecute"} for key in keys]
+            await world.patch(NODES, node, {"spec": {"taints": taints}})
+            await world.wait(20)
+        assert await world.is_deleted("p") == gone
+        messages = [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"]
+        assert [text.split()[0] for text in messages] == event_messages
 
 
 def tolerating(seconds: int | None, key: str = "k") -> dict:
@@ -89,33 +86,28 @@ class Story:
         return [text for reason, text in await self.world.events("p") if reason == "TaintManagerEviction"]
 
 
-def run(play, tell, *tolerations: dict) -> None:
-    """Tell a story of a pod that runs with these tolerations."""
-
-    async def life(world: World) -> None:
-        await world.pod("p", {"tolerations": list(tolerations), "terminationGracePeriodSeconds": 1})
-        await world.wait(10)
-        async with controllers(world, names=["taint-eviction-controller"]):
-            await world.wait(1)
-            await tell(Story(world, await world.node_of("p")))
-
-    play(life)
+@asynccontextmanager
+async def tolerant(world: World, *tolerations: dict) -> AsyncIterator[Story]:
+    """A pod that runs with these tolerations."""
+    await world.pod("p", {"tolerations": list(tolerations), "terminationGracePeriodSeconds": 1})
+    await world.wait(10)
+    async with controllers(world, names=["taint-eviction-controller"]):
+        await world.wait(1)
+        yield Story(world, await world.node_of("p"))
 
 
 MARKED, CANCELLED = "Marking for deletion Pod default/p", "Cancelling deletion of Pod default/p"
 
 
-def test_a_pod_without_tolerations_is_evicted_at_once(play):
-    async def tell(story: Story) -> None:
+async def test_a_pod_without_tolerations_is_evicted_at_once(world: World):
+    async with tolerant(world) as story:
         await story.taint("k")
         assert await story.left(5) == 0
         assert await story.event_messages() == [MARKED]
 
-    run(play, tell)
 
-
-def test_the_condition_has_the_reason(play):
-    async def tell(story: Story) -> None:
+async def test_the_condition_has_the_reason(world: World):
+    async with tolerant(world) as story:
         await story.world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}})
         await story.taint("k")
         await story.world.wait(2)
@@ -124,28 +116,22 @@ def test_the_condition_has_the_reason(play):
         assert found["message"] == "Taint manager: deleting due to NoExecute taint"
         assert found["observedGeneration"] == 1
 
-    run(play, tell)
 
-
-def test_a_toleration_without_seconds_is_unlimited(play):
-    async def tell(story: Story) -> None:
+async def test_a_toleration_without_seconds_is_unlimited(world: World):
+    async with tolerant(world, tolerating(None)) as story:
         await story.taint("k")
         assert await story.left(600) is None
         assert await story.event_messages() == []
 
-    run(play, tell, tolerating(None))
 
-
-def test_the_shortest_toleration_counts(play):
-    async def tell(story: Story) -> None:
+async def test_the_shortest_toleration_counts(world: World):
+    async with tolerant(world, tolerating(200), tolerating(60, "l")) as story:
         await story.taint("k", "l")
         assert await story.left(300) in (59, 60)
 
-    run(play, tell, tolerating(200), tolerating(60, "l"))
 
-
-def test_removing_a_taint_cancels_the_eviction_and_a_new_one_restarts_it(play):
-    async def tell(story: Story) -> None:
+async def test_removing_a_taint_cancels_the_eviction_and_a_new_one_restarts_it(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(50) is None
         await story.taint()
@@ -154,8 +140,6 @@ def test_removing_a_taint_cancels_the_eviction_and_a_new_one_restarts_it(play):
         await story.taint("k")
         assert await story.left(100) in (59, 60)
         assert sorted(await story.event_messages()) == [CANCELLED, MARKED]
-
-    run(play, tell, tolerating(60))
 
 
 @pytest.mark.parametrize(
@@ -166,38 +150,32 @@ def test_removing_a_taint_cancels_the_eviction_and_a_new_one_restarts_it(play):
         pytest.param(0, (19, 20), id="not even one for no time"),
     ],
 )
-def test_another_taint_during_the_toleration(play, second, expected):
-    async def tell(story: Story) -> None:
+async def test_another_taint_during_the_toleration(world: World, second, expected):
+    async with tolerant(world, tolerating(60), tolerating(second, "l")) as story:
         await story.taint("k")
         assert await story.left(40) is None
         await story.taint("k", "l")
         assert await story.left(100) in expected
 
-    run(play, tell, tolerating(60), tolerating(second, "l"))
 
-
-def test_another_taint_that_is_not_tolerated_ends_the_wait(play):
-    async def tell(story: Story) -> None:
+async def test_another_taint_that_is_not_tolerated_ends_the_wait(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(10) is None
         await story.taint("k", "l")
         assert await story.left(10) == 0
 
-    run(play, tell, tolerating(60))
 
-
-def test_a_toleration_counts_only_if_added_in_time(play):
-    async def tell(story: Story) -> None:
+async def test_a_toleration_counts_only_if_added_in_time(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(30) is None
         await story.world.patch(PODS, "p", {"spec": {"tolerations": [tolerating(60), tolerating(None, "other")]}})
         assert await story.left(60) in (29, 30)
 
-    run(play, tell, tolerating(60))
 
-
-def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(play):
-    async def tell(story: Story) -> None:
+async def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(30) is None
         tolerations = (await story.world.get(PODS, "p"))["spec"]["tolerations"]
@@ -206,43 +184,35 @@ def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(play):
         assert await story.event_messages() == [CANCELLED]
         assert await story.left(100) is None
 
-    run(play, tell, tolerating(60))
 
-
-def test_deleting_the_pod_cancels_its_eviction(play):
-    async def tell(story: Story) -> None:
+async def test_deleting_the_pod_cancels_its_eviction(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(20) is None
         await story.world.delete(PODS, "p", grace_s=0)
         assert await story.event_messages() == [CANCELLED]
 
-    run(play, tell, tolerating(60))
 
-
-def test_deleting_the_node_does_not_cancel_the_eviction(play):
-    async def tell(story: Story) -> None:
+async def test_deleting_the_node_does_not_cancel_the_eviction(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(20) is None
         await story.world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}})
         await story.world.delete(NODES, story.node)
         assert await story.left(60) in (39, 40)
 
-    run(play, tell, tolerating(60))
 
-
-def test_a_pod_bound_to_a_tainted_node_is_evicted(play):
-    async def tell(story: Story) -> None:
+async def test_a_pod_bound_to_a_tainted_node_is_evicted(world: World):
+    async with tolerant(world) as story:
         await story.taint("k")
         assert await story.left(5) == 0
         await story.world.wait(5)
         await story.world.pod("p", {"nodeName": story.node, "terminationGracePeriodSeconds": 1})
         assert await story.left(5) == 0
 
-    run(play, tell)
 
-
-def test_a_recreated_pod_has_its_own_toleration_time(play):
-    async def tell(story: Story) -> None:
+async def test_a_recreated_pod_has_its_own_toleration_time(world: World):
+    async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
         assert await story.left(50) is None
         await story.world.delete(PODS, "p", grace_s=0)
@@ -250,11 +220,9 @@ def test_a_recreated_pod_has_its_own_toleration_time(play):
         assert await story.left(100) in (59, 60)
         assert sorted(await story.event_messages()) == [CANCELLED, MARKED]
 
-    run(play, tell, tolerating(60))
 
-
-def test_a_waiting_pod_is_evicted_when_it_is_bound_to_a_tainted_node(play):
-    async def tell(story: Story) -> None:
+async def test_a_waiting_pod_is_evicted_when_it_is_bound_to_a_tainted_node(world: World):
+    async with tolerant(world) as story:
         await story.taint("k")
         assert await story.left(5) == 0
         await story.world.wait(5)
@@ -263,90 +231,75 @@ def test_a_waiting_pod_is_evicted_when_it_is_bound_to_a_tainted_node(play):
         await story.world.bind("p", story.node)
         assert await story.left(5) == 0
 
-    run(play, tell)
 
-
-def test_a_pod_that_replaces_an_evicted_one_is_kept(play):
+async def test_a_pod_that_replaces_an_evicted_one_is_kept(world: World):
     """It is created between the read and the deletion. The deletion has the uid of the first one."""
+    await world.pod("p", {"terminationGracePeriodSeconds": 1})
+    await world.wait(10)
+    node, deletions = await world.node_of("p"), []
 
-    async def life(world: World) -> None:
-        await world.pod("p", {"terminationGracePeriodSeconds": 1})
-        await world.wait(10)
-        node, deletions = await world.node_of("p"), []
+    async def replace(request: Request) -> None:
+        if request.method == "DELETE":
+            deletions.append(request)
+            await world.delete(PODS, "p", grace_s=0)
+            await world.pod("p", {"nodeName": node, "tolerations": [{"operator": "Exists"}]})
 
-        async def replace(request: Request) -> None:
-            if request.method == "DELETE":
-                deletions.append(request)
-                await world.delete(PODS, "p", grace_s=0)
-                await world.pod("p", {"nodeName": node, "tolerations": [{"operator": "Exists"}]})
-
-        transport = Refusing(world.server.transport(), lambda request: False, replace)
-        async with controllers(world, names=["taint-eviction-controller"], transport=transport):
-            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
-            await world.wait(20)
-        assert len(deletions) == 1
-        assert "deletionTimestamp" not in (await world.get(PODS, "p"))["metadata"]
-        assert [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"] == [MARKED]
-
-    play(life)
+    transport = Refusing(world.server.transport(), lambda request: False, replace)
+    async with controllers(world, names=["taint-eviction-controller"], transport=transport):
+        await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+        await world.wait(20)
+    assert len(deletions) == 1
+    assert "deletionTimestamp" not in (await world.get(PODS, "p"))["metadata"]
+    assert [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"] == [MARKED]
 
 
-def test_metrics_count_evictions_and_measure_their_delay_in_seconds(play):
-    async def life(world: World) -> None:
-        await world.pod("p", {"tolerations": [tolerating(60)], "terminationGracePeriodSeconds": 1})
-        await world.wait(10)
-        node, metrics, broken = await world.node_of("p"), Registry(), [True]
-        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
-        prefix = "taint_eviction_controller_pod_deletion"
-        async with controllers(world, names=["taint-eviction-controller"], transport=transport, metrics=metrics):
-            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
-            await world.wait(70)
-            assert metric(metrics, f"{prefix}s_total") == 0
-            broken[0] = False
-            await world.wait(60)
-        assert metric(metrics, f"{prefix}s_total") == metric(metrics, f"{prefix}_duration_seconds_count") == 1
-        assert 10 <= metric(metrics, f"{prefix}_duration_seconds_sum") < 30
-
-    play(life)
+async def test_metrics_count_evictions_and_measure_their_delay_in_seconds(world: World):
+    await world.pod("p", {"tolerations": [tolerating(60)], "terminationGracePeriodSeconds": 1})
+    await world.wait(10)
+    node, metrics, broken = await world.node_of("p"), Registry(), [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+    prefix = "taint_eviction_controller_pod_deletion"
+    async with controllers(world, names=["taint-eviction-controller"], transport=transport, metrics=metrics):
+        await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+        await world.wait(70)
+        assert metric(metrics, f"{prefix}s_total") == 0
+        broken[0] = False
+        await world.wait(60)
+    assert metric(metrics, f"{prefix}s_total") == metric(metrics, f"{prefix}_duration_seconds_count") == 1
+    assert 10 <= metric(metrics, f"{prefix}_duration_seconds_sum") < 30
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-def test_an_eviction_refused_with_409_by_a_webhook_is_retried(play, method):
-    async def life(world: World) -> None:
-        await world.pod("p", {"terminationGracePeriodSeconds": 1})
-        await world.wait(10)
-        node, refused = await world.node_of("p"), []
+async def test_an_eviction_refused_with_409_by_a_webhook_is_retried(world: World, method):
+    await world.pod("p", {"terminationGracePeriodSeconds": 1})
+    await world.wait(10)
+    node, refused = await world.node_of("p"), []
 
-        def webhook(request: Request) -> Response | None:
-            if request.method != method or not request.path.removesuffix("/status").endswith("/pods/p"):
-                return None
-            refused.append(request)
-            return refusal(409, "Conflict") if len(refused) < 5 else None
+    def webhook(request: Request) -> Response | None:
+        if request.method != method or not request.path.removesuffix("/status").endswith("/pods/p"):
+            return None
+        refused.append(request)
+        return refusal(409, "Conflict") if len(refused) < 5 else None
 
-        transport = Rewriting(world.server.transport(), answer=webhook)
-        async with controllers(world, names=["taint-eviction-controller"], transport=transport):
-            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
-            await world.wait(20)
-            assert len(refused) == 5
-            assert await world.is_deleted("p")
-            events = [e for e in await world.items(resource("events")) if e["reason"] == "TaintManagerEviction"]
-            assert [(event["message"], event["count"]) for event in events] == [(MARKED, 1)]
-
-    play(life)
+    transport = Rewriting(world.server.transport(), answer=webhook)
+    async with controllers(world, names=["taint-eviction-controller"], transport=transport):
+        await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+        await world.wait(20)
+        assert len(refused) == 5
+        assert await world.is_deleted("p")
+        events = [e for e in await world.items(resource("events")) if e["reason"] == "TaintManagerEviction"]
+        assert [(event["message"], event["count"]) for event in events] == [(MARKED, 1)]
 
 
-def test_the_work_queues_have_metrics(play):
-    async def life(world: World) -> None:
-        await world.pod("p", {"terminationGracePeriodSeconds": 1})
-        await world.wait(10)
-        node, metrics = await world.node_of("p"), Registry()
-        async with controllers(world, names=["taint-eviction-controller"], metrics=metrics):
-            await world.wait(1)
-            before = [adds(metrics, queue) for queue in ("noexec_taint_node", "noexec_taint_pod")]
-            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
-            await world.wait(20)
-            after = [adds(metrics, queue) for queue in ("noexec_taint_node", "noexec_taint_pod")]
-            assert after[0] == before[0] + 1
-            assert after[1] > before[1]
-
-    play(life)
+async def test_the_work_queues_have_metrics(world: World):
+    await world.pod("p", {"terminationGracePeriodSeconds": 1})
+    await world.wait(10)
+    node, metrics = await world.node_of("p"), Registry()
+    async with controllers(world, names=["taint-eviction-controller"], metrics=metrics):
+        await world.wait(1)
+        before = [adds(metrics, queue) for queue in ("noexec_taint_node", "noexec_taint_pod")]
+        await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+        await world.wait(20)
+        after = [adds(metrics, queue) for queue in ("noexec_taint_node", "noexec_taint_pod")]
+        assert after[0] == before[0] + 1
+        assert after[1] > before[1]

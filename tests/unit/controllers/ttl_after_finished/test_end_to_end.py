@@ -15,6 +15,8 @@ from tests.kit.controlling import Faulty, controllers, metric
 from tests.kit.faults import Refusing
 from tests.kit.world import World, resource
 
+pytestmark = pytest.mark.cluster(nodes=0)
+
 JOBS = resource("jobs", "batch")
 
 
@@ -55,88 +57,75 @@ class Story:
         return "deletionTimestamp" in found["metadata"]
 
 
-def test_jobs_are_deleted_after_their_ttl(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            for name, ttl in (("short", 30), ("long", 90), ("ever", None), ("running", 30), ("at-once", 0)):
-                await story.job(name, ttl)
-            for name, kind in (("short", "Failed"), ("long", "Complete"), ("ever", "Failed"), ("at-once", "Complete")):
-                await story.end(name, kind)
-            everyone = ("short", "long", "ever", "running", "at-once")
-            await world.wait(2)
-            assert [name for name in everyone if await story.is_deleted(name)] == ["at-once"]
-            await world.wait(20)
-            assert not await story.is_deleted("short")
-            await world.wait(15)
-            assert [name for name in everyone if await story.is_deleted(name)] == ["short", "at-once"]
-            await world.wait(100)
-            assert [name for name in everyone if await story.is_deleted(name)] == ["short", "long", "at-once"]
-
-    play(life, nodes=0)
+async def test_jobs_are_deleted_after_their_ttl(world: World):
+    story = Story(world)
+    async with story.running():
+        for name, ttl in (("short", 30), ("long", 90), ("ever", None), ("running", 30), ("at-once", 0)):
+            await story.job(name, ttl)
+        for name, kind in (("short", "Failed"), ("long", "Complete"), ("ever", "Failed"), ("at-once", "Complete")):
+            await story.end(name, kind)
+        everyone = ("short", "long", "ever", "running", "at-once")
+        await world.wait(2)
+        assert [name for name in everyone if await story.is_deleted(name)] == ["at-once"]
+        await world.wait(20)
+        assert not await story.is_deleted("short")
+        await world.wait(15)
+        assert [name for name in everyone if await story.is_deleted(name)] == ["short", "at-once"]
+        await world.wait(100)
+        assert [name for name in everyone if await story.is_deleted(name)] == ["short", "long", "at-once"]
 
 
-def test_the_delay_of_a_deletion_is_measured(play):
-    async def life(world: World) -> None:
-        story, metrics, broken = Story(world), Registry(), [True]
-        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
-        async with story.running(transport, metrics=metrics):
-            await story.job("j", 30)
-            await story.end("j")
-            await world.wait(90)
-            broken[0] = False
-            await world.wait(60)
-            assert await story.is_deleted("j")
-        name = "ttl_after_finished_controller_job_deletion_duration_seconds"
-        assert metric(metrics, f"{name}_count") == 1
-        assert 60 <= metric(metrics, f"{name}_sum") <= 120
-
-    play(life, nodes=0)
+async def test_the_delay_of_a_deletion_is_measured(world: World):
+    story, metrics, broken = Story(world), Registry(), [True]
+    transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "DELETE")
+    async with story.running(transport, metrics=metrics):
+        await story.job("j", 30)
+        await story.end("j")
+        await world.wait(90)
+        broken[0] = False
+        await world.wait(60)
+        assert await story.is_deleted("j")
+    name = "ttl_after_finished_controller_job_deletion_duration_seconds"
+    assert metric(metrics, f"{name}_count") == 1
+    assert 60 <= metric(metrics, f"{name}_sum") <= 120
 
 
-def test_a_job_that_replaces_an_expired_one_is_kept(play):
+async def test_a_job_that_replaces_an_expired_one_is_kept(world: World):
     """It is created between the read and the deletion, which has the uid of the first one."""
+    story, replaced = Story(world), list[Request]()
 
-    async def life(world: World) -> None:
-        story, replaced = Story(world), list[Request]()
-
-        async def replace(request: Request) -> None:
-            if request.method == "DELETE" and not replaced:
-                replaced.append(request)
-                await world.delete(JOBS, "j", propagation="Background")
-                await story.job("j", 30)
-
-        async with story.running(Refusing(world.server.transport(), lambda request: False, replace)):
+    async def replace(request: Request) -> None:
+        if request.method == "DELETE" and not replaced:
+            replaced.append(request)
+            await world.delete(JOBS, "j", propagation="Background")
             await story.job("j", 30)
-            await story.end("j")
-            await world.wait(90)
-            assert replaced
-            assert not await story.is_deleted("j")
 
-    play(life, nodes=0)
+    async with story.running(Refusing(world.server.transport(), lambda request: False, replace)):
+        await story.job("j", 30)
+        await story.end("j")
+        await world.wait(90)
+        assert replaced
+        assert not await story.is_deleted("j")
 
 
-def test_a_changed_ttl_counts(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
-            for name in ("longer", "never", "sooner"):
-                await story.job(name)
-                await story.end(name)
-            await world.wait(20)
-            await world.patch(JOBS, "longer", {"spec": {"ttlSecondsAfterFinished": 200}})
-            await world.patch(JOBS, "never", {"spec": {"ttlSecondsAfterFinished": None}})
-            await world.patch(JOBS, "sooner", {"spec": {"ttlSecondsAfterFinished": 25}})
-            await world.wait(10)
-            assert await story.is_deleted("sooner")
-            await world.wait(120)
-            assert not await story.is_deleted("longer")
-            assert not await story.is_deleted("never")
-            await world.wait(100)
-            assert await story.is_deleted("longer")
-            assert not await story.is_deleted("never")
-
-    play(life, nodes=0)
+async def test_a_changed_ttl_counts(world: World):
+    story = Story(world)
+    async with story.running():
+        for name in ("longer", "never", "sooner"):
+            await story.job(name)
+            await story.end(name)
+        await world.wait(20)
+        await world.patch(JOBS, "longer", {"spec": {"ttlSecondsAfterFinished": 200}})
+        await world.patch(JOBS, "never", {"spec": {"ttlSecondsAfterFinished": None}})
+        await world.patch(JOBS, "sooner", {"spec": {"ttlSecondsAfterFinished": 25}})
+        await world.wait(10)
+        assert await story.is_deleted("sooner")
+        await world.wait(120)
+        assert not await story.is_deleted("longer")
+        assert not await story.is_deleted("never")
+        await world.wait(100)
+        assert await story.is_deleted("longer")
+        assert not await story.is_deleted("never")
 
 
 @pytest.mark.parametrize(
@@ -146,59 +135,49 @@ def test_a_changed_ttl_counts(play):
         pytest.param({"ttlSecondsAfterFinished": None}, False, id="taken back"),
     ],
 )
-def test_a_ttl_changed_just_before_the_deletion_counts(play, change, gone):
+async def test_a_ttl_changed_just_before_the_deletion_counts(world: World, change, gone):
     """The Job is read afresh before it is deleted."""
+    story = Story(world)
+    asked = []
 
-    async def life(world: World) -> None:
-        story = Story(world)
-        asked = []
+    async def before(request: Request) -> None:
+        if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
+            asked.append(request.path)
+            await world.patch(JOBS, "j", {"spec": change})
 
-        async def before(request: Request) -> None:
-            if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
-                asked.append(request.path)
-                await world.patch(JOBS, "j", {"spec": change})
-
-        async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
-            await story.job("j")
-            await story.end("j")
-            await world.wait(100)
-            assert asked
-            assert await story.is_deleted("j") is gone
-
-    play(life, nodes=0)
+    async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+        await story.job("j")
+        await story.end("j")
+        await world.wait(100)
+        assert asked
+        assert await story.is_deleted("j") is gone
 
 
-def test_a_job_deleted_by_another_client(play):
-    async def life(world: World) -> None:
-        story = Story(world)
-        asked = []
+async def test_a_job_deleted_by_another_client(world: World):
+    story = Story(world)
+    asked = []
 
-        async def before(request: Request) -> None:
-            if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
-                asked.append(request.path)
-                await world.delete(JOBS, "j", propagation="Background")
+    async def before(request: Request) -> None:
+        if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
+            asked.append(request.path)
+            await world.delete(JOBS, "j", propagation="Background")
 
-        async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
-            await story.job("j")
-            await story.end("j")
-            await world.wait(100)
-            assert asked
-            assert await story.is_deleted("j")
-
-    play(life, nodes=0)
+    async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+        await story.job("j")
+        await story.end("j")
+        await world.wait(100)
+        assert asked
+        assert await story.is_deleted("j")
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_lost_requests_and_answers(play, seed):
-    async def life(world: World) -> None:
-        story = Story(world)
-        faulty = Faulty(world.server.transport(), random.Random(seed), 0.6)
-        async with story.running(faulty):
-            for number in range(5):
-                await story.job(f"j{number}", 10)
-                await story.end(f"j{number}")
-            await world.wait(60)
-            assert faulty.faults
-            assert all([await story.is_deleted(f"j{number}") for number in range(5)])
-
-    play(life, nodes=0)
+async def test_lost_requests_and_answers(world: World, seed):
+    story = Story(world)
+    faulty = Faulty(world.server.transport(), random.Random(seed), 0.6)
+    async with story.running(faulty):
+        for number in range(5):
+            await story.job(f"j{number}", 10)
+            await story.end(f"j{number}")
+        await world.wait(60)
+        assert faulty.faults
+        assert all([await story.is_deleted(f"j{number}") for number in range(5)])

@@ -32,79 +32,65 @@ async def drop(world: World, kind, name: str) -> None:
     await world.delete(kind, name)
 
 
-def test_a_class_gets_the_finalizer_beside_others(play):
-    async def life(world: World) -> None:
-        await make(world, "gold", finalizers=["example.com/keep"])
-        async with controllers(world, names=[NAME]):
-            await world.wait(2)
-            made = await world.get(CLASSES, "gold")
-            assert made["metadata"]["finalizers"] == ["example.com/keep", "kubernetes.io/vac-protection"]
-            assert made["parameters"] == {"iops": "1"}
-
-    play(life)
+async def test_a_class_gets_the_finalizer_beside_others(world: World):
+    await make(world, "gold", finalizers=["example.com/keep"])
+    async with controllers(world, names=[NAME]):
+        await world.wait(2)
+        made = await world.get(CLASSES, "gold")
+        assert made["metadata"]["finalizers"] == ["example.com/keep", "kubernetes.io/vac-protection"]
+        assert made["parameters"] == {"iops": "1"}
 
 
-def test_a_class_is_deleted_after_its_last_user(play):
-    async def life(world: World) -> None:
+async def test_a_class_is_deleted_after_its_last_user(world: World):
+    for name in ("free", "claimed", "held", "both"):
+        await make(world, name)
+    await claim(world, "c", "claimed")
+    await volume(world, "v", "held")
+    await claim(world, "c2", "both")
+    await volume(world, "v2", "both")
+
+    async def deleted() -> list[str]:
+        await world.wait(2)
+        return [name for name in ("free", "claimed", "held", "both") if await world.is_deleted(name, CLASSES)]
+
+    async with controllers(world, names=[NAME]):
+        await world.wait(2)
         for name in ("free", "claimed", "held", "both"):
-            await make(world, name)
-        await claim(world, "c", "claimed")
-        await volume(world, "v", "held")
-        await claim(world, "c2", "both")
-        await volume(world, "v2", "both")
-
-        async def deleted() -> list[str]:
-            await world.wait(2)
-            return [name for name in ("free", "claimed", "held", "both") if await world.is_deleted(name, CLASSES)]
-
-        async with controllers(world, names=[NAME]):
-            await world.wait(2)
-            for name in ("free", "claimed", "held", "both"):
-                await world.delete(CLASSES, name)
-            assert await deleted() == ["free"]
-            await drop(world, CLAIMS, "c")
-            assert await deleted() == ["free", "claimed"]
-            await drop(world, VOLUMES, "v")
-            await drop(world, CLAIMS, "c2")
-            assert await deleted() == ["free", "claimed", "held"]
-            await drop(world, VOLUMES, "v2")
-            assert await deleted() == ["free", "claimed", "held", "both"]
-
-    play(life)
+            await world.delete(CLASSES, name)
+        assert await deleted() == ["free"]
+        await drop(world, CLAIMS, "c")
+        assert await deleted() == ["free", "claimed"]
+        await drop(world, VOLUMES, "v")
+        await drop(world, CLAIMS, "c2")
+        assert await deleted() == ["free", "claimed", "held"]
+        await drop(world, VOLUMES, "v2")
+        assert await deleted() == ["free", "claimed", "held", "both"]
 
 
-def test_a_class_is_freed_when_its_claim_has_another(play):
-    async def life(world: World) -> None:
-        await make(world, "old")
-        await claim(world, "c", "old")
-        moving = {"modifyVolumeStatus": {"status": "InProgress", "targetVolumeAttributesClassName": "new"}}
-        status = {"phase": "Bound", "currentVolumeAttributesClassName": "old", **moving}
-        await world.client.patch(CLAIMS, "default", "c", {"status": status}, subresource="status")
-        async with controllers(world, names=[NAME]):
-            await world.wait(2)
-            await world.delete(CLASSES, "old")
-            await world.patch(CLAIMS, "c", {"spec": {"volumeAttributesClassName": "new"}})
-            await world.wait(2)
-            assert not await world.is_deleted("old", CLASSES)
-            done = {"currentVolumeAttributesClassName": "new", "modifyVolumeStatus": None}
-            await world.client.patch(CLAIMS, "default", "c", {"status": done}, subresource="status")
-            await world.wait(2)
-            assert await world.is_deleted("old", CLASSES)
-
-    play(life)
+async def test_a_class_is_freed_when_its_claim_has_another(world: World):
+    await make(world, "old")
+    await claim(world, "c", "old")
+    moving = {"modifyVolumeStatus": {"status": "InProgress", "targetVolumeAttributesClassName": "new"}}
+    status = {"phase": "Bound", "currentVolumeAttributesClassName": "old", **moving}
+    await world.client.patch(CLAIMS, "default", "c", {"status": status}, subresource="status")
+    async with controllers(world, names=[NAME]):
+        await world.wait(2)
+        await world.delete(CLASSES, "old")
+        await world.patch(CLAIMS, "c", {"spec": {"volumeAttributesClassName": "new"}})
+        await world.wait(2)
+        assert not await world.is_deleted("old", CLASSES)
+        done = {"currentVolumeAttributesClassName": "new", "modifyVolumeStatus": None}
+        await world.client.patch(CLAIMS, "default", "c", {"status": done}, subresource="status")
+        await world.wait(2)
+        assert await world.is_deleted("old", CLASSES)
 
 
-def test_a_lost_write_is_retried(play):
-    async def life(world: World) -> None:
-        await make(world, "gold")
-        transport = Refusing(
-            world.server.transport(), lambda request: request.method == "PUT" and not transport.refused
-        )
-        async with controllers(world, names=[NAME], transport=transport):
-            await world.wait(2)
-            await world.delete(CLASSES, "gold")
-            await world.wait(2)
-            assert await world.is_deleted("gold", CLASSES)
-            assert transport.refused == 1
-
-    play(life)
+async def test_a_lost_write_is_retried(world: World):
+    await make(world, "gold")
+    transport = Refusing(world.server.transport(), lambda request: request.method == "PUT" and not transport.refused)
+    async with controllers(world, names=[NAME], transport=transport):
+        await world.wait(2)
+        await world.delete(CLASSES, "gold")
+        await world.wait(2)
+        assert await world.is_deleted("gold", CLASSES)
+        assert transport.refused == 1
