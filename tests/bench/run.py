@@ -31,7 +31,7 @@ import psutil
 
 from tests.bench import performance
 from tests.bench.api import Api
-from tests.bench.loads import AFTER, LOADS, Bench
+from tests.bench.loads import AFTER, LOADS, Bench, Say
 from tests.bench.process import Manager
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, free_port
@@ -75,9 +75,7 @@ class Program:
         }
 
 
-async def measure(
-    url: str, token: str, start: Callable[[], Manager], say: performance.Say, scenarios: list[str]
-) -> None:
+async def measure(url: str, token: str, start: Callable[[], Manager], say: Say, scenarios: list[str]) -> None:
     """All loads on the API server at this URL."""
     connector = aiohttp.TCPConnector(ssl=False, limit=64)
     headers = {"authorization": f"Bearer {token}"}
