@@ -12,8 +12,6 @@ import argparse
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,7 +22,9 @@ import aiohttp
 from tests.bench.api import Api
 from tests.bench.objects import Doc, pod
 from tests.bench.process import Manager
-from tests.bench.run import MANAGER_PORT, OPTIONS, PORT, SETTLE_S, wait_for
+from tests.bench.run import flags
+from tests.kit.processes import KCM, free_port
+from tests.kit.servers import TOKEN, sandbox_server
 
 NAMESPACE = "quotas"
 AT_ONCE = 16
@@ -120,12 +120,10 @@ async def measure(api: Api, command: list[str], metrics: str, args: argparse.Nam
         manager.stop()
 
 
-async def _session(args: argparse.Namespace, command: list[str]) -> None:
-    metrics = f"https://127.0.0.1:{MANAGER_PORT}/metrics"
+async def _session(url: str, command: list[str], metrics: str, args: argparse.Namespace) -> None:
     connector = aiohttp.TCPConnector(ssl=False, limit=64)
-    headers = {"authorization": "Bearer bench"}
-    server = f"https://127.0.0.1:{PORT}"
-    async with aiohttp.ClientSession(server, headers=headers, connector=connector, read_bufsize=2**22) as session:
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession(url, headers=headers, connector=connector, read_bufsize=2**22) as session:
         await measure(Api(session), command, metrics, args)
 
 
@@ -136,20 +134,10 @@ def main() -> None:
     parser.add_argument("--churn", type=float, default=50.0)
     parser.add_argument("--seconds", type=float, default=30.0)
     args = parser.parse_args()
-    kcm = [sys.executable, "-m", "kcm_cli.cli.main"]
-    with tempfile.TemporaryDirectory() as folder:
-        config = f"{folder}/kubeconfig"
-        options = ["--nodes", "0", "--no-manager", "--port", str(PORT), "--token", "bench", "--kubeconfig", config]
-        sandbox = subprocess.Popen([*kcm, "sandbox", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_for(sandbox, Path(config))
-            time.sleep(SETTLE_S)
-            clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
-            command = [*kcm, *clients, "--cert-dir", folder, *OPTIONS, "--controllers=resourcequota-controller"]
-            asyncio.run(_session(args, command))
-        finally:
-            sandbox.terminate()
-            sandbox.wait(20)
+    with tempfile.TemporaryDirectory() as name, sandbox_server(Path(name)) as url:
+        port = free_port()
+        command = [*KCM, *flags(Path(name), url, port), "--controllers=resourcequota-controller"]
+        asyncio.run(_session(url, command, f"https://127.0.0.1:{port}/metrics", args))
 
 
 if __name__ == "__main__":

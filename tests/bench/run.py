@@ -83,17 +83,22 @@ async def measure(url: str, token: str, start: Callable[[], Manager], say: Say, 
         await Bench(Api(session), start, _listener(url), say).all(scenarios)
 
 
+def flags(folder: Path, url: str, port: int) -> list[str]:
+    """Of a manager on the API server at this URL, which serves its metrics at this port."""
+    config = folder / "kubeconfig"
+    config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
+    clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
+    places = [f"--cert-dir={folder}/manager", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
+    return [*clients, *places, "--authentication-skip-lookup", *OPTIONS]
+
+
 def one_round(program: Program, assets: str, scenarios: list[str]) -> None:
     """A program on an API server of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder, port = Path(name), free_port()
         server = real_server(Path(assets), folder) if assets else sandbox_server(folder)
         with server as url:
-            config = folder / "kubeconfig"
-            config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
-            clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
-            places = [f"--cert-dir={folder}/manager", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
-            command = [*program.command, *clients, *places, "--authentication-skip-lookup", *OPTIONS]
+            command = [*program.command, *flags(folder, url, port)]
             metrics, env = f"https://127.0.0.1:{port}/metrics", {**os.environ, **program.env}
             asyncio.run(measure(url, TOKEN, lambda: Manager(command, metrics, env), program.say, scenarios))
 
