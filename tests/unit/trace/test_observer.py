@@ -56,64 +56,52 @@ def told(seen: Observer, target: Target) -> str:
     return "\n".join(head(Linked(seen.history.steps, seen.history.relations).about(target)))
 
 
-def test_it_only_reads_and_shows_no_values(play) -> None:
-    async def life(world: World) -> None:
-        configs = (DeploymentConfig(), ReplicaSetConfig())
-        async with controllers(world, *configs, names=["deployment-controller", "replicaset-controller"]):
-            await world.create(resource("secrets"), SECRET)
-            await web(world)
-            await world.wait(10)
-            target = Target("deploy", "default", "web")
-            seen, asked = observer(world, target)
-            watching = asyncio.create_task(seen.follow())
-            await world.wait(5)
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
-            await world.wait(30)
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-            assert {request.method for request in asked.asked} == {"GET"}
-            assert not any("secrets" in request.path or "configmaps" in request.path for request in asked.asked)
-            text = "\n".join(lines(Linked(seen.history.steps, seen.history.relations).about(target), []))
-            assert "sesame" not in text and "was scaled" in text and "from 2 to 1" in text, text
-
-    play(life)
-
-
-def test_what_may_not_be_read_is_a_gap_and_no_more(play) -> None:
-    async def life(world: World) -> None:
+async def test_it_only_reads_and_shows_no_values(world: World) -> None:
+    configs = (DeploymentConfig(), ReplicaSetConfig())
+    async with controllers(world, *configs, names=["deployment-controller", "replicaset-controller"]):
+        await world.create(resource("secrets"), SECRET)
         await web(world)
+        await world.wait(10)
         target = Target("deploy", "default", "web")
-        seen, _ = observer(world, target, "/nodes")
-        await seen.look()
-        assert list(seen.gaps) == ["nodes"] and "no" in seen.gaps["nodes"]
-        assert "Deployment default/web was created by test" in told(seen, target)
-
-    play(life)
-
-
-def test_an_object_that_is_not_there_is_unknown(play) -> None:
-    async def life(world: World) -> None:
-        for word in ("pod", "node", "secret", "thing.example.com"):
-            target = Target(word, "default", "none")
-            seen, _ = observer(world, target)
-            await seen.look()
-            assert "is unknown" in told(seen, target) and not seen.gaps
-
-    play(life)
-
-
-def test_a_pod_that_somebody_deleted_has_no_invented_cause(play) -> None:
-    async def life(world: World) -> None:
-        await world.pod("lone")
-        target = Target("pod", "default", "lone")
-        seen, _ = observer(world, target)
+        seen, asked = observer(world, target)
         watching = asyncio.create_task(seen.follow())
         await world.wait(5)
-        await world.delete(PODS, "lone")
-        await world.wait(60)
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
+        await world.wait(30)
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-        text = told(seen, target)
-        assert "was marked for deletion" in text and "nothing says who did it" in text and " by " not in text, text
+        assert {request.method for request in asked.asked} == {"GET"}
+        assert not any("secrets" in request.path or "configmaps" in request.path for request in asked.asked)
+        text = "\n".join(lines(Linked(seen.history.steps, seen.history.relations).about(target), []))
+        assert "sesame" not in text and "was scaled" in text and "from 2 to 1" in text, text
 
-    play(life)
+
+async def test_what_may_not_be_read_is_a_gap_and_no_more(world: World) -> None:
+    await web(world)
+    target = Target("deploy", "default", "web")
+    seen, _ = observer(world, target, "/nodes")
+    await seen.look()
+    assert list(seen.gaps) == ["nodes"] and "no" in seen.gaps["nodes"]
+    assert "Deployment default/web was created by test" in told(seen, target)
+
+
+async def test_an_object_that_is_not_there_is_unknown(world: World) -> None:
+    for word in ("pod", "node", "secret", "thing.example.com"):
+        target = Target(word, "default", "none")
+        seen, _ = observer(world, target)
+        await seen.look()
+        assert "is unknown" in told(seen, target) and not seen.gaps
+
+
+async def test_a_pod_that_somebody_deleted_has_no_invented_cause(world: World) -> None:
+    await world.pod("lone")
+    target = Target("pod", "default", "lone")
+    seen, _ = observer(world, target)
+    watching = asyncio.create_task(seen.follow())
+    await world.wait(5)
+    await world.delete(PODS, "lone")
+    await world.wait(60)
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    text = told(seen, target)
+    assert "was marked for deletion" in text and "nothing says who did it" in text and " by " not in text, text

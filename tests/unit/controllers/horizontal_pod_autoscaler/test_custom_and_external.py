@@ -160,28 +160,24 @@ async def serve_external(world: World, plural: str, **values: str) -> None:
 @pytest.mark.parametrize(
     "metric", [external(average("10")), of_object(average("10"))], ids=["external metric", "object metric"]
 )
-def test_the_surge_of_a_rollout_does_not_raise_the_size(play, metric):
+async def test_the_surge_of_a_rollout_does_not_raise_the_size(world: World, metric):
     """kubernetes#138505: with 108 of a wanted 10 a pod, 10 pods are within the tolerance, and so are 12."""
-
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
-        adapter.value("namespaces/default/ingresses.networking.k8s.io/front/hits", "108")
-        async with story.running(transport=adapter):
-            await serve_external(world, "queue", mail="60", news="48")
-            await story.deploy(10)
-            await world.wait(10)
-            rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
-            never = {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "24h"}}}
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"strategy": rolling, "template": never}})
-            await world.wait(10)
-            assert (await world.get(DEPLOYMENTS, "web"))["status"]["replicas"] == 12
-            await story.autoscale(metric, maxReplicas=40)
-            assert await story.followed(120) == [10]
-            (found,) = await story.current()
-            assert found[metric["type"].lower()]["current"] == {"averageValue": "9"}
-            assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
-
-    play(life)
+    story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+    adapter.value("namespaces/default/ingresses.networking.k8s.io/front/hits", "108")
+    async with story.running(transport=adapter):
+        await serve_external(world, "queue", mail="60", news="48")
+        await story.deploy(10)
+        await world.wait(10)
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}
+        never = {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "24h"}}}
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"strategy": rolling, "template": never}})
+        await world.wait(10)
+        assert (await world.get(DEPLOYMENTS, "web"))["status"]["replicas"] == 12
+        await story.autoscale(metric, maxReplicas=40)
+        assert await story.followed(120) == [10]
+        (found,) = await story.current()
+        assert found[metric["type"].lower()]["current"] == {"averageValue": "9"}
+        assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
 
 
 class Meanwhile:
@@ -204,26 +200,22 @@ class Meanwhile:
         await self._inner.close()
 
 
-def test_pods_that_appear_while_their_metrics_are_requested_count(play):
+async def test_pods_that_appear_while_their_metrics_are_requested_count(world: World):
     """A pod without a metric counts as idle, so that three at twice the target and three more are enough."""
+    story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
 
-    async def life(world: World) -> None:
-        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+    async def grow() -> None:
+        await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 6}})
+        await world.wait(5)
 
-        async def grow() -> None:
-            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 6}})
-            await world.wait(5)
-
-        async with story.running(transport=Meanwhile(adapter, grow)):
-            await story.deploy(3)
-            await world.wait(10)
-            adapter.pods("hits", **dict.fromkeys(await names(world), "20"))
-            await story.autoscale(pods("10"))
-            await world.wait(25)
-            assert await story.replicas() == 6
-            assert await story.messages("SuccessfulRescale") == set()
-
-    play(life)
+    async with story.running(transport=Meanwhile(adapter, grow)):
+        await story.deploy(3)
+        await world.wait(10)
+        adapter.pods("hits", **dict.fromkeys(await names(world), "20"))
+        await story.autoscale(pods("10"))
+        await world.wait(25)
+        assert await story.replicas() == 6
+        assert await story.messages("SuccessfulRescale") == set()
 
 
 NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered"
