@@ -5,11 +5,14 @@ The whole status is updated, as upstream does, but on the pod read from the API 
 upstream: pkg/controller/util/node/controller_utils.go#MarkPodsNotReady
 """
 
+import asyncio
 import logging
 from datetime import datetime
 
-from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.core import PODS, Condition, Node, Pod
 from kcm_cli.component.logs import V2
+from kcm_cli.controllers.node_lifecycle import plan
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery.codec import Doc
@@ -20,8 +23,59 @@ from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pods import ready_condition
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.store import NODE, by_node
 
 log = logging.getLogger(__name__)
+
+
+class PodMarks:
+    """Marks the pods of nodes that are not ready."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
+        self._pods = context.cache(PODS).store
+        self._pods.add_index(NODE, by_node)
+        self._marked: dict[str, bool] = {}
+        """Of nodes that are not ready: whether their pods are marked; False where that failed."""
+
+    def forget(self, name: str) -> None:
+        self._marked.pop(name, None)
+
+    async def follow(self, node: Node, ready: Condition, before: Condition | None) -> None:
+        """Mark the pods of a silent node (one that does not report itself as not ready) as not ready.
+
+        If that fails for a pod, the next check retries, whatever the node reports by then. Pods are also marked on
+        nodes that were silent when this manager started, since the previous one may have ended before it marked them.
+        Upstream marks pods only when a ready node stops being ready; accordingly nothing happens for a node that
+        reported itself as not ready and then falls silent.
+        """
+        if ready.status == "True":
+            self._marked.pop(node.name, None)
+            return
+        lost = before is not None and before.status == "True"
+        if lost:
+            fields = {"status": "NodeNotReady", "node": node.name}
+            log.log(V2, "Recording status change event message for node", extra={"fields": fields})
+            message = f"Node {node.name} status is now: NodeNotReady"
+            self._recorder.emit(plan.node_event(node, "NodeNotReady", message))
+        if lost or not self._marked.setdefault(node.name, ready.status != "Unknown"):
+            self._marked[node.name] = False
+            log.log(V2, "Update ready status of pods on node", extra={"fields": {"node": kobj(node)}})
+            try:
+                await self.mark(self._pods.by_index(NODE, node.name))
+            except RequestError as error:
+                more = {"node": node.name, "err": str(error)}
+                text = "Unable to mark all pods NotReady on node; queuing for retry"
+                log.error(text, extra={"fields": more})
+                raise
+            self._marked[node.name] = True
+
+    async def mark(self, pods: list[Pod]) -> None:
+        now = self._clock.now()
+        marking = (mark_not_ready(self._client, self._recorder, pod, now) for pod in pods)
+        for failed in await asyncio.gather(*marking, return_exceptions=True):
+            if failed is not None:
+                raise failed
 
 
 async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: datetime) -> None:

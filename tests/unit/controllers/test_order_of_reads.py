@@ -17,7 +17,6 @@ KEPT = {
     ("horizontal_pod_autoscaler/controller.py", "_read", "autoscalers"): "whether metrics are requested, as upstream",
     ("horizontal_pod_autoscaler/controller.py", "_read", "snapshot"): "only a sync of the same key changes the history",
     ("job/pod_groups.py", "group_of", "found"): "it is empty where something is awaited",
-    ("node_lifecycle/controller.py", "_check_node", "lease"): "the one that was checked: a later one is checked anew",
     ("node_lifecycle/controller.py", "check_nodes", "nodes"): "the nodes that the pass has looked at",
     ("persistentvolume_attach_detach/flex.py", "scan", "before"): "compared with what is there afterwards",
     ("persistentvolume_attach_detach/reconciler.py", "_detach", "decision"): "the need is looked up again after it",

@@ -16,6 +16,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_lifecycle import controller, plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
+from kcm_cli.controllers.node_lifecycle.health import NodeHealth
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
@@ -98,8 +99,8 @@ async def test_a_deleted_tainted_node_leaves_no_state(world: World, monkeypatch)
         await world.wait(20)
         assert name not in await names(world)
         state = vars(made[0])
-        assert name not in state["_health"]
-        assert not any(queue.remove(name) for queue in state["_queues"].values())
+        assert name not in vars(state["_health"])["_health"]
+        assert not any(queue.remove(name) for queue in vars(state["_taints"])["_queues"].values())
 
 
 @pytest.mark.parametrize("hours", [1, -1])
@@ -520,6 +521,6 @@ async def written(certificates: Certificates, seed: int) -> list[tuple[str, str,
 @pytest.mark.parametrize("seed", range(6))
 async def test_leaving_out_checks_of_unchanged_nodes_changes_no_write(certificates, monkeypatch, seed):
     found = await written(certificates, seed)
-    monkeypatch.setattr(NodeLifecycleController, "_is_unchanged", lambda self, node, zones: False)
+    monkeypatch.setattr(NodeHealth, "unchanged", lambda self, node: None)
     assert found
     assert await written(certificates, seed) == found
