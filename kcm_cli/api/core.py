@@ -293,6 +293,8 @@ class PodStatus(View, frozen=True, gc=False):
 
 
 class Pod(Object, frozen=True, gc=False, kw_only=True):
+    """A pod, with the fields that controllers read."""
+
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
@@ -331,6 +333,8 @@ class NodeStatus(View, frozen=True, gc=False):
 
 
 class Node(Object, frozen=True, gc=False, kw_only=True):
+    """A node, with the fields that controllers read."""
+
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
@@ -345,6 +349,8 @@ class NamespaceStatus(View, frozen=True, gc=False):
 
 
 class Namespace(Object, frozen=True, gc=False, kw_only=True):
+    """A namespace."""
+
     spec: NamespaceSpec = msgspec.field(default_factory=NamespaceSpec)
     status: NamespaceStatus = msgspec.field(default_factory=NamespaceStatus)
 
@@ -385,6 +391,8 @@ class ServiceSpec(View, frozen=True, gc=False):
 
 
 class Service(Object, frozen=True, gc=False, kw_only=True):
+    """A Service, with the fields that controllers read."""
+
     spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
 
 

@@ -107,10 +107,12 @@ class Resource(msgspec.Struct, Generic[T], frozen=True, eq=False):
 
     @property
     def api_version(self) -> str:
+        """As in objects: group/version, or version of the core group."""
         return self.gvr.group_version
 
     @property
     def plural(self) -> str:
+        """The last part of its paths."""
         return self.gvr.plural
 
     @property

@@ -65,14 +65,17 @@ class Object(View, frozen=True, gc=False, kw_only=True):
 
     @property
     def name(self) -> str:
+        """metadata.name."""
         return self.metadata.name
 
     @property
     def namespace(self) -> str:
+        """metadata.namespace; empty for objects of the cluster."""
         return self.metadata.namespace
 
     @property
     def uid(self) -> str:
+        """metadata.uid."""
         return self.metadata.uid
 
     @property
@@ -88,10 +91,12 @@ class Object(View, frozen=True, gc=False, kw_only=True):
 
     @property
     def labels(self) -> Mapping[str, str]:
+        """metadata.labels, at least empty."""
         return self.metadata.labels or NO_LABELS
 
     @property
     def annotations(self) -> Mapping[str, str]:
+        """metadata.annotations, at least empty."""
         return self.metadata.annotations or NO_LABELS
 
     @property

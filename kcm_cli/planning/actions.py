@@ -210,6 +210,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return (*(failure.action for failure in self.failed), *self.skipped)
 
     def merge(self, other: "Outcome") -> "Outcome":
+        """The outcome of both."""
         return Outcome(self.done + other.done, self.failed + other.failed, self.skipped + other.skipped)
 
 

@@ -108,6 +108,7 @@ class ApiError(RequestError):
 
     @property
     def causes(self) -> tuple[Cause, ...]:
+        """What the server named as the reasons, by field where it knows it."""
         return self.details.causes
 
     def has_cause(self, reason: str) -> bool:

@@ -55,6 +55,7 @@ class AsyncSandbox:
 
     @property
     def url(self) -> str:
+        """The address of the API server."""
         return self.sandbox.url
 
     @property
@@ -91,11 +92,13 @@ class AsyncSandbox:
     forward = _threaded(HostedSandbox.forward)
 
     async def wait(self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
+        """Poll in real time until an awaitable condition is true; returns its value."""
         return await self.sandbox.wait_async(condition, timeout, ignoring)
 
     async def advance_until(
         self, condition: Callable[[], Awaitable[object]], limit: float, step: float = 1.0, ignoring: Errors = IGNORED
     ) -> float:
+        """Advance by ``step`` seconds until an awaitable condition is true; returns the seconds."""
         steps = Steps(limit, step)
         while not await steps.holds_async(condition, ignoring):
             await self.advance(step)

@@ -84,6 +84,7 @@ class Operator:
 
     @property
     def kubeconfig(self) -> str:
+        """The path of its kubeconfig."""
         return self._identity.kubeconfig
 
     def start(self) -> None:

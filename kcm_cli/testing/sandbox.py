@@ -393,6 +393,7 @@ class HostedSandbox:
         return self.call(commands.add_some(self._admin, 1, capacity=capacity))[0]
 
     def remove_node(self, name: str) -> None:
+        """Delete a node with its kubelet; its pods are deleted as on a real cluster. Raises NotFound."""
         self.call(commands.remove(self._admin, name))
 
     def fail_node(self, name: str) -> None:

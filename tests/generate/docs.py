@@ -1,6 +1,6 @@
-"""Documents that are written from the declarations: docs/flags.md and configs/kcm-config.yaml.
+"""Documents that are written from the declarations: docs/flags.md, docs/api.md and configs/kcm-config.yaml.
 
-``python -m tests.generate.docs`` writes both into the current directory; ``--check`` says whether they are current.
+``python -m tests.generate.docs`` writes them into the current directory; ``--check`` says whether they are current.
 """
 
 import sys
@@ -13,6 +13,7 @@ from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.flagset import Flag
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.options import bindings, flag_set
+from tests.generate.api import api_document
 from tests.generate.config_sample import sample
 
 _HEAD = """\
@@ -84,7 +85,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-DOCUMENTS = {"docs/flags.md": flags_document, "configs/kcm-config.yaml": sample}
+DOCUMENTS = {"docs/flags.md": flags_document, "docs/api.md": api_document, "configs/kcm-config.yaml": sample}
 
 
 def main(arguments: Sequence[str]) -> int:

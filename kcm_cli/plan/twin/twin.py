@@ -201,6 +201,7 @@ class Twin:
         return Unlimited() if connection.qps < 0 else limiter(connection.qps, connection.burst)
 
     def controller_client(self, name: str) -> Client:
+        """A client of the twin with the name and the rate limit of a controller."""
         return self._client(name, ClientSettings().user_agent(name), self.controller_limit(), measured=True)
 
     def _client(self, name: str, agent: str, limit: Limiter | None = None, *, measured: bool = False) -> Client:
