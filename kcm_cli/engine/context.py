@@ -48,10 +48,11 @@ DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
 
 
 class Common(msgspec.Struct, frozen=True, kw_only=True):
-    """What all controllers of a manager have in common.
+    """What all controllers of a manager have in common, and what conditions of declarations are asked with.
 
-    ``configs``: the completed option groups by their type, and the values of ``component.surroundings``.
-    ``served``: API resources as group/version/plural. ``causes``: the record of syncs, writes and why; None for none.
+    ``clock``, ``rng``: the one clock, and the one source of randomness. ``gates``: which features are on. ``configs``:
+    the completed option groups by their type, and the values of ``component.surroundings``. ``served``: API resources
+    as group/version/plural. ``causes``: the record of syncs, writes and why; None for none.
     """
 
     clock: Clock
@@ -63,8 +64,12 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     causes: CauseRing | None = None
 
+    def config(self, type_: type[C]) -> C:
+        """The completed options of this type. Raises KeyError for a type that is not configured."""
+        return cast(C, self.configs[type_])
 
-class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
+
+class ControllerContext(Common, frozen=True, kw_only=True):
     """Everything one controller may use.
 
     ``client`` is the door to the API server; ``recorder_for`` makes recorders for other sources of Events.
@@ -74,7 +79,6 @@ class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    common: Common
     client: Door
     informers: Informers
     recorder: Recorder
@@ -85,42 +89,13 @@ class ControllerContext(msgspec.Struct, frozen=True, kw_only=True):
     scopes: Mapping[GVR, Scope] = msgspec.field(default_factory=dict)
     expectations: Expectations = msgspec.field(default_factory=Expectations)
 
-    @property
-    def clock(self) -> Clock:
-        """The one clock."""
-        return self.common.clock
-
-    @property
-    def rng(self) -> random.Random:
-        """The one source of randomness."""
-        return self.common.rng
-
-    @property
-    def gates(self) -> Gates:
-        """Which features are on."""
-        return self.common.gates
-
-    @property
-    def served(self) -> frozenset[str]:
-        """See ``Common``."""
-        return self.common.served
-
-    @property
-    def metrics(self) -> Registry:
-        """The registry of /metrics."""
-        return self.common.metrics
-
     def cache(self, resource: Resource[T]) -> Informer[T]:
         """The cache of a kind that the controller's declaration names. Raises KeyError for another one."""
         return self.informers.get(resource, self.scopes[resource.gvr])
 
-    def config(self, type_: type[C]) -> C:
-        """The controller's completed configuration. Raises KeyError for a type that is not configured."""
-        return cast(C, self.common.configs[type_])
-
     def queue(self, name: str, limiter: RetryLimiter | None = None) -> WorkQueue:
         """A work queue with its metrics."""
-        metrics, caused = self.common.queue_metrics(name), self.common.causes is not None
+        metrics, caused = self.queue_metrics(name), self.causes is not None
         return WorkQueue(name, self.clock, limiter=limiter, metrics=metrics, caused=caused)
 
     def executor(self, send_one: SendOne | None = None, alone: tuple[type[Exception], ...] = ()) -> Executor:

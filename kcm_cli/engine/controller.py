@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.logs import V4
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import Common, ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, selector_of, tell_queued
 from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen, stale_sync_skips
 from kcm_cli.engine.passes import PASS_FAILED, Loop
@@ -30,11 +30,14 @@ from kcm_cli.engine.worker import SYNC_FAILED, Failures, Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import AnyInformer, Scope
+from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.turns import Longest
 from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
 
 log = logging.getLogger(__name__)
 
+CUSTOM = "custom"
+"""In ``Controller.also_needs``: the definitions of all custom resources."""
 
 _CHANGES = ("added", "updated", "deleted", "deleted")
 
@@ -51,7 +54,7 @@ Mapper = Callable[[Any, Any], Keys]
 """(controller, object) to keys."""
 UpdateMapper = Callable[[Any, Any, Any], Keys]
 """(controller, object before, object now) to keys."""
-Condition = Callable[[ControllerContext], bool]
+Condition = Callable[[Common], bool]
 
 
 def own_key(controller: object, obj: Object) -> Keys:
@@ -73,14 +76,27 @@ def itself(made: object) -> object:
     return made
 
 
-def always(context: ControllerContext) -> bool:
+def always(common: Common) -> bool:
     """No condition."""
     return True
 
 
 def gate(name: str) -> Condition:
     """Whether a feature gate is on."""
-    return lambda context: context.gates.enabled(name)
+    return lambda common: common.gates.enabled(name)
+
+
+class StartLines(msgspec.Struct, frozen=True):
+    """What upstream logs at the start and at the end of a controller, and the fields of both lines."""
+
+    started: str
+    ended: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+def starting(what: str, **fields: str) -> tuple[StartLines, ...]:
+    """``Starting WHAT`` and ``Shutting down WHAT``."""
+    return (StartLines(f"Starting {what}", f"Shutting down {what}", tuple(fields.items())),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +226,9 @@ class Controller:
     several; ``context.queues`` has them in this order, and ``context.cache`` gives the declared kinds. enabled: False
     where the controller has nothing to do under this configuration. reads: kinds that are read from caches but queue no
     keys. prepare: awaited once before workers and passes start; caches may not have synced yet (``until_synced``).
-    beside: what else runs from the start.
+    beside: what else runs from the start. announces: upstream's lines at its start and end; one without is announced as
+    "Controller starting..." at verbosity 1 only, as all are. also_needs: what it reads besides the declared kinds, and
+    without which it is left out of ``kcm plan``: ``pods``, ``deployments.apps``, or CUSTOM.
     """
 
     make: Callable[[ControllerContext], Any]
@@ -221,6 +239,8 @@ class Controller:
     prepare: Callable[[Any], Awaitable[None]] | None = None
     beside: Callable[[Any], Iterable[Runnable]] | None = None
     enabled: Condition = always
+    announces: tuple[StartLines, ...] = ()
+    also_needs: tuple[str, ...] = ()
 
     @property
     def all_queues(self) -> tuple[Queue, ...]:
@@ -233,24 +253,33 @@ class Controller:
         watched = (watch for queue in self.all_queues for watch in queue.followed)
         return (*watched, *(read if isinstance(read, Watch) else Watch(read) for read in self.reads))
 
-    def fill(self, context: ControllerContext) -> None:
+    def followed_under(self, common: Common) -> tuple[Watch, ...]:
+        """All kinds whose caches it needs under this configuration."""
+        return tuple(watch for watch in self.followed if watch.when(common))
+
+    def needed_under(self, common: Common) -> tuple[str, ...]:
+        """The kinds that it needs, as ``pods`` or ``deployments.apps``, and CUSTOM."""
+        followed = (watch.resource.gvr.group_resource for watch in self.followed_under(common))
+        return tuple(dict.fromkeys((*followed, *self.also_needs)))
+
+    def fill(self, common: Common, informers: Informers) -> None:
         """Request the caches that it would have if it were built, without a listener."""
-        if self.enabled(context):
-            for watch in self.followed:
-                if watch.when(context):
-                    context.informers.get(watch.resource, watch.scope)
+        if self.enabled(common):
+            for watch in self.followed_under(common):
+                informers.get(watch.resource, watch.scope)
 
     def build(self, context: ControllerContext) -> Runnable | None:
         """Build it and register its mappers with the caches. None where it has nothing to do. Raises StartError."""
         if not self.enabled(context):
             return None
         queues = tuple(_queue(context, queue) for queue in self.all_queues)
-        scopes = {watch.resource.gvr: watch.scope for watch in self.followed if watch.when(context)}
+        followed = self.followed_under(context)
+        scopes = {watch.resource.gvr: watch.scope for watch in followed}
         context = replace(context, queues=queues, scopes=scopes)
         made = self.make(context)
         for queue, work_queue in zip(self.all_queues, queues, strict=True):
             _Binding(context, made, queue, work_queue).follow()
-        caches = tuple(context.cache(watch.resource) for watch in self.followed if watch.when(context))
+        caches = tuple(context.cache(watch.resource) for watch in followed)
         return _Running(context, self, made, caches)
 
 
@@ -258,7 +287,7 @@ def _queue(context: ControllerContext, queue: Queue) -> WorkQueue:
     limiter = queue.limiter(context) if queue.limiter is not None else None
     if queue.measured:
         return context.queue(queue.name, limiter)
-    return WorkQueue(queue.name, context.clock, limiter=limiter, caused=context.common.causes is not None)
+    return WorkQueue(queue.name, context.clock, limiter=limiter, caused=context.causes is not None)
 
 
 class _Binding(msgspec.Struct, frozen=True):
@@ -354,6 +383,15 @@ class _Running(msgspec.Struct, frozen=True):
 
     async def run(self) -> None:
         """Until cancelled."""
+        for each in self.declared.announces:
+            log.info(each.started, extra={"fields": dict(each.fields)})
+        try:
+            await self._run()
+        finally:
+            for each in self.declared.announces:
+                log.info(each.ended, extra={"fields": dict(each.fields)})
+
+    async def _run(self) -> None:
         beside = tuple(self.declared.beside(self.made)) if self.declared.beside is not None else ()
         if not beside:
             await self._work()  # its StartError is not wrapped in a group
@@ -398,7 +436,7 @@ class _Running(msgspec.Struct, frozen=True):
             kind=declared.main.resource.kind if declared.reconciles is not None else "",
             failures=declared.failures,
             spent=Longest(self.context.metrics, self.context.name),
-            ring=self.context.common.causes,
+            ring=self.context.causes,
         )
 
     def _own_writes(self, declared: Queue) -> OwnWrites | None:
@@ -431,5 +469,5 @@ class _Running(msgspec.Struct, frozen=True):
             pause_s=pause_s,
             delay_s=pause_s() if declared.delayed else 0.0,
             failed=declared.failed,
-            ring=self.context.common.causes,
+            ring=self.context.causes,
         )

@@ -21,24 +21,26 @@ class StartError(Exception):
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
-    """One controller.
+    """What is known of a controller before it starts.
 
     name, alias: the names in --controllers. client: the name of its client and, with --use-service-account-credentials,
     of its service account; by default the controller's name. source: the source of its Events; by default its name.
-    module: the module with its ``CONTROLLER``, for a controller outside ``kcm_cli.controllers``. gates: feature gates
-    that must all be on. requires: API resources (group/version/plural), one of which must be served. options: a group
-    of ``component.options``; its SECTION is the heading in the help, by default the controller's name. problems: the
-    errors in these options beside other groups, by type; asked if the controller runs. key: the field
-    of the options in the configuration file, by default the name in camel case. help_after, file_after: the section and
-    the key that they follow, where these are not in the order of their keys. cloud_only: listed, but never run:
-    kube-controller-manager has no cloud provider left.
+    controller: its declaration; by default CONTROLLER in the module ``controller`` of its folder, which is imported
+    when the controller starts. gates: feature gates that must all be on. requires: API resources
+    (group/version/plural), one of which must be served. options: a group of ``component.options``; its SECTION is the
+    heading in the help, by default the controller's name. problems: the errors in these options beside other groups, by
+    type; asked if the controller runs. key: the field of the options in the configuration file, by default the name in
+    camel case. help_after, file_after: the section and the key that they follow, where these are not in the order of
+    their keys. cloud_only: listed, but never run: kube-controller-manager has no cloud provider left. running_as: the
+    label in ``running_managed_controllers``, for one that a cloud controller manager may run, too. starts_first: the
+    others wait until it was started.
     """
 
     name: str
     alias: str = ""
     client: str = ""
     source: str = ""
-    module: str = ""
+    controller: "Controller | None" = None
     gates: tuple[str, ...] = ()
     options: type[Group] | None = None
     problems: Callable[[Mapping[type, Any]], Iterable[str]] | None = None
@@ -47,6 +49,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     file_after: str = ""
     default_enabled: bool = True
     cloud_only: bool = False
+    running_as: str = ""
     starts_first: bool = False
     requires: tuple[str, ...] = ()
 
@@ -54,11 +57,6 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     def folder(self) -> str:
         """The controller's name as a Python identifier."""
         return self.name.removesuffix("-controller").replace("-", "_")
-
-    @property
-    def location(self) -> str:
-        """The full name of the module that declares it."""
-        return self.module or f"kcm_cli.controllers.{self.folder}.controller"
 
     @property
     def section(self) -> str:
@@ -71,11 +69,14 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         return self.key or "".join(word.capitalize() for word in self.name.split("-"))
 
     def load(self) -> "Controller":
-        """Import its declaration. Raises StartError."""
+        """Its declaration, imported if need be. Raises StartError."""
+        if self.controller is not None:
+            return self.controller
+        module = f"kcm_cli.controllers.{self.folder}.controller"
         try:
-            declared: Controller = import_module(self.location).CONTROLLER
+            declared: Controller = import_module(module).CONTROLLER
         except (ModuleNotFoundError, AttributeError) as error:
-            raise StartError(f"{self.name}: cannot import {self.location}: {error}") from error
+            raise StartError(f"{self.name}: cannot import {module}: {error}") from error
         return declared
 
     def build(self, context: "ControllerContext") -> "Runnable | None":

@@ -124,7 +124,10 @@ def _usable(point: EntryPoint, others: Collection[Descriptor]) -> Descriptor:
         descriptor = point.load()
         if not isinstance(descriptor, Descriptor):
             raise Unusable("it is no kcm_cli.engine.descriptor.Descriptor")
-        descriptor.load()
+        from kcm_cli.engine.controller import Controller  # imported here: help of kcm alone does not need it
+
+        if not isinstance(descriptor.load(), Controller):
+            raise Unusable("its controller is no kcm_cli.engine.controller.Controller")
         _check(descriptor, others)
     except Unusable:
         raise

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import msgspec
+from msgspec.structs import asdict
 
 from kcm_cli.api.well_known import GROUPS
 from kcm_cli.component.garbage import no_collections
@@ -25,7 +26,6 @@ from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runn
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
-from kcm_cli.manager import start_lines
 from kcm_cli.manager.running import MANAGER, RunningControllers
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.builder import Clients
@@ -96,22 +96,9 @@ class Caches:
         """
         for descriptor in run.chosen:
             with no_collections():  # it loads the controller's modules
-                descriptor.load().fill(self._reading(run, descriptor))
+                descriptor.load().fill(run.common, self.informers)
             self.informers.start(tasks)
             await asyncio.sleep(0)
-
-    def _reading(self, run: RunContext, descriptor: Descriptor) -> ControllerContext:
-        """What conditions of a declaration are asked with. Nothing runs its writer of Events."""
-        common, client = run.common, run.root_clients.client(INFORMERS_CLIENT)
-        writer = EventWriter(client, EventNames(common.clock), common.clock, common.rng)
-        return ControllerContext(
-            name=descriptor.name,
-            common=common,
-            client=Door(client, descriptor.name, lambda *_: None),
-            informers=self.informers,
-            recorder=writer.recorder(descriptor.name),
-            recorder_for=writer.recorder,
-        )
 
 
 async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
@@ -175,7 +162,7 @@ class _Start:
         if runnable is None:
             log.info("Warning: skipping controller", extra={"fields": {"controller": descriptor.name}})
         else:
-            self._run.observer.built(descriptor.name)
+            self._run.observer.built(descriptor.name, descriptor.running_as)
         return runnable
 
     def _start(self, descriptor: Descriptor, runnable: Runnable | None) -> None:
@@ -192,18 +179,13 @@ class _Start:
         observer.started(name)
         self._waiting.discard(name)
         self._report_all_started()
-        lines = start_lines.LINES.get(name, ())
         try:
             with named(name):
-                for each in lines:
-                    log.info(each.started, extra={"fields": dict(each.fields)})
                 await runnable.run()
         except asyncio.CancelledError:
             stopped = True
             raise
         finally:
-            for each in lines:
-                log.info(each.ended, extra={"fields": {"logger": name, **dict(each.fields)}})
             log.log(V1, "Controller terminated", extra={"fields": {"controller": name}})
             observer.ended(name, stopped=stopped)
 
@@ -221,8 +203,8 @@ class _Start:
             return self._writer(name, client).recorder(source)
 
         return ControllerContext(
+            **asdict(run.common),
             name=descriptor.name,
-            common=run.common,
             client=client,
             informers=self._informers,
             recorder=recorder_for(descriptor.source or descriptor.name),

@@ -239,7 +239,7 @@ class Manager:
             flushed = asyncio.wrap_future(self._thread.submit(events.flush()))
             await asyncio.wait([flushed], timeout=_FLUSH_S)
             if flushed.done() and not flushed.cancelled() and (error := flushed.exception()) is not None:
-                log.error("Unable to write the last events", extra={"err": str(error)}, exc_info=error)
+                log.error("Unable to write the last events", extra={"fields": {"err": str(error)}}, exc_info=error)
 
     async def _work_apart(self, main: Election, migration: Election) -> None:
         """Run the controllers under two locks (leader migration). If one part fails the other ends gracefully, so that

@@ -11,8 +11,6 @@ from kcm_cli.component.metrics import Registry, Stability
 from kcm_cli.component.metrics.informers import InformerCollector, States
 
 MANAGER = "kube-controller-manager"
-_SHOWN = {"node-ipam-controller": "nodeipam"}
-"""The controllers in ``running_managed_controllers``, by label: those that a cloud controller manager may run, too."""
 
 
 class RunningControllers:
@@ -24,6 +22,7 @@ class RunningControllers:
     def __init__(self, health: HealthChecks, registry: Registry) -> None:
         self._health = health
         self._ended: set[str] = set()
+        self._labels: dict[str, str] = {}
         self._caches = InformerCollector(registry)
         self.names: set[str] = set()
         self.first_started = asyncio.Event()
@@ -37,8 +36,9 @@ class RunningControllers:
             stability=Stability.BETA,
         )
 
-    def built(self, controller: str) -> None:
-        """A controller was built and is about to run."""
+    def built(self, controller: str, label: str = "") -> None:
+        """A controller was built and is about to run. ``label``: in ``running_managed_controllers``, if it is there."""
+        self._labels[controller] = label
         self._ended.discard(controller)
         if controller not in self._health.names:
             self._health.add(controller, self._check(controller))
@@ -65,8 +65,8 @@ class RunningControllers:
         self._health.warn(warnings)
 
     def _show(self, controller: str, value: float) -> None:
-        if controller in _SHOWN:
-            self._running.labels(MANAGER, _SHOWN[controller]).set(value)
+        if label := self._labels.get(controller):
+            self._running.labels(MANAGER, label).set(value)
 
     def _check(self, controller: str) -> Callable[[], str | None]:
         return lambda: "the controller has ended" if controller in self._ended else None

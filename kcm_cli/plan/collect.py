@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
+from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.meta import View
-from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, EVENTS, KINDS, SECRETS, Kind
+from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, Kind, installed_kinds
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_TYPE, Client
@@ -83,7 +84,8 @@ async def collect(
     progress: Progress = lambda kind, count: None,
 ) -> Snapshot:
     """Read the cluster. ``include``: configmaps, events, custom. ``namespace``: where to list kinds that may not be
-    listed in all namespaces. ``custom``: the custom kinds to read without ``include`` (see ``names_of``).
+    listed in all namespaces. ``custom``: the custom kinds to read without ``include`` (see ``names_of``), beside those
+    of installed controllers.
 
     Raises PlanError if requests are not authorized, TransportError if the server cannot be reached.
     """
@@ -92,7 +94,7 @@ async def collect(
     await reader.all(KINDS[:1])
     await reader.all((*KINDS[1:], DEFINITIONS, *(one for one in (CONFIG_MAPS, EVENTS) if one.key in include)))
     definitions = reader.found.collections.get(DEFINITIONS.gvr)
-    await reader.all(_custom(definitions, reader.found.gaps, None if CUSTOM in include else custom))
+    await reader.all(_custom(definitions, reader.found.gaps, None if CUSTOM in include else custom | installed_kinds()))
     found = reader.found
     if not found.collections:
         raise PlanError(found.gaps[0].reason if found.gaps else "the server has no kind that is known")

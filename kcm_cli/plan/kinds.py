@@ -1,14 +1,13 @@
-"""The kinds in a snapshot, and those that each controller needs.
+"""The kinds in a snapshot.
 
 Secrets are never listed. ConfigMaps, Events and custom resources are listed on request.
 """
-
-from collections.abc import Mapping
 
 import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import LEASE_NAMESPACE
+from kcm_cli.manager.controller_map import installed
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -91,79 +90,11 @@ KINDS = (
 CONFIG_MAPS = _kind("v1/configmaps", "ConfigMap")
 EVENTS = _kind("v1/events", "Event")
 DEFINITIONS = _cluster("apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition")
-CUSTOM = "custom"
-"""What --include calls custom resources together with their definitions."""
 SECRETS = "secrets"
 
-NEEDS: Mapping[str, tuple[str, ...]] = {
-    "serviceaccount-token-controller": (SECRETS, "serviceaccounts"),
-    "bootstrap-signer-controller": (SECRETS, "configmaps"),
-    "token-cleaner-controller": (SECRETS,),
-    "legacy-serviceaccount-token-cleaner-controller": (SECRETS,),
-    "root-ca-certificate-publisher-controller": ("configmaps", "namespaces"),
-    "kube-apiserver-serving-clustertrustbundle-publisher-controller": ("clustertrustbundles.certificates.k8s.io",),
-    "storageversion-garbage-collector-controller": ("storageversions.internal.apiserver.k8s.io",),
-    "storage-version-migrator-controller": ("storageversionmigrations.storagemigration.k8s.io",),
-    "podcertificaterequest-cleaner-controller": ("podcertificaterequests.certificates.k8s.io",),
-    "resourcepoolstatusrequest-controller": ("resourcepoolstatusrequests.resource.k8s.io",),
-    "podgroup-protection-controller": ("podgroups.scheduling.k8s.io",),
-    "endpoints-controller": ("services", "pods", "endpoints"),
-    "endpointslice-controller": ("services", "pods", "nodes", "endpointslices.discovery.k8s.io"),
-    "endpointslice-mirroring-controller": ("services", "endpoints", "endpointslices.discovery.k8s.io"),
-    "replicationcontroller-controller": ("replicationcontrollers", "pods"),
-    "pod-garbage-collector-controller": ("pods",),
-    "resourcequota-controller": ("resourcequotas", "pods"),
-    "namespace-controller": ("namespaces",),
-    "serviceaccount-controller": ("serviceaccounts", "namespaces"),
-    "daemonset-controller": ("daemonsets.apps", "controllerrevisions.apps", "pods", "nodes"),
-    "job-controller": ("jobs.batch", "pods"),
-    "deployment-controller": ("deployments.apps", "replicasets.apps"),
-    "replicaset-controller": ("replicasets.apps", "pods"),
-    "horizontal-pod-autoscaler-controller": ("horizontalpodautoscalers.autoscaling", "pods"),
-    "disruption-controller": ("poddisruptionbudgets.policy", "pods"),
-    "statefulset-controller": ("statefulsets.apps", "controllerrevisions.apps", "pods", "persistentvolumeclaims"),
-    "cronjob-controller": ("cronjobs.batch", "jobs.batch"),
-    "ttl-controller": ("nodes",),
-    "node-ipam-controller": ("nodes",),
-    "node-lifecycle-controller": ("nodes", "pods"),
-    "taint-eviction-controller": ("nodes", "pods"),
-    "persistentvolume-binder-controller": (
-        "persistentvolumes",
-        "persistentvolumeclaims",
-        "storageclasses.storage.k8s.io",
-        "pods",
-    ),
-    "persistentvolume-attach-detach-controller": (
-        "pods",
-        "nodes",
-        "volumeattachments.storage.k8s.io",
-        "persistentvolumes",
-        "persistentvolumeclaims",
-    ),
-    "persistentvolumeclaim-protection-controller": ("persistentvolumeclaims", "pods"),
-    "persistentvolume-protection-controller": ("persistentvolumes",),
-    "volumeattributesclass-protection-controller": (
-        "volumeattributesclasses.storage.k8s.io",
-        "persistentvolumes",
-        "persistentvolumeclaims",
-    ),
-    "ttl-after-finished-controller": ("jobs.batch",),
-    "ephemeral-volume-controller": ("pods", "persistentvolumeclaims"),
-    "resourceclaim-controller": (
-        "pods",
-        "resourceclaims.resource.k8s.io",
-        "resourceclaimtemplates.resource.k8s.io",
-    ),
-    "device-taint-eviction-controller": ("pods", "resourceclaims.resource.k8s.io", "resourceslices.resource.k8s.io"),
-    "service-cidr-controller": ("servicecidrs.networking.k8s.io", "ipaddresses.networking.k8s.io"),
-    "clusterrole-aggregation-controller": ("clusterroles.rbac.authorization.k8s.io",),
-    "certificatesigningrequest-cleaner-controller": ("certificatesigningrequests.certificates.k8s.io",),
-    "certificatesigningrequest-approving-controller": ("certificatesigningrequests.certificates.k8s.io",),
-    "certificatesigningrequest-signing-controller": ("certificatesigningrequests.certificates.k8s.io",),
-    "validatingadmissionpolicy-status-controller": (
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        CUSTOM,
-    ),
-}
-"""The kinds without which a controller would write what it would not write on the cluster. One that is not in the
-snapshot leaves the controller out of the twin. ``custom``: it also reads the definitions of custom resources."""
+
+def installed_kinds() -> frozenset[str]:
+    """The kinds that controllers of installed packages follow, such as ``things.example.com``."""
+    return frozenset(
+        watch.resource.gvr.group_resource for one in installed().controllers for watch in one.load().followed
+    )

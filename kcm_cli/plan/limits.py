@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
-from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.plan.outcome import Outcome
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.pods import DEFAULTS
-from kcm_cli.plan.twin.twin import lacks
+from kcm_cli.plan.twin.twin import lacking
 
 _ALWAYS = (
     "webhooks, other operators, the cloud and autoscalers of nodes are absent",
@@ -41,13 +40,11 @@ def _cut(snapshot: Snapshot) -> Iterator[str]:
 
 def _controllers(snapshot: Snapshot, config: Config) -> Iterator[str]:
     usual: dict[str, str] = {}
-    for descriptor in all_controllers():
-        runs = descriptor.name in config.controllers and all(config.gates.enabled(gate) for gate in descriptor.gates)
-        lacking = lacks(snapshot, descriptor.name) if runs else ()
-        if set(lacking) <= _USUAL.keys():
-            usual |= {descriptor.name: lacking[0]} if lacking else {}
+    for name, kinds in lacking(snapshot, config).items():
+        if {*kinds} <= _USUAL.keys():
+            usual[name] = kinds[0]
         else:
-            yield f"not run, for want of {', '.join(lacking)}: {descriptor.name}"
+            yield f"not run, for want of {', '.join(kinds)}: {name}"
     if usual:
-        kinds = ", ".join(words for kind, words in _USUAL.items() if kind in usual.values())
-        yield f"not run, since they need what is not read ({kinds}): {', '.join(usual)}"
+        read = ", ".join(words for kind, words in _USUAL.items() if kind in usual.values())
+        yield f"not run, since they need what is not read ({read}): {', '.join(usual)}"

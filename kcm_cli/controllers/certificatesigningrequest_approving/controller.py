@@ -9,7 +9,7 @@ from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
 from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.planning import certificate_requests
@@ -56,4 +56,5 @@ CONTROLLER = Controller(
         workers=WORKERS,
         limiter=lambda context: RetryLimiter(base_s=RETRY_S),
     ),
+    announces=starting("certificate controller", name="csrapproving"),
 )

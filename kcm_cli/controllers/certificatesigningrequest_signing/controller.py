@@ -12,7 +12,7 @@ from kcm_cli.controllers.certificatesigningrequest_signing.authority import Auth
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
@@ -55,7 +55,7 @@ class SigningController:
         if not files_of(config):
             log.info("Skipping CSR signer controller because no csr cert/key was specified")
         self._client, self._clock = context.client, context.clock
-        loads = Loads(context.clock, context.common.queue_metrics)
+        loads = Loads(context.clock, context.queue_metrics)
         self._authorities = {signer: _authority(signer, *pair, loads) for signer, pair in files_of(config).items()}
         self._longest_s = config.duration_s
         self._requests = context.cache(CERTIFICATE_SIGNING_REQUESTS).store
@@ -85,4 +85,8 @@ CONTROLLER = Controller(
         limiter=lambda context: RetryLimiter(base_s=RETRY_S),
     ),
     enabled=lambda context: bool(files_of(context.config(CSRSigningConfig))),
+    announces=starting("certificate controller", name="csrsigning-kubelet-serving")
+    + starting("certificate controller", name="csrsigning-kubelet-client")
+    + starting("certificate controller", name="csrsigning-kube-apiserver-client")
+    + starting("certificate controller", name="csrsigning-legacy-unknown"),
 )

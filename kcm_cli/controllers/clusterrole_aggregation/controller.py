@@ -8,7 +8,7 @@ from kcm_cli.api.resource import Undecodable
 from kcm_cli.controllers.clusterrole_aggregation import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled
 
 WORKERS = 5
@@ -62,4 +62,5 @@ CONTROLLER = Controller(
         failures=unhandled("{key} failed with : {error}"),
         workers=WORKERS,
     ),
+    announces=starting("ClusterRoleAggregator controller"),
 )

@@ -27,7 +27,7 @@ from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, until_next_
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, started, unlisted, without
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.engine.writes import tell
@@ -235,4 +235,5 @@ CONTROLLER = Controller(
         workers=CronJobConfig,
         writes=(JOBS, CRON_JOBS),
     ),
+    announces=starting("cronjob controller v2"),
 )

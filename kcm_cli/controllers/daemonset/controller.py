@@ -27,7 +27,7 @@ from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Owns, Periodic, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.engine.writes import tell
 from kcm_cli.machinery.errors import FormatError
@@ -310,4 +310,5 @@ CONTROLLER = Controller(
         ),
     ),
     passes=(Periodic(DaemonSetController.collect, pause_s=lambda controller: COLLECT_PERIOD_S, delayed=True),),
+    announces=starting("daemon sets controller"),
 )

@@ -16,7 +16,7 @@ from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch, starting
 from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.kref import kobj, kref
@@ -178,4 +178,5 @@ CONTROLLER = Controller(
         workers=DeploymentConfig,
         retries=MAX_RETRIES,
     ),
+    announces=starting("controller", controller="deployment"),
 )

@@ -28,7 +28,7 @@ from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, devices_of, pool_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, StartLines, Watch, gate
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import format_duration
@@ -291,4 +291,5 @@ CONTROLLER = Controller(
         failures=Failures(retried="Evicting pod failed, will retry", level=V3, key="item"),
         workers=DeviceTaintEvictionConfig,
     ),
+    announces=(StartLines("Starting", "Shut down controller", (("controller", "device-taint-eviction"),)),),
 )

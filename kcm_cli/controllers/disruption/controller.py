@@ -16,7 +16,7 @@ from kcm_cli.controllers.disruption.plan import Snapshot
 from kcm_cli.controllers.disruption.scales import SCALED, Scales, ScaleUnknown
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import Failures, unhandled
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.kref import kobj, kref
@@ -198,4 +198,5 @@ CONTROLLER = Controller(
         ),
     ),
     reads=SCALED,
+    announces=starting("disruption controller"),
 )

@@ -18,7 +18,7 @@ from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import Member, Snapshot, plan
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import Failures, until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Stage
@@ -110,4 +110,5 @@ CONTROLLER = Controller(
         writes=(ENDPOINTS,),
     ),
     prepare=EndpointsController.leftovers,
+    announces=starting("endpoint controller"),
 )

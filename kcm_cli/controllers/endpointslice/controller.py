@@ -23,7 +23,7 @@ from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch
+from kcm_cli.engine.controller import Controller, Queue, Watch, starting
 from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Notice, Stage, ref_to
 from kcm_cli.planning.endpoints.memo import Memo
@@ -212,4 +212,5 @@ CONTROLLER = Controller(
             part=attrgetter("zones"),
         ),
     ),
+    announces=starting("endpoint slice controller"),
 )

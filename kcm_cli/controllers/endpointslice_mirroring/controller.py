@@ -17,7 +17,7 @@ from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
 from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, Snapshot, mirrorable, plan, removal
 from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key, starting
 from kcm_cli.engine.worker import Failures
 from kcm_cli.engine.writes import tell
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under
@@ -129,4 +129,5 @@ CONTROLLER = Controller(
         limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=100.0),
         writes=(ENDPOINT_SLICES,),
     ),
+    announces=starting("EndpointSliceMirroring controller"),
 )

@@ -12,7 +12,7 @@ from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.ephemeral_volume.metrics import EphemeralVolumeMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.pod_claims import CLAIM, claim_name, claims_of
 from kcm_cli.rest.transport import RequestError
@@ -77,4 +77,5 @@ CONTROLLER = Controller(
         failures=unhandled("{key} failed with: {error}"),
         workers=EphemeralVolumeConfig,
     ),
+    announces=starting("ephemeral volume controller"),
 )

@@ -38,7 +38,7 @@ from kcm_cli.controllers.garbage_collector.monitors import Monitors, Outcome
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue
+from kcm_cli.engine.controller import Controller, Queue, starting
 from kcm_cli.engine.definitions import PERIOD_S, Refreshes, mapper, name_of
 from kcm_cli.engine.passes import Loop, in_turns
 from kcm_cli.engine.worker import Pending, unhandled
@@ -80,7 +80,7 @@ class GarbageCollector:
         self.graph = Graph(self._absent)
         self._mapper = mapper(context)
         self._objects = Objects(context.client.faster(QPS_TIMES, 1), self._mapper)
-        self.changes = GraphChanges(context.clock, context.common.queue_metrics(CHANGES), self._change)
+        self.changes = GraphChanges(context.clock, context.queue_metrics(CHANGES), self._change)
         self._monitors = Monitors(context, ignored, self.changes.put)
         self._asking: dict[str, tuple[Identity, asyncio.Task[PartialObject]]] = {}
         self._found: dict[str, tuple[Identity, float]] = {}
@@ -473,4 +473,5 @@ CONTROLLER = Controller(
     beside=lambda collector: (collector.changes, collector.discovery, collector.syncs),
     prepare=lambda collector: collector.complete(SYNC_TIMEOUT_S),
     enabled=lambda context: context.config(GarbageCollectorConfig).enabled,
+    announces=starting("controller", controller="garbagecollector"),
 )

@@ -23,7 +23,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Features
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import ScaleFailed, Targets, TargetScale
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.definitions import mapper
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.errors import FormatError
@@ -231,4 +231,5 @@ CONTROLLER = Controller(
         writes=(HORIZONTAL_POD_AUTOSCALERS,),
     ),
     reads=(PODS,),
+    announces=starting("HPA controller"),
 )

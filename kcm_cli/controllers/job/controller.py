@@ -41,7 +41,7 @@ from kcm_cli.controllers.job.pod_groups import PodGroups
 from kcm_cli.controllers.job.watches import Orphans, PodWatch
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate, starting
 from kcm_cli.engine.own_writes import CREATE
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.durations import format_duration
@@ -377,4 +377,5 @@ CONTROLLER = Controller(
         ),
     ),
     reads=(Watch(WORKLOADS, when=gate("WorkloadWithJob")), Watch(POD_GROUPS, when=gate("WorkloadWithJob"))),
+    announces=starting("job controller"),
 )

@@ -10,19 +10,19 @@ from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLE
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, plan
 from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
-from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.context import Common, ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.runtime.informer import Scope
 
 _KEY = SIGNER
 
 
-def is_alpha(context: ControllerContext) -> bool:
+def is_alpha(common: Common) -> bool:
     """Whether v1alpha1 is served and v1beta1 is not."""
     alpha = f"{CLUSTER_TRUST_BUNDLES_ALPHA.api_version}/{CLUSTER_TRUST_BUNDLES_ALPHA.plural}"
     beta = f"{CLUSTER_TRUST_BUNDLES.api_version}/{CLUSTER_TRUST_BUNDLES.plural}"
-    return alpha in context.served and beta not in context.served
+    return alpha in common.served and beta not in common.served
 
 
 class Publisher:
@@ -55,11 +55,12 @@ CONTROLLER = Controller(
     Queue(
         "ca_cert_publisher_cluster_trust_bundles",
         watches=(
-            Watch(CLUSTER_TRUST_BUNDLES, the_signer, scope=_OF_SIGNER, when=lambda context: not is_alpha(context)),
+            Watch(CLUSTER_TRUST_BUNDLES, the_signer, scope=_OF_SIGNER, when=lambda common: not is_alpha(common)),
             Watch(CLUSTER_TRUST_BUNDLES_ALPHA, the_signer, scope=_OF_SIGNER, when=is_alpha),
         ),
         sync=Publisher.sync,
         failures=unhandled('syncing "{key}" failed: {error}'),
     ),
     enabled=lambda context: bool(root_ca_of(context)),
+    announces=starting("ClusterTrustBundle CA cert publisher controller"),
 )

@@ -17,7 +17,7 @@ from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.pod_secrets import POD_SECRETS, secrets_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Periodic, Watch
+from kcm_cli.engine.controller import Controller, Periodic, Watch, starting
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -96,4 +96,5 @@ CONTROLLER = Controller(
     TokenCleaner,
     passes=(Periodic(TokenCleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(SERVICE_ACCOUNTS, Watch(SECRETS, scope=Scope(field_selector=f"type={ACCOUNT_TOKEN}"))),
+    announces=starting("legacy service account token cleaner controller"),
 )

@@ -13,7 +13,7 @@ from kcm_cli.controllers.namespace.content import Content
 from kcm_cli.controllers.namespace.plan import Remains, plan, status
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch
+from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch, starting
 from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Path, Value, edited
 from kcm_cli.rest.errors import NotFound
@@ -119,4 +119,5 @@ CONTROLLER = Controller(
         limiter=lambda context: RetryLimiter(base_s=RETRY_S, maximum_s=LONGEST_RETRY_S),
     ),
     passes=(Periodic(NamespaceController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),),
+    announces=starting("namespace controller"),
 )

@@ -11,5 +11,6 @@ DESCRIPTOR = Descriptor(
     client="node-controller",
     key="NodeIPAMController",
     options=NodeIPAMConfig,
+    running_as="nodeipam",
     problems=lambda groups: problems(groups[KubeCloudSharedConfig], groups[NodeIPAMConfig]),
 )

@@ -15,7 +15,7 @@ from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, RangeMetr
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.worker import Failures
 from kcm_cli.engine.writes import Retries, retry_on
@@ -141,4 +141,5 @@ CONTROLLER = Controller(
     ),
     prepare=NodeIPAMController.occupy,
     enabled=lambda context: context.config(KubeCloudSharedConfig).allocate_node_cidrs,
+    announces=starting("ipam controller") + starting("range CIDR allocator"),
 )

@@ -26,7 +26,7 @@ from kcm_cli.controllers.node_lifecycle.pods import PodMarks
 from kcm_cli.controllers.node_lifecycle.taints import TAINT_PERIOD_S, EvictionTaints
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
 from kcm_cli.engine.passes import ObjectFailed, for_each
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.kref import KRef, kobj
@@ -244,4 +244,5 @@ CONTROLLER = Controller(
         Periodic(NodeLifecycleController.evict, pause_s=NodeLifecycleController.eviction_pause_s),
     ),
     beside=lambda controller: () if controller.taint_eviction is None else (controller.taint_eviction,),
+    announces=starting("node controller"),
 )

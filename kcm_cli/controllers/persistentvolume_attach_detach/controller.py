@@ -23,7 +23,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.verify import Verifier
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch
+from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled, until_synced
 from kcm_cli.runtime.tasks import Tasks
 
@@ -107,4 +107,5 @@ CONTROLLER = Controller(
     ),
     prepare=AttachDetachController.prepare,
     beside=lambda controller: (controller,),
+    announces=starting("attach detach controller"),
 )

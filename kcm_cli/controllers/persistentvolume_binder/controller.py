@@ -32,7 +32,7 @@ from kcm_cli.controllers.persistentvolume_binder.provision import Provisioner, o
 from kcm_cli.controllers.persistentvolume_binder.reclaim import Reclaimer, deletion, recycling
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, starting
 from kcm_cli.engine.passes import in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
@@ -214,4 +214,5 @@ CONTROLLER = Controller(
     reads=(STORAGE_CLASSES, PODS, NODES),
     passes=(Periodic(VolumeBinder.resync, pause_s=lambda binder: binder.period_s),),
     beside=lambda binder: binder.operations,
+    announces=starting("persistent volume controller"),
 )

@@ -16,7 +16,7 @@ from kcm_cli.controllers.persistentvolume_expander.plan import Step
 from kcm_cli.controllers.shared.storage_operations import StorageOperations
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import Object
@@ -119,4 +119,5 @@ CONTROLLER = Controller(
         failures=unhandled("{key} failed with : {error}"),
         workers=WORKERS,
     ),
+    announces=starting("expand controller"),
 )

@@ -6,7 +6,7 @@ upstream: pkg/controller/volume/pvprotection
 from kcm_cli.api.storage import PERSISTENT_VOLUMES
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.protection import needs_work, plan
 
@@ -37,4 +37,5 @@ CONTROLLER = Controller(
         sync=VolumeProtectionController.sync,
         failures=unhandled("PV {key} failed with : {error}"),
     ),
+    announces=starting("PV protection controller"),
 )

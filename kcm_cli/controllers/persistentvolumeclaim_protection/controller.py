@@ -12,7 +12,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import number_of
@@ -127,4 +127,5 @@ CONTROLLER = Controller(
         sync=ClaimProtectionController.sync,
         failures=unhandled("PVC {key} failed with: {error}"),
     ),
+    announces=starting("PVC protection controller"),
 )

@@ -15,7 +15,7 @@ from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollector
 from kcm_cli.controllers.pod_garbage_collector.plan import Reason
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Periodic
+from kcm_cli.engine.controller import Controller, Periodic, starting
 from kcm_cli.engine.passes import for_each, in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import KRef, kobj
@@ -179,4 +179,5 @@ CONTROLLER = Controller(
     PodGarbageCollector,
     passes=(Periodic(PodGarbageCollector.sweep, pause_s=lambda collector: PERIOD_S),),
     reads=(PODS, NODES),
+    announces=starting("GC controller"),
 )

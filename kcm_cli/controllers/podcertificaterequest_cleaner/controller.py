@@ -6,7 +6,7 @@ upstream: pkg/controller/certificates/cleaner/pcrcleaner.go
 from datetime import datetime, timedelta
 
 from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS, PodCertificateRequest
-from kcm_cli.engine.controller import Controller, Periodic
+from kcm_cli.engine.controller import Controller, Periodic, starting
 from kcm_cli.engine.passes import Cleaner, ObjectFailed
 from kcm_cli.machinery.times import parse_time
 
@@ -26,4 +26,5 @@ CONTROLLER = Controller(
     lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, is_over, failed=FAILED),
     passes=(Periodic(Cleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(POD_CERTIFICATE_REQUESTS,),
+    announces=starting("PodCertificateRequest cleaner controller"),
 )

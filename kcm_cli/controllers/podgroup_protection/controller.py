@@ -7,7 +7,7 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.protection import is_held, release
@@ -71,4 +71,5 @@ CONTROLLER = Controller(
         sync=PodGroupProtectionController.sync,
         failures=unhandled("PodGroup {key} failed with: {error}"),
     ),
+    announces=starting("PodGroup protection controller"),
 )

@@ -12,7 +12,7 @@ from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key, starting
 from kcm_cli.engine.dependents import selector_of
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
@@ -54,4 +54,5 @@ CONTROLLER = Controller(
         writes=(REPLICA_SETS, PODS),
         stale_gate="StaleControllerConsistencyReplicaSet",
     ),
+    announces=starting("controller", name="replicaset"),
 )

@@ -8,7 +8,7 @@ from kcm_cli.controllers.replicationcontroller.config import ReplicationControll
 from kcm_cli.controllers.shared.availability import when_available
 from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.labels import LabelSelector, Selector, from_label_selector
 
@@ -35,4 +35,5 @@ CONTROLLER = Controller(
         workers=ReplicationControllerConfig,
         writes=(REPLICATION_CONTROLLERS, PODS),
     ),
+    announces=starting("controller", name="replicationcontroller"),
 )

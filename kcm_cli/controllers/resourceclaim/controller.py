@@ -18,7 +18,7 @@ from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.plan import OWNER, Caches
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate, starting
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.recent import Recent
@@ -204,4 +204,5 @@ CONTROLLER = Controller(
         workers=ResourceClaimConfig,
         writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
     ),
+    announces=starting("resource claim controller"),
 )

@@ -20,7 +20,7 @@ from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.controllers.resourcepoolstatusrequest import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only, starting
 from kcm_cli.engine.passes import Cleaner, ObjectFailed
 from kcm_cli.engine.worker import Failures
 
@@ -111,4 +111,5 @@ CONTROLLER = Controller(
     ),
     reads=(RESOURCE_SLICES, RESOURCE_CLAIMS),
     passes=(Periodic(lambda controller: controller.answered.clean(), pause_s=lambda controller: CLEANING_S),),
+    announces=starting("ResourcePoolStatusRequest controller"),
 )

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
+from kcm_cli.api.core import PODS, RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
@@ -16,7 +16,7 @@ from kcm_cli.controllers.resourcequota.monitors import Monitors
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, starting
 from kcm_cli.engine.definitions import Refreshes
 from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import Failures
@@ -294,4 +294,6 @@ CONTROLLER = Controller(
         Periodic(ResourceQuotaController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),
     ),
     beside=lambda controller: (controller.discovery,),
+    announces=starting("resource quota controller"),
+    also_needs=(PODS.gvr.group_resource,),
 )

@@ -12,7 +12,7 @@ from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Create
 from kcm_cli.rest.errors import ApiError, NotFound
@@ -74,4 +74,5 @@ CONTROLLER = Controller(
         sync=RootCAPublisher.sync,
         failures=unhandled('syncing "{key}" failed: {error}'),
     ),
+    announces=starting("root CA cert publisher controller"),
 )

@@ -12,7 +12,7 @@ from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, CsiDriver, Pers
 from kcm_cli.controllers.selinux_warning import plan
 from kcm_cli.controllers.selinux_warning.conflicts import ConflictMetrics, SharedVolumes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
@@ -139,4 +139,5 @@ CONTROLLER = Controller(
         sync=SELinuxWarningController.sync,
         failures=unhandled("{key} failed with: {error}"),
     ),
+    announces=starting("SELinux warning controller"),
 )

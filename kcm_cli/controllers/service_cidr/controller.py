@@ -15,7 +15,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.service_cidr import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch
 from kcm_cli.engine.worker import Failures
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -125,4 +125,5 @@ CONTROLLER = Controller(
         workers=WORKERS,
         retries=MAX_RETRIES,
     ),
+    announces=(StartLines("Starting", "Shutting down", (("controller", "service-cidr-controller"),)),),
 )

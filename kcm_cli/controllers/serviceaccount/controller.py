@@ -5,7 +5,7 @@ upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS, ServiceAccount
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import Failures
 from kcm_cli.rest.errors import AlreadyExists, ApiError
 
@@ -52,4 +52,5 @@ CONTROLLER = Controller(
         sync=ServiceAccountController.sync,
         failures=Failures(retried="Service account work item failed", key="item"),
     ),
+    announces=starting("service account controller"),
 )

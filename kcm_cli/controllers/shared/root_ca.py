@@ -8,14 +8,14 @@ from pathlib import Path
 from kcm_cli.component import key_pairs
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.component.surroundings import ServerCA
-from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.context import Common
 from kcm_cli.engine.descriptor import StartError
 
 
-def root_ca_of(context: ControllerContext) -> bytes:
+def root_ca_of(common: Common) -> bytes:
     """The PEM bundle of --root-ca-file, else the kubeconfig's certificate-authority-data. Raises StartError."""
-    path = context.config(ServiceAccountTokenConfig).root_ca_file
-    return read_root_ca(path) if path else context.config(ServerCA).pem
+    path = common.config(ServiceAccountTokenConfig).root_ca_file
+    return read_root_ca(path) if path else common.config(ServerCA).pem
 
 
 def read_root_ca(path: str) -> bytes:

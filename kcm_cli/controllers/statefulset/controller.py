@@ -25,7 +25,7 @@ from kcm_cli.controllers.statefulset.pods import ALONE, PodControl
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Owns, Queue
+from kcm_cli.engine.controller import Controller, Owns, Queue, StartLines
 from kcm_cli.engine.own_writes import CREATE, UPDATE
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import FormatError
@@ -200,4 +200,5 @@ CONTROLLER = Controller(
         without_gate=frozenset((CREATE, UPDATE)),
     ),
     reads=(PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
+    announces=(StartLines("Starting stateful set controller", "Shutting down statefulset controller"),),
 )

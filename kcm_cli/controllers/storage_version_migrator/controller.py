@@ -19,7 +19,7 @@ from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Queue, StartLines, Watch, only
 from kcm_cli.engine.definitions import mapper
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import SyncError
@@ -178,5 +178,9 @@ CONTROLLER = Controller(
             failures=Failures(retried="Error syncing SVM resource, retrying", level=V2, key="svm"),
             workers=WORKERS,
         ),
+    ),
+    announces=tuple(
+        StartLines("Starting", "Shutting down", (("controller", name),))
+        for name in (_VERSION_QUEUE, NAME, plan.MANAGER)
     ),
 )

@@ -12,7 +12,7 @@ from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.controllers.storageversion_garbage_collector import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.listing import list_readable
@@ -91,4 +91,5 @@ CONTROLLER = Controller(
             failures=unhandled("storage version {key} failed with: {error}"),
         ),
     ),
+    announces=starting("storage version garbage collector"),
 )

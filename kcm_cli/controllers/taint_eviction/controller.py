@@ -13,7 +13,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, only, own_key
 from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
@@ -179,4 +179,5 @@ CONTROLLER = Controller(
             workers=WORKERS,
         ),
     ),
+    announces=(StartLines("Starting", "Shutting down controller", (("controller", "taint-eviction-controller"),)),),
 )

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from kcm_cli.api.core import SECRETS
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.planning import bootstrap_tokens
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -54,4 +54,5 @@ CONTROLLER = Controller(
         sync=TokenCleaner.sync,
         failures=unhandled("Sync {key} failed with : {error}"),
     ),
+    announces=starting("token cleaner controller"),
 )

@@ -9,7 +9,7 @@ from kcm_cli.api.core import NODES, Node
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.ttl import plan
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import format_duration
@@ -70,4 +70,5 @@ CONTROLLER = Controller(
         workers=WORKERS,
         writes=(NODES,),
     ),
+    announces=starting("TTL controller"),
 )

@@ -13,7 +13,7 @@ from kcm_cli.component.metrics import exponential_buckets
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.ttl_after_finished.plan import expires, plan
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 
@@ -66,4 +66,5 @@ CONTROLLER = Controller(
         failures=unhandled("error cleaning up Job {key}, will retry: {error}"),
         workers=TTLAfterFinishedConfig,
     ),
+    announces=starting("TTL after finished controller"),
 )

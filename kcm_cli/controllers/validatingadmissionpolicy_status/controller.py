@@ -15,7 +15,7 @@ from kcm_cli.controllers.validatingadmissionpolicy_status.config import Validati
 from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Queue, Watch, only
+from kcm_cli.engine.controller import CUSTOM, Controller, Queue, Watch, only
 from kcm_cli.engine.definitions import mapper
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.worker import unhandled
@@ -99,4 +99,5 @@ CONTROLLER = Controller(
         failures=unhandled(),
         workers=ValidatingAdmissionPolicyStatusConfig,
     ),
+    also_needs=(CUSTOM,),
 )

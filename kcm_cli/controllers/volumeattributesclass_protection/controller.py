@@ -14,7 +14,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, PersistentVolume
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.protection import is_held, needs_work, plan
@@ -91,4 +91,5 @@ CONTROLLER = Controller(
         sync=ClassProtectionController.sync,
         failures=unhandled("VAC {key} failed with : {error}"),
     ),
+    announces=starting("VAC protection controller"),
 )

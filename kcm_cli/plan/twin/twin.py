@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -20,11 +20,12 @@ from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, ROOT_CA
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.context import Common
+from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.selection import choose
-from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, NEEDS
+from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.plan.twin.loading import Loaded
@@ -66,7 +67,7 @@ LATENCY_S = 0.002, 0.006
 """How long a request takes, between the two: in no time at all, several steps of a controller look like one."""
 START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
-_CA_PUBLISHER, _CA_KEY = "root-ca-certificate-publisher-controller", "ca.crt"
+_CA_KEY = "ca.crt"
 _SETTINGS = Settings(ratchets=True)
 _GROUPS = (MASTERS, AUTHENTICATED)
 
@@ -173,11 +174,14 @@ class Twin:
         config = self._config
         discovery = await discover(self.client)
         served = frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for one in discovery.all())
-        chosen = choose(all_controllers(), config.controllers, config.gates, served)
+        chosen, left_out = (
+            choose(all_controllers(), config.controllers, config.gates, served),
+            lacking(self.snapshot, config),
+        )
         clients = _Clients(self)
         generic = config.component.generic
         return RunContext(
-            chosen=tuple(one for one in chosen if not lacks(self.snapshot, one.name)),
+            chosen=tuple(one for one in chosen if one.name not in left_out),
             clients=clients,
             root_clients=clients,
             common=Common(
@@ -244,14 +248,21 @@ def configuration(flags: Sequence[str]) -> Config:
     return load([*flags, "--leader-elect=false"])
 
 
-def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
-    """The kinds that a controller needs and the snapshot lacks."""
+def lacking(snapshot: Snapshot, config: Config) -> Mapping[str, tuple[str, ...]]:
+    """The controllers that would write what they do not write on the cluster, with the kinds that they need and the
+    snapshot lacks."""
     there = {gvr.group_resource for gvr in snapshot.collections}
     if DEFINITIONS.key in there and all(item.name in there for item in snapshot.items(DEFINITIONS.gvr)):
         there.add(CUSTOM)
-    if controller == _CA_PUBLISHER and not _root_ca(snapshot):
+    if not _root_ca(snapshot):
         there.discard(CONFIG_MAPS.key)
-    return tuple(kind for kind in NEEDS.get(controller, ()) if kind not in there)
+    common = Common(
+        clock=LoopClock(snapshot.taken_at), rng=random.Random(), gates=config.gates, configs=config.by_type()
+    )
+    runs = (one for one in all_controllers() if one.name in config.controllers and not one.cloud_only)
+    needs = {one.name: one.load().needed_under(common) for one in runs if all(map(config.gates.enabled, one.gates))}
+    found = {name: tuple(kind for kind in kinds if kind not in there) for name, kinds in needs.items()}
+    return {name: kinds for name, kinds in found.items() if kinds}
 
 
 def _root_ca(snapshot: Snapshot) -> bytes:

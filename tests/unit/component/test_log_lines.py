@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from kcm_cli.manager.start_lines import LINES
+from kcm_cli.manager.controller_map import CONTROLLERS
 from tests.kit.places import RECORDED, ROOT
 from tests.logs.absent import ABSENT
 from tests.logs.lines import UNKNOWN, constants, lines
@@ -19,10 +19,16 @@ REASONS = {message: reason for reason, messages in ABSENT.items() for message in
 OTHER_KEYS = {
     "Deleting legacy service account token": "the account is in the Secret's annotations",
     "Resolving mounted secrets": "pods are listed once for a namespace",
-    "Starting": "by start_lines",
+    "Starting": "as controllers announce themselves",
 }
 """Messages that have fewer keys, and why."""
-DYNAMIC = {message for own in LINES.values() for each in own for message in (each.started, each.ended)}
+DYNAMIC = {
+    message
+    for descriptor in CONTROLLERS
+    if not descriptor.cloud_only
+    for each in descriptor.load().announces
+    for message in (each.started, each.ended)
+}
 
 
 @pytest.mark.parametrize("file", sorted(UPSTREAM))

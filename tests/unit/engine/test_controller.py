@@ -12,7 +12,7 @@ import pytest
 from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.context import Common, ControllerContext
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, gate, only, own_key
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.labels import from_label_selector
@@ -116,7 +116,10 @@ def begun(certificates: Certificates) -> Begun:
         informers, tasks = Informers(client, clock, rng, in_process=True), Tasks(_crashed)
         context = ControllerContext(
             name="c",
-            common=Common(clock=clock, rng=rng, gates=Gates(), configs={Three: Three()}),
+            clock=clock,
+            rng=rng,
+            gates=Gates(),
+            configs={Three: Three()},
             client=Door(client, "c"),
             informers=informers,
             recorder=Recorder(),

@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.context import Common, ControllerContext
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.definitions import Refreshes, name_of
 from kcm_cli.engine.door import Door
 from kcm_cli.rest.client import Client
@@ -38,7 +38,10 @@ def refreshed(certificates: Certificates, definitions: int, *, served: bool, lis
         informers = Informers(client, clock, rng, in_process=True)
         context: Any = ControllerContext(
             name="c",
-            common=Common(clock=clock, rng=rng, gates=None, configs={}),  # type: ignore[arg-type]  # no gate is asked for
+            clock=clock,
+            rng=rng,
+            gates=None,  # type: ignore[arg-type]  # no gate is asked for
+            configs={},
             client=Door(client, "c"),
             informers=informers,
             recorder=None,  # type: ignore[arg-type]  # no Events

@@ -1,52 +1,25 @@
 """Controllers of installed packages: those that docs/architecture.md shows, and some that cannot be used."""
 
-import re
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kcm_cli.cli.manager import help_text
 from kcm_cli.component.metrics import Registry
-from kcm_cli.manager import controller_map, options
+from kcm_cli.manager import controller_map
 from kcm_cli.manager.config import Config, load
+from kcm_cli.manager.configz import configz
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.places import ROOT
+from tests.kit.installing import TEAM_LABELS as EXAMPLE
+from tests.kit.installing import WIDGET_OWNER as OWNING
+from tests.kit.installing import Install, install
 from tests.kit.widgets import WIDGETS, serve_widgets
 from tests.kit.world import PODS, World, resource
 
+__all__ = ["install"]
 NAMESPACES = resource("namespaces", namespaced=False)
 KIND = {"apiVersion": "example.com/v1", "kind": "Widget"}
 NAME, LABEL = "team-label-controller", "example.com/team"
-EXAMPLE, OWNING = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
-Install = Callable[..., None]
-
-
-def forget() -> None:
-    for known in (controller_map.installed, options.controller_options, options.bindings, options.flag_set):
-        known.cache_clear()
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs modules with an entry point each: their names and texts."""
-
-    def installed(**modules: str) -> None:
-        info = tmp_path / "teams-1.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: teams\nVersion: 1\n")
-        points = "".join(f"{name} = {name}:DESCRIPTOR\n" for name in modules)
-        (info / "entry_points.txt").write_text(f"[{controller_map.GROUP}]\n{points}")
-        for name, text in modules.items():
-            (tmp_path / f"{name}.py").write_text(text)
-            monkeypatch.delitem(sys.modules, name, raising=False)
-        monkeypatch.syspath_prepend(tmp_path)
-        forget()
-
-    yield installed
-    monkeypatch.undo()
-    forget()
 
 
 def config(*flags: str) -> Config:
@@ -64,6 +37,8 @@ async def test_an_external_controller_has_options_queue_writes_and_name(install:
     completed = config("--default-team=red", f"--controllers={NAME}")
     assert completed.controllers == (NAME,)
     assert completed.warnings == ()
+    shown: Any = configz(completed.component)
+    assert shown["kubecontrollermanager.config.k8s.io"]["TeamLabelController"] == {"DefaultTeam": "red"}
     metrics = Registry()
     configs = completed.by_type().values()
     async with controllers(world, *configs, names=completed.controllers, metrics=metrics):
@@ -99,7 +74,11 @@ async def test_an_external_controller_owns_pods_of_a_custom_resource(install: In
         (("LABEL = ", "raise RuntimeError(1)\nLABEL = "), "RuntimeError: 1"),
         (("DESCRIPTOR = ", "OTHER = "), "AttributeError: module 'team_label' has no attribute 'DESCRIPTOR'"),
         (("DESCRIPTOR = Descriptor", "DESCRIPTOR = dict"), "it is no kcm_cli.engine.descriptor.Descriptor"),
-        (("CONTROLLER = ", "OTHER = "), "StartError: team-label-controller: cannot import team_label: "),
+        (("controller=Controller(", "gates=("), "StartError: team-label-controller: cannot import kcm_cli.controllers"),
+        (
+            ("controller=Controller(", "controller=TeamLabels or Controller("),
+            "its controller is no kcm_cli.engine.controller.Controller",
+        ),
         ((f'name="{NAME}"', 'name="job-controller"'), "job-controller is the name of another one"),
         ((f'name="{NAME}"', 'name="job"'), "job is the name of another one"),
         ((f'name="{NAME}"', 'name="team.label"'), '"team.label" is no name in lower case with hyphens'),

@@ -38,9 +38,10 @@ def test_running_controllers_are_listed() -> None:
     running = RunningControllers(health, registry)
     running.built("a-controller")
     running.built("a-controller")
+    running.built("node-ipam-controller", "nodeipam")
     running.started("a-controller")
     running.started("node-ipam-controller")
-    assert health.names == ("a-controller",)
+    assert health.names == ("a-controller", "node-ipam-controller")
     line = 'running_managed_controllers{manager="kube-controller-manager",name="nodeipam"}'
     assert f"{line} 1\n" in registry.expose().decode()
     assert "a-controller" not in registry.expose().decode()

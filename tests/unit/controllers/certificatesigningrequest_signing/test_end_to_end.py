@@ -67,8 +67,9 @@ def test_each_signer_can_have_its_ca():
 
 def test_without_a_ca_nothing_runs_and_an_invalid_one_is_an_error(tmp_path):
     def context(config: CSRSigningConfig) -> Any:
-        common = SimpleNamespace(queue_metrics=lambda name: None)
-        return SimpleNamespace(config=lambda kind: config, client=None, clock=RealClock(), common=common)
+        return SimpleNamespace(
+            config=lambda kind: config, client=None, clock=RealClock(), queue_metrics=lambda name: None
+        )
 
     assert CONTROLLER.build(context(CSRSigningConfig())) is None
     missing = CSRSigningConfig(cert_file=str(tmp_path / "no.crt"), key_file=str(tmp_path / "no.key"))
