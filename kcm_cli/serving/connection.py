@@ -36,8 +36,12 @@ _HEAD_END = re.compile(rb"\n\r?\n")
 _log = logging.getLogger(__name__)
 _BAD_ESCAPE = re.compile(b"%(?![0-9A-Fa-f]{2})")
 _BETWEEN_TOKENS = re.compile(b"[ ,\t]")
+_HOST = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*+")
+"""upstream: golang.org/x/net/http/httpguts ValidHostHeader."""
 _FRAMING = frozenset((b"host", b"expect", b"transfer-encoding", b"content-length"))
 _TEXT, _JSON = "text/plain; charset=utf-8", "application/json"
+_BARE: Mapping[str, str] = {}
+"""The headers of a response that no handler has made."""
 _BAD = "400 Bad Request"
 _LARGE_HEAD, _LARGE_BODY = "431 Request Header Fields Too Large", "413 Request Entity Too Large"
 _REASONS = {
@@ -376,7 +380,7 @@ class HttpConnection(asyncio.Protocol):
     async def _answer(self, request: Received) -> None:
         self._begun = False
         if request.method == "OPTIONS" and request.target == b"*":  # options of the server, not of a path
-            answer: Response | Stream = Response(200, {}, b"")
+            answer: Response | Stream = Response(200, _BARE, b"")
         else:
             answer = await self._handler(request)
         keep_alive = request.keep_alive and not (self._upgrading or self._last_request)
@@ -455,7 +459,7 @@ class HttpConnection(asyncio.Protocol):
     ) -> bytes:
         """The status line and headers. A value with newlines is that of several headers."""
         lines = [f"HTTP/1.{0 if old else 1} {status} {_REASONS.get(status, 'Unknown')}\r\n"]
-        fields = {"cache-control": "no-cache, private", **headers}
+        fields = headers if headers is _BARE else {"cache-control": "no-cache, private", **headers}
         for name in sorted(fields):
             written = _written(name)
             lines += [f"{written}: {one}\r\n" for one in fields[name].split("\n")]
@@ -598,6 +602,8 @@ def _wrong_head(version: str, target: bytes, fields: Mapping[bytes, bytes]) -> t
         return f"{_BAD}: missing required Host header", None
     if b", " in fields.get(b"host", b"") or _BAD_ESCAPE.search(target.partition(b"?")[0]):
         return _BAD, None
+    if not _HOST.fullmatch(fields.get(b"host", b"")):
+        return f"{_BAD}: malformed Host header", None
     if b"transfer-encoding" in fields and version == "1.0":
         return _BAD, None
     if fields.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
@@ -608,10 +614,11 @@ def _wrong_head(version: str, target: bytes, fields: Mapping[bytes, bytes]) -> t
 
 
 def _refusal(status: str, body: bytes, media_type: str) -> bytes:
-    head = (
-        f"HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    """An error after which the connection is closed. Those that come before any handler are text, and end with the
+    connection. upstream: net/http server.go#serve"""
+    length = "" if body and media_type == _TEXT else f"Content-Length: {len(body)}\r\n"
+    kind = f"Content-Type: {media_type}\r\n" if body else ""
+    return f"HTTP/1.1 {status}\r\n{kind}Connection: close\r\n{length}\r\n".encode() + body
 
 
 async def _unopened(request: Received) -> Response:

@@ -63,7 +63,7 @@ class Guard:
 
     async def _authorize(self, request: Request, user: User) -> Response | None:
         start, outcome = self._clock.monotonic(), "error"
-        verb, path = request.method.lower(), request.url.path
+        verb, path = request.method.lower(), responses.path_of(request)
         try:
             decision = await self._authorizer.decide(user, verb, path)
             outcome = "allowed" if decision.allowed and not decision.denied else "no-opinion"
@@ -75,6 +75,6 @@ class Guard:
             self._metrics.authorization_duration.labels(outcome).observe(self._clock.monotonic() - start)
         if outcome == "allowed":
             return None
-        fields = {"URI": request.url.path, "reason": decision.reason}
+        fields = {"URI": path, "reason": decision.reason}
         log.debug("Forbidden", extra={"fields": fields})
         return responses.forbidden(request, user.name, verb, path, decision.reason)

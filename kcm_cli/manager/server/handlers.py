@@ -143,7 +143,7 @@ def controllers(debug: Debug) -> Handler:
     """The handler of everything below /debug/controllers/."""
 
     async def handle(request: Request) -> Response:
-        rest = request.url.path.removeprefix("/debug/controllers/")
+        rest = responses.path_of(request).removeprefix("/debug/controllers/")
         name, _, path = rest.partition("/")
         try:
             answer = await debug(name, path, _joined(request))

@@ -120,7 +120,9 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 def _scope(received: Received, state: dict[str, Any]) -> Scope:
     target = received.target.decode("latin-1")
     path, _, query = _authority.sub("", target, count=1).partition("?")
-    if not path.startswith("/"):
+    if received.method == "CONNECT":
+        path = ""  # the target is a host
+    elif path != "*" and not path.startswith("/"):
         path = f"/{path}"
     return {
         "type": "http",

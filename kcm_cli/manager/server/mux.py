@@ -53,6 +53,6 @@ class Mux:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        handler = self.find(request.url.path)
+        handler = self.find(responses.path_of(request))
         response = responses.not_found() if handler is None else await handler(request)
         await response(scope, receive, send)

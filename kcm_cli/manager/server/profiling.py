@@ -60,7 +60,7 @@ class Profiling:
         return RedirectResponse("/debug/pprof/", 302, {"content-type": "text/html; charset=utf-8"})
 
     async def _profile(self, request: Request) -> Response:
-        name = request.url.path.removeprefix("/debug/pprof/")
+        name = responses.path_of(request).removeprefix("/debug/pprof/")
         match name:
             case "":
                 return _index()

@@ -80,8 +80,15 @@ def forbidden(request: Request, user: str, verb: str, path: str, reason: str) ->
 
 def internal_error(request: Request, why: str) -> Response:
     """A 500 for a request that could not be authenticated or authorized."""
-    target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    raw, query = request.scope["raw_path"].decode("latin-1"), request.scope["query_string"].decode("latin-1")
+    target = f"{raw}?{query}" if query else raw
     return error(f'Internal Server Error: "{target}": {why}', 500)
+
+
+def path_of(request: Request) -> str:
+    """The decoded path, as it is authorized and served. (That of ``request.url`` is escaped again.)"""
+    path: str = request.scope["path"]
+    return path
 
 
 def is_pretty(request: Request) -> bool:

@@ -78,8 +78,9 @@ def run(talk: Talk, limits: Limits = LIMITS) -> None:
 async def answer(reader: asyncio.StreamReader, *, head: bool = False) -> tuple[int, list[str], bytes]:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     status = int(lines[0].split(" ")[1])
-    length = next(int(line.partition(":")[2]) for line in lines if line.startswith("Content-Length"))
-    return status, lines[1:-2], b"" if head else await reader.readexactly(length)
+    lengths = [int(line.partition(":")[2]) for line in lines if line.startswith("Content-Length")]
+    body = b"" if head else await (reader.readexactly(lengths[0]) if lengths else reader.read())
+    return status, lines[1:-2], body
 
 
 OLD = b"GET %s HTTP/1.0\r\n%s\r\n"
@@ -91,6 +92,7 @@ OLD = b"GET %s HTTP/1.0\r\n%s\r\n"
         (b"GET / HTTP/1.1\r\n", 400, b"400 Bad Request: missing required Host header"),
         (b"GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n", 400, b"400 Bad Request"),
         (b"GET /%zz HTTP/1.1\r\nhost: a\r\n", 400, b"400 Bad Request"),
+        (b"GET / HTTP/1.1\r\nhost: a b\r\n", 400, b"400 Bad Request: malformed Host header"),
         (b"GET / HTTP/2.0\r\nhost: a\r\n", 505, b"505 HTTP Version Not Supported: unsupported protocol version"),
         (b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 200-ok\r\n", 417, b""),
         (
@@ -99,14 +101,15 @@ OLD = b"GET %s HTTP/1.0\r\n%s\r\n"
             b"Unsupported transfer encoding",
         ),
     ],
-    ids=["no host", "two hosts", "escape", "version", "expectation", "encoding"],
+    ids=["no host", "two hosts", "escape", "host", "version", "expectation", "encoding"],
 )
 def test_a_head_that_cannot_be_served_is_refused_at_once(head: bytes, status: int, text: bytes) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(head + b"\r\n")
         found, headers, body = await answer(reader)
         assert (found, body) == (status, text)
-        assert "Connection: close" in headers
+        kind = ["Content-Type: text/plain; charset=utf-8"] if text else []
+        assert headers == [*kind, "Connection: close", *([] if text else ["Content-Length: 0"])]
         assert await reader.read() == b""
 
     run(talk)
@@ -193,8 +196,9 @@ def test_continue_is_sent_only_for_a_body() -> None:
 def test_options_of_the_server_have_no_path() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
         writer.write(b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n")
-        status, _headers, body = await answer(reader)
+        status, headers, body = await answer(reader)
         assert (status, body) == (200, b"")
+        assert [line.partition(":")[0] for line in headers] == ["Date", "Content-Length"]
 
     run(talk)
 

@@ -20,7 +20,9 @@ from kcm_cli.serving.connection import Received
         (b"http://[/healthz", "/healthz", b""),
         (b"http://[::1/healthz", "/healthz", b""),
         (b"http://a]b/healthz", "/healthz", b""),
-        (b"*", "/*", b""),
+        (b"*", "*", b""),
+        (b"/a#b", "/a#b", b""),
+        (b"/a%3fb%23c", "/a?b#c", b""),
         (b"a:443", "/a:443", b""),
         (b"a" * 100_000, f"/{'a' * 100_000}", b""),
     ],
@@ -28,3 +30,7 @@ from kcm_cli.serving.connection import Received
 def test_each_target_has_a_path_and_a_query(target: bytes, path: str, query: bytes) -> None:
     scope = _scope(Received("GET", target, "1.1", [], b"", True), {})
     assert (scope["path"], scope["query_string"]) == (path, query)
+
+
+def test_the_target_of_connect_is_no_path() -> None:
+    assert _scope(Received("CONNECT", b"a:443", "1.1", [], b"", True), {})["path"] == ""
