@@ -16,7 +16,7 @@ from kcm_cli.cli import plan_flags, usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.plan_flags import Command
 from kcm_cli.cli.plan_markdown import markdown
-from kcm_cli.cli.plan_text import show
+from kcm_cli.cli.plan_text import headline, show, verdict
 from kcm_cli.cli.terminal import is_capable
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.machinery import codec
@@ -27,6 +27,7 @@ from kcm_cli.plan.flag_files import manager_flags
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import plan
 from kcm_cli.plan.snapshot import PlanError, Snapshot
+from kcm_cli.report.page import PLAN, page
 from kcm_cli.sandbox import kubeconfig
 
 CHANGES, CONDITION = 2, 3
@@ -102,6 +103,9 @@ def _print(answer: Answer, output: str) -> None:
         sys.stdout.buffer.flush()
     elif output == "yaml":
         sys.stdout.write(yaml.safe_dump(codec.decode_doc(answer.json()), sort_keys=False, allow_unicode=True))
+    elif output == "html":
+        document = {**codec.decode_doc(answer.json()), "headline": headline(answer), "verdict": verdict(answer)}
+        sys.stdout.write(page(PLAN, headline(answer), document))
     elif output == "markdown":
         sys.stdout.write(markdown(_printable(answer)))
     else:

@@ -26,7 +26,7 @@ from kcm_cli.plan.changes import (
 from kcm_cli.plan.collect import check_include
 from kcm_cli.sandbox.manifests import ManifestError, documents, parsed
 
-FORMATS = ("text", "json", "yaml", "markdown")
+FORMATS = ("text", "json", "yaml", "markdown", "html")
 CASCADES = ("background", "foreground", "orphan")
 CONDITIONS = (
     *("pending", "stuck", "unavailable", "no-endpoints", "data"),
@@ -119,7 +119,14 @@ FLAGS = FlagSet(
         Flag("include", STRINGS, (), "Also read: configmaps, events, custom (custom resources).", _SOURCE),
         Flag("save", STRING, "", "Write the snapshot to this file.", _SOURCE),
         Flag("snapshot", STRING, "", "Read this snapshot instead of a cluster.", _SOURCE),
-        Flag("output", STRING, "text", "Output format: text, json, yaml or markdown.", _OUTPUT, "o"),
+        Flag(
+            "output",
+            STRING,
+            "text",
+            "Output format: text, json, yaml, markdown or html.",
+            _OUTPUT,
+            "o",
+        ),
         Flag("detailed-exitcode", BOOL, False, "Exit with 2 if anything changes.", _OUTPUT),
         Flag("fail-on", STRINGS, (), f"Exit with 3 if the change causes one of: {', '.join(CONDITIONS)}.", _OUTPUT),
         Flag("help", BOOL, False, "Show this help.", _OUTPUT, "h"),

@@ -13,6 +13,7 @@ from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, DURATION, STRING, STRINGS
 from kcm_cli.machinery import codec
+from kcm_cli.report.page import TRACE, page
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
 from kcm_cli.sandbox import kubeconfig
@@ -46,7 +47,7 @@ FLAGS = FlagSet(
             _SOURCE,
         ),
         Flag("follow", BOOL, False, "Go on with what happens from now on, until Ctrl-C.", _OUTPUT, "f"),
-        Flag("output", STRING, "text", "Format: text or json.", _OUTPUT, "o", choices=("text", "json")),
+        Flag("output", STRING, "text", "Format: text, json or html.", _OUTPUT, "o", choices=("text", "json", "html")),
         *manager_access.FLAGS,
         Flag("help", BOOL, False, "Show this text.", _OUTPUT, "h"),
     )
@@ -56,7 +57,7 @@ It asks a running kcm (also one of kcm sandbox), which keeps the causes of what 
 any manager; or it reads an API server's audit log.
 
 Usage:
-  kcm trace KIND/NAME [-n NAMESPACE] [--since 10m] [--follow] [-o text|json]
+  kcm trace KIND/NAME [-n NAMESPACE] [--since 10m] [--follow] [-o text|json|html]
   kcm trace KIND/NAME --observe [--for 5m | --follow]
   kcm trace KIND/NAME --audit-log FILE [--since 24h]"""
 
@@ -99,6 +100,8 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     assert isinstance(logs, tuple | list)
     if not isinstance(for_s, float) or for_s < 0 or (for_s and not observe):
         problems.append("--for: must be a duration such as 5m, and goes with --observe")
+    if follow and values["output"] == "html":
+        problems.append("--follow: it has no end, and a page has one; --observe --for 5m -o html has")
     if follow and for_s:
         problems.append("--follow: it has no end, so --for has no meaning")
     asks_manager = "server" in parsed.values if logs else not observe
@@ -173,8 +176,11 @@ async def _ask(command: Command, sources: Sources) -> None:
 
 
 def _print(command: Command, sources: Sources, found: Trace) -> None:
-    if command.output == "json":
+    if command.output != "text":
         document = text.document(found, sources.notes(), **sources.recorded())
+    if command.output == "html":
+        sys.stdout.write(page(TRACE, f"Trace of {command.target.text}", {**document, "legend": text.LEGEND}))
+    elif command.output == "json":
         body = codec.encode(document)
         sys.stdout.write((body if command.follow else msgspec.json.format(body, indent=2)).decode() + "\n")
     else:

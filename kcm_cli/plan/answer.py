@@ -149,6 +149,22 @@ class Varies(Part, frozen=True):
     seeds: int
 
 
+class Availability(Part, frozen=True):
+    """The ready pods of a workload, or endpoints of a Service, with the change.
+
+    before: their number when it was made. wanted: how many of these should have stayed: fewer only if fewer replicas
+    are asked for. lowest: the smallest number; below_s: for how long there were fewer than wanted, in all. ready:
+    (seconds after the change, number) for each number that there was.
+    """
+
+    about: Object
+    before: int
+    wanted: int
+    lowest: int
+    below_s: float
+    ready: tuple[tuple[float, int], ...]
+
+
 class Totals(Part, frozen=True):
     """Created, deleted and evicted pods, and restarts of containers, with the change."""
 
@@ -165,7 +181,7 @@ class Answer(Part, frozen=True):
     may be wrong. risks: the problems in that case.
     For an audit ``changes`` is empty, and ``audit`` has all writes except Leases, Events and the status of autoscalers,
     which ``routine`` counts. unlisted: the number of differences that are not in ``differences``, by the namespace or
-    the labels that were asked for.
+    the labels that were asked for. availability: of the first run.
     """
 
     api_version: str
@@ -188,6 +204,7 @@ class Answer(Part, frozen=True):
     not_modelled: tuple[str, ...]
     begins_at: str = ""
     unlisted: int = 0
+    availability: tuple[Availability, ...] = ()
 
     @property
     def changed(self) -> bool:

@@ -8,13 +8,12 @@ from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_map, nested_str
-from kcm_cli.machinery.meta import View
 from kcm_cli.plan.answer import Object
-from kcm_cli.plan.observe import PODS, Observer, seen
+from kcm_cli.plan.observe import PODS, SLICES, Observer, Slice, is_ready, seen
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.sandbox.apiserver.store import Store
 
-SERVICES, SLICES = GVR("", "v1", "services"), GVR("discovery.k8s.io", "v1", "endpointslices")
+SERVICES = GVR("", "v1", "services")
 VOLUMES, CLAIMS = GVR("", "v1", "persistentvolumes"), GVR("", "v1", "persistentvolumeclaims")
 Key = tuple[GVR, str, str]
 _NAMED = 3
@@ -28,25 +27,6 @@ class Serving(msgspec.Struct, frozen=True):
     ready: int
     of: frozenset[Object] = frozenset()
     pods: frozenset[str] = frozenset()
-
-
-class _Conditions(View, frozen=True, gc=False):
-    ready: bool | None = None
-
-
-class _Ref(View, frozen=True, gc=False):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-class _Endpoint(View, frozen=True, gc=False):
-    conditions: _Conditions = _Conditions()
-    target_ref: _Ref | None = None
-
-
-class _Slice(View, frozen=True, gc=False):
-    endpoints: tuple[_Endpoint, ...] = ()
 
 
 def serving(store: Store, observer: Observer) -> dict[Object, Serving]:
@@ -66,7 +46,7 @@ def serving(store: Store, observer: Observer) -> dict[Object, Serving]:
 
 def _endpoints(data: bytes, store: Store, observer: Observer) -> Serving:
     try:
-        endpoints = codec.decode(data, _Slice).endpoints
+        endpoints = codec.decode(data, Slice).endpoints
     except codec.DecodeError:
         return Serving(0)
     of: set[Object] = set()
@@ -78,7 +58,7 @@ def _endpoints(data: bytes, store: Store, observer: Observer) -> Serving:
             metadata = seen(pod.data).metadata
             of.add(observer.root(metadata, "Pod"))
             pods.add(metadata.uid)
-    return Serving(sum(one.conditions.ready is not False for one in endpoints), frozenset(of), frozenset(pods))
+    return Serving(sum(map(is_ready, endpoints)), frozenset(of), frozenset(pods))
 
 
 def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serving]) -> Iterator[Refusal]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
+from kcm_cli.api.discovery import SERVICE_NAME
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.intstr import IntOrString
@@ -22,6 +23,7 @@ DAEMON_SETS = GVR("apps", "v1", "daemonsets")
 JOBS = GVR("batch", "v1", "jobs")
 AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
 _ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
+SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 PREEMPTED = "preempted"
 _SCHEDULER = "kube-scheduler"
 _TERMINAL, _ENDED = ("Failed", "Succeeded"), "it had ended"
@@ -103,6 +105,34 @@ class Status(View, frozen=True, gc=False):
     container_statuses: tuple[Container, ...] = ()
 
 
+class EndpointConditions(View, frozen=True, gc=False):
+    ready: bool | None = None
+
+
+class TargetRef(View, frozen=True, gc=False):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class Endpoint(View, frozen=True, gc=False):
+    conditions: EndpointConditions = EndpointConditions()
+    target_ref: TargetRef | None = None
+
+
+class Slice(View, frozen=True, gc=False):
+    """discovery.k8s.io/v1 EndpointSlice."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    address_type: str = ""
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+def is_ready(endpoint: Endpoint) -> bool:
+    """Whether an endpoint is ready; one that does not say so is."""
+    return endpoint.conditions.ready is not False
+
+
 class Seen(View, frozen=True, gc=False):
     """The fields of an object that are observed."""
 
@@ -134,6 +164,18 @@ class Seen(View, frozen=True, gc=False):
         return sum(one.restart_count for one in self.status.container_statuses)
 
 
+def _endpoints(data: bytes) -> Slice:
+    try:
+        return codec.decode(data, Slice) if data else _NO_SLICE
+    except codec.DecodeError:
+        return _NO_SLICE
+
+
+def _ready(one: Slice) -> int:
+    return sum(map(is_ready, one.endpoints))
+
+
+_NO_SLICE = Slice()
 _ROLLED = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 _PULLS = dict.fromkeys(("ErrImagePull", "ImagePullBackOff", "InvalidImageName"), "cannot pull their image")
@@ -179,6 +221,8 @@ class Observer:
         self.restarts: Counter[Object] = Counter()
         self.ready: dict[Object, list[tuple[float, int]]] = {}
         """When the number of Ready pods of a workload changed, and by how much."""
+        self.endpoints: dict[tuple[Object, str], list[tuple[float, int]]] = {}
+        """The same for the ready endpoints of a Service, by the type of their addresses."""
         self.least: dict[Object, int] = {}
         """The smallest number of replicas that a workload was to have."""
         for gvr, look in (
@@ -190,6 +234,7 @@ class Observer:
             (DAEMON_SETS, self._daemon_set),
             (JOBS, self._job),
             (AUTOSCALERS, self._autoscaler),
+            (SLICES, self._slice),
             (REPLICA_SETS, lambda event: self._owner_deleted("ReplicaSet", event)),
             (JOBS, lambda event: self._owner_deleted("Job", event)),
         ):
@@ -248,7 +293,7 @@ class Observer:
         about = self.root(new.metadata, "Pod")
         self._pods[new.metadata.uid] = about
         old = seen(event.previous.data) if event.previous is not None else _EMPTY
-        change = -_serves(new) if event.type == "DELETED" else _serves(new) - _serves(old)
+        change = -serves(new) if event.type == "DELETED" else serves(new) - serves(old)
         if change:
             self.ready.setdefault(about, []).append((self._now(), change))
         if event.type == "DELETED":
@@ -273,6 +318,15 @@ class Observer:
             self.note(new.phase.lower(), about, new.status.reason)
         if event.previous is not None and new.restarts > old.restarts:
             self.restarts[about] += new.restarts - old.restarts
+
+    def _slice(self, event: Event) -> None:
+        """Count the ready endpoints of a Service."""
+        new, old = _endpoints(event.stored.data), _endpoints(event.previous.data if event.previous is not None else b"")
+        change = -_ready(new) if event.type == "DELETED" else _ready(new) - _ready(old)
+        name = (new.metadata.labels or {}).get(SERVICE_NAME, "")
+        if change and name:
+            place = Object("Service", new.metadata.namespace, name), new.address_type
+            self.endpoints.setdefault(place, []).append((self._now(), change))
 
     def _node(self, event: Event) -> None:
         new = seen(event.stored.data)
@@ -390,7 +444,8 @@ def _controller(obj: ObjectMeta) -> OwnerReference | None:
     return next((ref for ref in obj.owner_references if ref.controller), None)
 
 
-def _serves(pod: Seen) -> bool:
+def serves(pod: Seen) -> bool:
+    """Whether a pod is Ready and stays."""
     return pod.condition("Ready").status == "True" and not pod.metadata.deletion_timestamp
 
 

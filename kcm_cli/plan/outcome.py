@@ -14,8 +14,9 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
-from kcm_cli.plan.answer import Object
+from kcm_cli.plan.answer import Availability, Object
 from kcm_cli.plan.applying import Applying
+from kcm_cli.plan.availability import availability
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.forking import Copy, may_fork
 from kcm_cli.plan.formatting import span
@@ -67,6 +68,7 @@ class Outcome(msgspec.Struct):
     assumed: list[str] = msgspec.field(default_factory=list)
     remarks: dict[int, str] = msgspec.field(default_factory=dict)
     """How changes were made, by their number."""
+    availability: list[Availability] = msgspec.field(default_factory=list)
 
 
 def simulate(
@@ -168,6 +170,7 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Option
     problems = [*applying.refusals, *Problems(twin, observer, loaded, options.horizon_s).all()]
     if applying.drain is not None:
         problems += applying.drain.problems(span(options.horizon_s))
+    services = serving(twin.store, observer)
     return Outcome(
         since_s=observer.since_s,
         writes=twin.written.writes,
@@ -180,10 +183,11 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Option
         restarts=observer.restarts,
         notes=list(_notes(twin)),
         images=sorted(twin.learned.assumed),
-        services=serving(twin.store, observer),
+        services=services,
         begins_at=begins_at,
         assumed=[*applying.assumed, *sorted(twin.existence.assumed)],
         remarks=dict(applying.remarks),
+        availability=availability(twin.store, observer, services, options.horizon_s),
     )
 
 

@@ -118,6 +118,7 @@ def plan(
         not_modelled=not_modelled(snapshot, config, changed),
         begins_at=changed.begins_at,
         unlisted=unlisted,
+        availability=() if is_audit else tuple(one for one in changed.availability if shown.has(one.about)),
     )
 
 

@@ -17,7 +17,8 @@ from tests.incidents.replay import METADATA, audit_log, target
         (["web"], "web is not KIND/NAME, such as deploy/web"),
         (["a/b/c"], "a/b/c is not KIND/NAME"),
         (["po/x", "--since=0s"], "--since: must be a duration above 0, such as 10m"),
-        (["po/x", "-o", "yaml"], "--output: yaml is none of text, json"),
+        (["po/x", "-o", "yaml"], "--output: yaml is none of text, json, html"),
+        (["po/x", "-o", "html", "--follow"], "--follow: it has no end, and a page has one"),
         (["po/x", "--for=5m"], "--for: must be a duration such as 5m, and goes with --observe"),
         (["po/x", "--observe", "--for=5m", "--follow"], "--follow: it has no end, so --for has no meaning"),
         (["po/x", "--audit-log=a", "--follow"], "--follow: a log is read once; follow with --observe"),
@@ -53,3 +54,11 @@ def test_an_audit_log_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "1 could not be read" in found["notes"][0]
     edges = {node["edge"] for node in found["nodes"] if node["parent"] is not None}
     assert edges <= {"known", "inferred"} and "inferred" in edges
+
+
+def test_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "audit.log"
+    log.write_bytes(audit_log("scale-down", METADATA))
+    assert main([f"pod/{target('scale-down').name}", "-n", "scale-down", f"--audit-log={log}", "-o", "html"]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith("<!DOCTYPE html>") and "was scaled by alice" in found

@@ -256,3 +256,22 @@ def test_a_node_is_copied_without_unknown_fields(odd: object) -> None:
     kept = {"key": "a", "effect": "NoSchedule"}
     taints = [kept, {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
     assert node_like({"spec": {"taints": taints}}, "n", "now")["spec"] == {"taints": [kept]}
+
+
+def test_the_availability_is_told_over_time() -> None:
+    lost = {one.about.name: one for one in planned(FailNode("node-2")).availability if one.about.kind != "Service"}
+    web, database = lost["web"], lost["db"]
+    assert (web.before, web.wanted, web.lowest) == (5, 5, 4) and web.ready[0] == (0.0, 5) and web.ready[-1][1] == 5
+    assert web.below_s == pytest.approx(web.ready[-1][0] - web.ready[1][0], abs=0.1)
+    assert database.below_s == pytest.approx(600.0 - database.ready[1][0], abs=0.1)  # its pod is not replaced
+
+
+def test_fewer_replicas_are_no_loss_and_deletion_is_one() -> None:
+    scaled = planned(Scale(WEB, 1)).availability
+    assert [(one.before, one.wanted, one.lowest, one.below_s) for one in scaled] == [(5, 1, 1, 0.0)] * 2
+    gone = planned(Delete(WEB)).availability
+    assert [(str(one.about), one.lowest, one.below_s) for one in gone] == [
+        ("Deployment sim/web", 0, 600.0),
+        ("Service sim/web", 0, 600.0),
+    ]
+    assert planned().availability == ()

@@ -1,0 +1,64 @@
+"""Reports in a real browser."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcm_cli.report.page import PLAN, TRACE, page
+from tests.incidents.pictures import FLAGS, plan_page, trace_page
+
+CHROMIUM = shutil.which("chromium") or ""
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")]
+HOSTILE = '</script><img src="http://127.0.0.1:1/x" onerror="document.title=1"><script>document.title=1</script>\u202e'
+
+
+def shown(html: str, folder: Path) -> str:
+    """The document after the script has run. There is no way to anywhere."""
+    (folder / "report.html").write_text(html)
+    words = [CHROMIUM, *FLAGS, f"--user-data-dir={folder}/profile", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    words += ["--virtual-time-budget=5000", "--dump-dom", f"file://{folder}/report.html"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
+    assert "data-ready" in done.stdout, done.stdout[-2000:]
+    return re.sub(r"(?s)<script.*?</script>", "", done.stdout)
+
+
+def node(number: int, parent: int | None, text: str, edge: str = "known") -> dict[str, Any]:
+    return {"number": number, "parent": parent, "edge": edge, "text": text, "at": 1e9 + number}
+
+
+def trace(*nodes: dict[str, Any], head: str = "head") -> str:
+    target = {"kind": "Pod", "namespace": "n", "name": head}
+    document = {"target": target, "head": [head], "notes": [head], "legend": "", "nodes": list(nodes)}
+    return page(TRACE, head, document)
+
+
+def test_a_trace(tmp_path: Path) -> None:
+    found = shown(trace_page("scale-down"), tmp_path)
+    assert "was scaled by alice" in found and 'role="treeitem"' in found and "guess" in found
+
+
+def test_a_plan(tmp_path: Path) -> None:
+    found = shown(plan_page(), tmp_path)
+    for part in ("fail node node-2", "Availability", "<svg", "lowest 2 of 3", "Not modelled", "StatefulSet sim/db"):
+        assert part in found
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    found = shown(trace(node(0, None, HOSTILE), head=HOSTILE), tmp_path)
+    assert "<img" not in found and "\u202e" not in found and "&lt;img" in found
+    assert "<title>1</title>" not in found
+
+
+def test_ten_thousand_pods_are_few_elements(tmp_path: Path) -> None:
+    pods = [node(n, 0, f"Pod n/web-{n} was created", "inferred") for n in range(1, 10_001)]
+    found = shown(trace(node(0, None, "Deployment n/web was created"), *pods), tmp_path)
+    assert "of 10001 lines" in found and found.count("treeitem") < 200
+
+
+def test_what_cannot_be_shown_is_told(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="This report cannot be shown"):
+        shown(page(PLAN, "t", {}), tmp_path)
