@@ -93,14 +93,7 @@ class Door(Client):
         interceptor: Interceptor | None = None,
         ring: CauseRing | None = None,
     ) -> None:
-        super().__init__(
-            client._transport,
-            limiter=client._limiter,
-            user_agent=client._user_agent,
-            clock=client._clock,
-            metrics=client._metrics,
-            protobuf=client._protobuf,
-        )
+        super().__init__(**client.parts)
         self._controller = controller
         self._count = count
         self._interceptor = interceptor

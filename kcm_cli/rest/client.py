@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from msgspec.structs import replace
 
@@ -67,6 +67,17 @@ class _Answer(View, frozen=True, gc=False):
     """The answer to a deletion: the object or a Status. Neither is read."""
 
 
+class Parts(TypedDict):
+    """What a client is made of."""
+
+    transport: Transport
+    limiter: Limiter
+    user_agent: str
+    clock: Clock
+    metrics: RequestMetrics
+    protobuf: bool
+
+
 class Client:
     """One user agent's access to an API server. Cheap: many clients may share a transport."""
 
@@ -102,14 +113,20 @@ class Client:
 
     def faster(self, qps: float, burst: int) -> "Client":
         """A client of the same user for bulk work, with its own rate limit: this one's, multiplied."""
-        return Client(
-            self._transport,
-            limiter=faster(self._limiter, qps, burst),
-            user_agent=self._user_agent,
-            clock=self._clock,
-            metrics=self._metrics,
-            protobuf=self._protobuf,
-        )
+        parts: Parts = {**self.parts, "limiter": faster(self._limiter, qps, burst)}
+        return Client(**parts)
+
+    @property
+    def parts(self) -> Parts:
+        """What another client of the same user is made of."""
+        return {
+            "transport": self._transport,
+            "limiter": self._limiter,
+            "user_agent": self._user_agent,
+            "clock": self._clock,
+            "metrics": self._metrics,
+            "protobuf": self._protobuf,
+        }
 
     # -- reading. Lists and watches are asked for in protobuf for kinds that can be read in it, unless JSON is wanted
 
