@@ -13,6 +13,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.resourcequota.monitors import Monitors
+from kcm_cli.controllers.resourcequota.pace import PACE_S, Pace
 from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -20,7 +21,7 @@ from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, 
 from kcm_cli.engine.definitions import Refreshes
 from kcm_cli.engine.passes import OBJECTS, in_turns
 from kcm_cli.engine.worker import Failures
-from kcm_cli.machinery.meta import ObjectMeta, number_of
+from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.pod_resources import Amounts
@@ -34,10 +35,6 @@ NOT_LISTED_S = 0.2
 """The delay before a quota whose kinds are still being listed is synced again."""
 LISTING_S = 30.0
 """The time for which a sync waits until a kind is listed. After that the quota is counted without the kind."""
-PACE_S = 1.0
-"""The shortest time between two recounts of a quota because objects were released, and the delay of a check."""
-REQUEST_S = 60.0
-"""The longest time between the charge of an object and its creation: the API server's --request-timeout."""
 
 
 class Kinds(NamedTuple):
@@ -54,13 +51,12 @@ class ResourceQuotaController:
     usage equal to the objects in the caches. It follows a change of the quota, the release of an object, and a resync.
     Keys of the third queue are a namespace and a kind of which something was released.
 
-    A check (the fourth queue; keys are quotas) follows a new object and a change of the usage. Admission charges an
-    object before it is stored and in the caches, and a recount in between removes the charge. So a check raises a usage
-    that is too low. It lowers one that is too high if nothing was charged for so long that no request is under way.
+    A check (the fourth queue; keys are quotas) follows a new object and a change of the usage. It raises a usage that
+    is too low, and lowers one that is too high when that is safe (see ``pace``).
     """
 
     def __init__(self, context: ControllerContext) -> None:
-        self._clock, self._client = context.clock, context.client
+        self._client = context.client
         self._queue, _, self._changes, self._checks = context.queues
         self._quotas = context.cache(RESOURCE_QUOTAS)
         self.sync_period_s = context.config(ResourceQuotaConfig).sync_period_s
@@ -74,12 +70,7 @@ class ResourceQuotaController:
         )
         self._monitors = Monitors(context, features, self._freed, self._appeared)
         self.discovery = Refreshes(context, self.refresh, self._monitors.awaits)
-        self._recounted: dict[str, float] = {}
-        """When each quota was last recounted."""
-        self._charged: dict[str, float] = {}
-        """When the usage of each quota last changed."""
-        self._released: dict[str, int] = {}
-        """The version of the object that was released last, by namespace."""
+        self._pace = Pace(context.clock)
 
     async def sync(self, key: str) -> float | None:
         """Recount a quota."""
@@ -92,12 +83,12 @@ class ResourceQuotaController:
         quota = self._present(before)
         if quota is None:
             return None
-        self._recounted[key] = self._clock.monotonic()
+        self._pace.recounted(key)
         await self._write(quota, self._read(quota, kinds))
         return LISTING_S if kinds.listing else None
 
     async def check(self, key: str) -> float | None:
-        """Raise a usage that is too low. Lower one that is too high if it has not changed for REQUEST_S."""
+        """Raise a usage that is too low. Lower one that is too high if it has not changed for a minute."""
         before = self._quotas.store.get(key)
         kinds = await self._ready(before) if before is not None else None
         if before is None or kinds is None:
@@ -106,7 +97,7 @@ class ResourceQuotaController:
         if quota is None or quota.status.used is None:
             return None
         used = self._read(quota, kinds)
-        rest_s = self._charged.get(key, float("-inf")) + REQUEST_S - self._clock.monotonic()
+        rest_s = self._pace.lowering_s(key)
         raised = plan.not_less(used, quota.status.used, used) if rest_s > 0 else used
         await self._write(quota, raised)
         return rest_s if raised != used else None
@@ -161,8 +152,7 @@ class ResourceQuotaController:
     async def replenish(self, key: str) -> None:
         """Queue the quotas in a namespace that limit a kind of which something was released."""
         for quota in self._limiting(key):
-            due = self._recounted.get(quota.key, float("-inf")) + PACE_S
-            self._queue.add_after(quota.key, due - self._clock.monotonic(), retry=False)
+            self._queue.add_after(quota.key, self._pace.recount_s(quota.key), retry=False)
 
     def _limiting(self, key: str) -> Iterator[ResourceQuota]:
         """The quotas in a namespace that limit a kind."""
@@ -211,9 +201,9 @@ class ResourceQuotaController:
         """The key of a quota whose limits changed. A changed usage is checked, or recounted later if objects were
         released while its charges were not in the cache yet."""
         if old.status.used != new.status.used:
-            self._charged[new.key] = self._clock.monotonic()
+            self._pace.charged(new.key)
             self._checks.add_after(new.key, PACE_S, retry=False)
-            if old.version < self._released.get(new.namespace, 0):
+            if self._pace.is_behind(old):
                 self._queue.add_after(new.key, PACE_S, retry=False)
         return self.added(new) if _is_other(old, new) else ()
 
@@ -224,17 +214,15 @@ class ResourceQuotaController:
     def deleted(self, quota: ResourceQuota) -> Keys:
         """Forget the quota; the totals of a namespace are dropped with its last quota. No key is queued."""
         log.info("Resource quota has been deleted", extra={"fields": {"key": quota.key}})
-        self._recounted.pop(quota.key, None)
-        self._charged.pop(quota.key, None)
+        self._pace.forget(quota.key)
         if not self._quotas.store.count(NAMESPACE, quota.namespace):
-            self._released.pop(quota.namespace, None)
+            self._pace.forget_namespace(quota.namespace)
             self._monitors.forget(quota.namespace)
         return ()
 
     def _freed(self, kind: GroupResource, meta: ObjectMeta) -> None:
         if self._quotas.store.count(NAMESPACE, meta.namespace):
-            version = number_of(meta.resource_version)
-            self._released[meta.namespace] = max(version, self._released.get(meta.namespace, 0))
+            self._pace.released(meta)
             self._changes.add(_place(kind, meta.namespace))
 
     def _appeared(self, namespace: str) -> None:
