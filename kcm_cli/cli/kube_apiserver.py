@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kcm_cli.cli.kube_apiserver_options import Command
     from kcm_cli.cli.sandbox_assets import Cluster
-    from kcm_cli.cli.sandbox_manager import SandboxManager
-    from kcm_cli.sandbox.run import Sandbox
+    from kcm_cli.sandbox.run import SandboxServer
 
 _HELP = ("--help", "-h")
 _NAME = "kube-apiserver"
-_ALONE = ("--leader-elect=false", "--secure-port=0")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -71,7 +69,7 @@ def _fail(problems: Sequence[str]) -> int:
 
 
 async def _run(command: "Command", cluster: "Cluster") -> int:
-    from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+    from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -84,7 +82,7 @@ async def _run(command: "Command", cluster: "Cluster") -> int:
         settings=command.settings,
         keys=command.keys,
     )
-    sandbox = Sandbox(options)
+    sandbox = SandboxServer(options)
     try:
         problem = _prepare(sandbox, command)
         if problem:
@@ -95,7 +93,7 @@ async def _run(command: "Command", cluster: "Cluster") -> int:
         await sandbox.stop()
 
 
-def _prepare(sandbox: "Sandbox", command: "Command") -> str:
+def _prepare(sandbox: "SandboxServer", command: "Command") -> str:
     """Bind and create certificates. Returns the error as text; empty without one."""
     try:
         sandbox.prepare()
@@ -111,45 +109,31 @@ def _prepare(sandbox: "Sandbox", command: "Command") -> str:
     return ""
 
 
-async def _accompany(sandbox: "Sandbox", cluster: "Cluster", command: "Command", stop: asyncio.Event) -> int:
+async def _accompany(server: "SandboxServer", cluster: "Cluster", command: "Command", stop: asyncio.Event) -> int:
     """Run nodes and controllers beside the server. Their modules are loaded on a thread."""
-    from kcm_cli.runtime.tasks import Tasks, innermost
+    await asyncio.to_thread(importlib.import_module, "kcm_cli.cluster.sandbox")
+    # imported here: the server is ready sooner
+    from msgspec.structs import replace
 
-    problems: list[str] = []
+    from kcm_cli.cluster.sandbox import sandbox_cluster
+    from kcm_cli.runtime.tasks import innermost
 
-    def failed(name: str, error: BaseException) -> None:
-        problems.append(f"{name}: {innermost(error)}")
-        stop.set()
+    manager = None
+    if cluster.manager:
+        await asyncio.to_thread(importlib.import_module, "kcm_cli.cluster.manager")
+        from kcm_cli.cluster.manager import ALONE, SandboxManager
+        from kcm_cli.manager.config import ConfigError
+        from kcm_cli.sandbox.assets.folder import FLAGS
 
-    async with contextlib.AsyncExitStack() as running:
-        tasks = Tasks(failed)
-        running.push_async_callback(tasks.stop)
-        manager = None
-        if cluster.manager:
-            await asyncio.to_thread(importlib.import_module, "kcm_cli.cli.sandbox_manager")
-            manager, problems = _manager(sandbox, cluster, command)
-        if cluster.nodes and not problems:
-            await asyncio.to_thread(importlib.import_module, "kcm_cli.sandbox.cluster")
-            ranged = manager is None or not manager.gives_ranges
-            tasks.start("nodes and scheduler", sandbox.cluster(ranged=ranged).run())
-        if manager is not None:
-            return await manager.accompany(stop, lambda: None) or _fail(problems)
-        if not problems:
-            await stop.wait()
-    return _fail(problems)
-
-
-def _manager(sandbox: "Sandbox", cluster: "Cluster", command: "Command") -> "tuple[SandboxManager | None, list[str]]":
-    """(the manager, errors in its flags)."""
-    from kcm_cli.cli.sandbox_manager import SandboxManager
-    from kcm_cli.manager.config import ConfigError
-    from kcm_cli.sandbox.assets.folder import FLAGS
-
-    gates = [f"--feature-gates={gate}" for gate in command.gates]
-    try:
-        return SandboxManager(sandbox, (*_ALONE, *gates, *cluster.manager_flags)), []
-    except ConfigError as error:
-        return None, [f"{FLAGS}: {problem}" for problem in error.problems]
+        gates = [f"--feature-gates={gate}" for gate in command.gates]
+        try:
+            manager = SandboxManager(server, (*ALONE, *gates, *cluster.manager_flags))
+        except ConfigError as error:
+            return _fail([f"{FLAGS}: {problem}" for problem in error.problems])
+    made = sandbox_cluster(server, manager, simulated=cluster.nodes > 0)
+    async with replace(made, server=contextlib.nullcontext()).running(stop) as running:
+        await stop.wait()
+    return running.code or _fail([f"{name}: {innermost(error)}" for name, error in running.failed])
 
 
 if __name__ == "__main__":

@@ -6,36 +6,38 @@ thread would not be faster, since the interpreter runs one at a time, and each r
 
 import asyncio
 import contextlib
-import functools
 import logging
 import shlex
 import signal
 import sqlite3
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from kcm_cli.cli import sandbox_flags
-from kcm_cli.cli.manager import fail
+from kcm_cli.cli.manager import announce, fail
 from kcm_cli.cli.sandbox_flags import Command
 from kcm_cli.component import logs
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.loops import run_process
-from kcm_cli.runtime.tasks import Tasks, innermost
+from kcm_cli.runtime.tasks import innermost
 from kcm_cli.sandbox.apiserver.controllers.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
-from kcm_cli.sandbox.run import Sandbox
+from kcm_cli.sandbox.run import SandboxServer
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError
 
 if TYPE_CHECKING:
-    from kcm_cli.cli.sandbox_manager import SandboxManager
+    from kcm_cli.cluster.manager import SandboxManager
 
 log = logging.getLogger(__name__)
+_ABOUT_STARTS = ("kcm_cli.manager.controllers", "kcm_cli.manager.selection", "kcm_cli.engine.controller")
+"""Loggers of which people see only warnings: the other lines would push the address off the screen. With -v=1 they see
+all."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -77,7 +79,7 @@ async def _run(command: Command) -> int:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
             loop.add_signal_handler(number, stop.set)
     settings = replace(command.options.settings, deletion_gap_s=DELETION_GAP_S)  # it runs in real time
-    sandbox = Sandbox(replace(command.options, settings=settings))
+    sandbox = SandboxServer(replace(command.options, settings=settings))
     try:
         problem = _prepare(sandbox)
         return fail([problem]) if problem else await _serve(command, sandbox, stop)
@@ -85,7 +87,7 @@ async def _run(command: Command) -> int:
         await sandbox.stop()
 
 
-def _prepare(sandbox: Sandbox) -> str:
+def _prepare(sandbox: SandboxServer) -> str:
     """Bind and load data. Returns the error as text; empty without one."""
     options = sandbox.options
     try:
@@ -102,7 +104,7 @@ def _prepare(sandbox: Sandbox) -> str:
     return _write_kubeconfig(sandbox) or _write_certificates(sandbox)
 
 
-def _write_certificates(sandbox: Sandbox) -> str:
+def _write_certificates(sandbox: SandboxServer) -> str:
     folder, routes = sandbox.webhook_certificates, sandbox.options.routes
     try:
         if routes:
@@ -112,7 +114,7 @@ def _write_certificates(sandbox: Sandbox) -> str:
     return ""
 
 
-def _write_kubeconfig(sandbox: Sandbox) -> str:
+def _write_kubeconfig(sandbox: SandboxServer) -> str:
     try:
         sandbox.write_kubeconfig()
     except OSError as error:
@@ -122,43 +124,72 @@ def _write_kubeconfig(sandbox: Sandbox) -> str:
     return ""
 
 
-async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int:
+async def _serve(command: Command, server: SandboxServer, stop: asyncio.Event) -> int:
+    # imported here: help needs no cluster
+    from kcm_cli.cluster.sandbox import sandbox_cluster
+
     manager = None
     if command.options.manager:
         # imported here: a sandbox without manager needs no controllers
-        from kcm_cli.cli.sandbox_manager import SandboxManager
+        from kcm_cli.cluster.manager import SandboxManager
         from kcm_cli.manager.config import ConfigError
 
         try:
-            manager = SandboxManager(sandbox, command.manager_flags)
+            manager = SandboxManager(server, command.manager_flags, real_time=True)
         except ConfigError as error:
             return fail(error.problems)
+        announce(manager.config)
+    made = sandbox_cluster(server, manager, simulated=command.options.nodes > 0)
+    shown = _shown(server, manager, stop if command.view else None)
     try:
-        await sandbox.serve()
+        with _quiet(manager.config.logs.verbosity if manager is not None else 0):
+            async with replace(made, server=shown).running(stop) as cluster:
+                await stop.wait()
     except BootstrapError as error:
         return fail([f"the cluster's first objects could not be made: {error}"])
     except NoCallbacksError as error:
         return fail([str(error)])
-    kubeconfig = shlex.quote(str(sandbox.kubeconfig))
-    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={kubeconfig}\n")
-    if command.options.routes:
-        sys.stdout.write(f"webhook certificates in {shlex.quote(str(sandbox.webhook_certificates))}\n")
+    for task, failure in cluster.failed:
+        log.error("Task ended", extra={"fields": {"task": task, "err": str(innermost(failure))}}, exc_info=failure)
+    return cluster.code or 0
+
+
+@asynccontextmanager
+async def _shown(
+    server: SandboxServer, manager: "SandboxManager | None", stop: asyncio.Event | None
+) -> AsyncIterator[None]:
+    """Run the server, say where it is, and show the state; stop: set from the view. None: without the view."""
+    async with server:
+        _tell(server)
+        async with _view(server, manager, stop) if stop is not None else contextlib.nullcontext():
+            yield
+
+
+def _tell(server: SandboxServer) -> None:
+    kubeconfig = shlex.quote(str(server.kubeconfig))
+    sys.stdout.write(f"kcm sandbox serves on {server.url}\nexport KUBECONFIG={kubeconfig}\n")
+    if server.options.routes:
+        sys.stdout.write(f"webhook certificates in {shlex.quote(str(server.webhook_certificates))}\n")
     sys.stdout.flush()
-    async with contextlib.AsyncExitStack() as running:
-        if command.view:
-            await running.enter_async_context(_view(sandbox, manager, stop))
-        tasks = Tasks(functools.partial(_ended, stop))
-        running.push_async_callback(tasks.stop)
-        if command.options.nodes > 0:
-            ranged = manager is None or not manager.gives_ranges
-            tasks.start("simulation", sandbox.cluster(ranged=ranged).run())
-        if manager is not None:
-            return await manager.run(stop)
-        await stop.wait()
-        return 0
 
 
-def _view(sandbox: Sandbox, manager: "SandboxManager | None", stop: asyncio.Event) -> AbstractAsyncContextManager[None]:
+@contextmanager
+def _quiet(verbosity: int) -> Iterator[None]:
+    """At -v=0, log only warnings about the start of controllers."""
+    loggers = [logging.getLogger(name) for name in _ABOUT_STARTS] if verbosity == 0 else []
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _view(
+    sandbox: SandboxServer, manager: "SandboxManager | None", stop: asyncio.Event
+) -> AbstractAsyncContextManager[None]:
     # imported here: rich is needed for nothing else
     from kcm_cli.cli.sandbox_view import view
     from kcm_cli.sandbox.status.counts import Counts
@@ -177,12 +208,6 @@ def _view(sandbox: Sandbox, manager: "SandboxManager | None", stop: asyncio.Even
         )
 
     return view(take, stop)
-
-
-def _ended(stop: asyncio.Event, task: str, error: BaseException) -> None:
-    """Stop the sandbox, because a required task has ended."""
-    log.error("Task ended", extra={"fields": {"task": task, "err": str(innermost(error))}}, exc_info=error)
-    stop.set()
 
 
 if __name__ == "__main__":

@@ -59,15 +59,12 @@ async def connect(
     metrics: RestClientMetrics,
     safe: Callable[[], bool] | None,
     dial: Dial = Session,
-    *,
-    in_process: bool = False,
 ) -> Connections:
-    """Create the controllers' clients. ``safe``: whether writes may be sent (None: always). ``in_process``: the API
-    server is a sandbox in this process, which has its objects in JSON. Raises AccessError."""
+    """Create the controllers' clients. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
     access = await _access(config, clock, metrics)
     ca_data = access.tls.ca_data if access.tls is not None else b""
     observed = metrics.host(host_of(access))
-    settings = _settings(config, in_process=in_process)
+    settings = _settings(config)
     session = _dialed(dial, access, clock, metrics)
     root = RootClients(Authorized(_fenced(session, safe), access.credentials), settings, clock, observed)
     if not config.component.kube_cloud_shared.use_service_account_credentials:
@@ -141,6 +138,6 @@ def _fenced(transport: Transport, safe: Callable[[], bool] | None) -> Transport:
     return transport if safe is None else Fenced(transport, safe)
 
 
-def _settings(config: Config, *, in_process: bool = False) -> ClientSettings:
+def _settings(config: Config) -> ClientSettings:
     connection = config.component.generic.client_connection
-    return ClientSettings(connection.qps, connection.burst, connection.protobuf and not in_process)
+    return ClientSettings(connection.qps, connection.burst, connection.protobuf)

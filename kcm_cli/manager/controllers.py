@@ -10,6 +10,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 import asyncio
 import contextlib
 import logging
+import random
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -17,23 +18,28 @@ import msgspec
 from msgspec.structs import asdict
 
 from kcm_cli.api.well_known import GROUPS
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.garbage import no_collections
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1, named
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState
+from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
+from kcm_cli.manager.config import Config
 from kcm_cli.manager.running import MANAGER, RunningControllers
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.builder import Clients
 from kcm_cli.rest.client import Client
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Stopped, Tasks, unless
+from kcm_cli.runtime.workqueue import QueueMetrics
 
 log = logging.getLogger(__name__)
 
@@ -48,22 +54,45 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of ``run_controllers``.
 
     chosen: the descriptors to run, filtered by --controllers and gates. clients: creates each controller's client.
-    root_clients: creates clients with the manager's own identity. in_process: the API server runs in this process.
-    observer: records which controllers run, and their caches. interceptor: intercepts all writes of controllers.
-    caches: those of a warm standby; without them, they are made by ``run_controllers``.
+    root_clients: creates clients with the manager's own identity, if that is another one. served: API resources as
+    group/version/plural. surroundings: values of ``component.surroundings`` other than the defaults, and groups of
+    options in place of the configuration's. causes: the record of syncs, writes and why. observer: records which
+    controllers run, and their caches. interceptor: intercepts all writes of controllers. caches: those of a warm
+    standby; without them, they are made by ``run_controllers``.
     """
 
+    config: Config
     chosen: tuple[Descriptor, ...]
     clients: Clients
-    root_clients: Clients
-    common: Common
-    start_interval_s: float = 0.0
-    resync_s: float = 0.0
-    in_process: bool = False
+    clock: Clock
+    rng: random.Random
+    root_clients: Clients | None = None
+    served: frozenset[str] = frozenset()
+    surroundings: tuple[object, ...] = ()
+    metrics: Registry = msgspec.field(default_factory=Registry)
+    queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
+    causes: CauseRing | None = None
     observer: RunningControllers = msgspec.field(default_factory=_unobserved)
     debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
     interceptor: Interceptor | None = None
     caches: "Caches | None" = None
+
+    @property
+    def root(self) -> Clients:
+        return self.root_clients or self.clients
+
+    def common(self) -> Common:
+        """What all controllers get."""
+        return Common(
+            clock=self.clock,
+            rng=self.rng,
+            gates=self.config.gates,
+            configs=self.config.by_type() | {type(one): one for one in (*DEFAULTS, *self.surroundings)},
+            served=self.served,
+            metrics=self.metrics,
+            queue_metrics=self.queue_metrics,
+            causes=self.causes,
+        )
 
 
 class Caches:
@@ -73,16 +102,14 @@ class Caches:
     """
 
     def __init__(self, run: RunContext) -> None:
-        common = run.common
         self.emit: Callable[[Notice], None] = lambda notice: None
-        errors = ObjectErrors(common.metrics, lambda notice: self.emit(notice), common.clock.monotonic)
+        errors = ObjectErrors(run.metrics, lambda notice: self.emit(notice), run.clock.monotonic)
         self.informers = Informers(
-            run.root_clients.client(INFORMERS_CLIENT),
-            common.clock,
-            common.rng,
-            resync_s=run.resync_s,
+            run.root.client(INFORMERS_CLIENT),
+            run.clock,
+            run.rng,
+            resync_s=run.config.component.generic.min_resync_period_s,
             object_errors=errors,
-            in_process=run.in_process,
         )
         run.observer.caches(partial(cache_states, self.informers))
         run.observer.warn(errors.warnings)
@@ -94,9 +121,10 @@ class Caches:
 
         Those that controllers find by discovery are made when these are built.
         """
+        common = run.common()
         for descriptor in run.chosen:
             with no_collections():  # it loads the controller's modules
-                descriptor.load().fill(run.common, self.informers)
+                descriptor.load().fill(common, self.informers)
             self.informers.start(tasks)
             await asyncio.sleep(0)
 
@@ -128,12 +156,12 @@ class _Start:
     def __init__(self, run: RunContext, tasks: Tasks) -> None:
         self._run = run
         self._tasks = tasks
-        client = run.root_clients.client(INFORMERS_CLIENT)
-        common = run.common
-        self._names = EventNames(common.clock)
+        client = run.root.client(INFORMERS_CLIENT)
+        self._common = run.common()
+        self._names = EventNames(run.clock)
         self._writers: dict[str, EventWriter] = {}
         self._waiting: set[str] = set()
-        self._count = count_writes(common.metrics)
+        self._count = count_writes(run.metrics)
         caches = run.caches or Caches(run)
         caches.emit = self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit
         self._informers = caches.informers
@@ -150,7 +178,7 @@ class _Start:
         for descriptor in rest:
             built.append((descriptor, self._build(descriptor)))
             await asyncio.sleep(0)
-        self._run.common.rng.shuffle(built)
+        self._run.rng.shuffle(built)
         self._informers.start(self._tasks)
         for descriptor, runnable in built:
             self._start(descriptor, runnable)
@@ -172,9 +200,10 @@ class _Start:
             self._tasks.start(descriptor.name, self._running(descriptor.name, runnable))
 
     async def _running(self, name: str, runnable: Runnable) -> None:
-        observer, stopped = self._run.observer, False
-        if self._run.start_interval_s > 0:
-            await self._run.common.clock.sleep(self._run.start_interval_s * (1.0 + self._run.common.rng.random()))
+        run, observer, stopped = self._run, self._run.observer, False
+        interval_s = run.config.component.generic.controller_start_interval_s
+        if interval_s > 0:
+            await run.clock.sleep(interval_s * (1.0 + run.rng.random()))
         log.log(V1, "Controller starting...", extra={"fields": {"controller": name}})
         observer.started(name)
         self._waiting.discard(name)
@@ -195,7 +224,7 @@ class _Start:
 
     def _context(self, descriptor: Descriptor) -> ControllerContext:
         run = self._run
-        clients = run.root_clients if descriptor.starts_first else run.clients
+        clients = run.root if descriptor.starts_first else run.clients
         name = descriptor.client or descriptor.name
         client = self._door(clients.client(name), descriptor.name)
 
@@ -203,7 +232,7 @@ class _Start:
             return self._writer(name, client).recorder(source)
 
         return ControllerContext(
-            **asdict(run.common),
+            **asdict(self._common),
             name=descriptor.name,
             client=client,
             informers=self._informers,
@@ -214,14 +243,12 @@ class _Start:
         )
 
     def _door(self, client: Client, controller: str) -> Door:
-        return Door(client, controller, self._count, self._run.interceptor, self._run.common.causes)
+        return Door(client, controller, self._count, self._run.interceptor, self._run.causes)
 
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)
         if writer is None:
-            writer = self._writers[name] = EventWriter(
-                client, self._names, self._run.common.clock, self._run.common.rng
-            )
+            writer = self._writers[name] = EventWriter(client, self._names, self._run.clock, self._run.rng)
             self._tasks.start(f"events of {name}", writer.run())
         return writer
 

@@ -23,7 +23,6 @@ import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.surroundings import Host, ServerCA
-from kcm_cli.engine.context import Common
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.manager.candidate import HEALTH_CHECK as INFORMER_SYNC
 from kcm_cli.manager.candidate import QUEUE as CANDIDATE_QUEUE
@@ -69,13 +68,11 @@ class ShutdownTimeout(RunError):
 class Place(msgspec.Struct, frozen=True):
     """Where a manager runs.
 
-    dial: connects the controllers to the API server. in_process: the API server runs in this process. real_time:
-    whether the loop runs in real time, so that a late loop has stalled. listener: a socket that is already bound to the
-    secure port; it is closed with the server.
+    dial: connects the controllers to the API server. real_time: whether the loop runs in real time, so that a late loop
+    has stalled. listener: a socket that is already bound to the secure port; it is closed with the server.
     """
 
     dial: Dial = Session
-    in_process: bool = False
     real_time: bool = True
     host: Host = Host()
     listener: socket.socket | None = None
@@ -302,7 +299,7 @@ class Manager:
         """Connect the controllers. They write only while the election is safe."""
         safe = election.safe if election is not None else None
         place = self._place
-        making = connect(self._config, self._clock, self._show.rest, safe, place.dial, in_process=place.in_process)
+        making = connect(self._config, self._clock, self._show.rest, safe, place.dial)
         connections = await unless(self._stop, making)
         try:
             yield connections
@@ -328,26 +325,21 @@ class Manager:
     def _context(
         self, connections: Connections, held: Collection[Lock], served: frozenset[str], caches: Caches | None = None
     ) -> RunContext:
-        config, generic = self._config, self._config.component.generic
+        show = self._show
         return RunContext(
-            chosen=chosen_under(held, config, served),
+            config=self._config,
+            chosen=chosen_under(held, self._config, served),
             clients=connections.controllers,
             root_clients=connections.root,
-            common=Common(
-                clock=self._clock,
-                rng=self._rng,
-                gates=config.gates,
-                configs={**config.by_type(), Host: self._place.host, ServerCA: ServerCA(connections.ca_data)},
-                served=served,
-                metrics=self._show.registry,
-                queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
-                causes=self._show.causes,
-            ),
-            start_interval_s=generic.controller_start_interval_s,
-            resync_s=generic.min_resync_period_s,
-            in_process=self._place.in_process,
-            observer=self._show.running,
-            debug=self._show.debug,
+            clock=self._clock,
+            rng=self._rng,
+            served=served,
+            surroundings=(self._place.host, ServerCA(connections.ca_data)),
+            metrics=show.registry,
+            queue_metrics=lambda name: show.workqueues.queue(name, self._clock.monotonic),
+            causes=show.causes,
+            observer=show.running,
+            debug=show.debug,
             caches=caches,
         )
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from kcm_cli.rest.credentials import Credentials, Lease
 from kcm_cli.rest.errors import CredentialsError
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable, is_local
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +19,7 @@ class Authorized:
     """Adds one user's header. Several users may share one transport."""
 
     def __init__(self, transport: Transport, credentials: Credentials) -> None:
+        self.local = is_local(transport)
         self._transport = transport
         self._credentials = credentials
 

@@ -32,7 +32,7 @@ from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.parts import Change, Query, delete_options, given, object_path
 from kcm_cli.rest.ratelimit import Limiter, faster
 from kcm_cli.rest.reading import read, read_named, read_object
-from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError, is_local
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +91,7 @@ class Client:
         metrics: RequestMetrics = NO_METRICS,
         protobuf: bool = False,
     ) -> None:
+        self.local = is_local(transport)
         self._transport = transport
         self._limiter = limiter
         self._user_agent = user_agent
@@ -98,7 +99,7 @@ class Client:
         self._metrics = metrics
         self._logged_at = float("-inf")
         self._accept_json: Mapping[str, str] = {"accept": JSON_TYPE, "user-agent": user_agent}
-        self._protobuf = protobuf
+        self._protobuf = protobuf and not self.local  # a server in this process has its objects in JSON
         self._forms = {
             (form, packed): {**self._accept_json, "accept": _accept(form, packed=packed)}
             for form in ("", _AS_METADATA, _AS_METADATA_LIST)

@@ -102,3 +102,9 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+
+
+def is_local(transport: Transport) -> bool:
+    """Whether the API server is in this process: a watch may stay open for long, and needs no bookmarks. Such a
+    transport has an attribute ``local``, and those around it pass it on."""
+    return bool(getattr(transport, "local", False))

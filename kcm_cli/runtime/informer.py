@@ -143,22 +143,12 @@ class Trouble(msgspec.Struct, frozen=True):
     why: str
 
 
-class InformerOptions(msgspec.Struct, frozen=True):
-    """Settings of all informers of a process.
-
-    in_process: the server is in this process, so that watches stay open for long and need no bookmarks. In a quiet
-    cluster most of the work would be reopening watches and sending bookmarks.
-    """
-
-    object_errors: ObjectErrors = msgspec.field(default_factory=ObjectErrors)
-    in_process: bool = False
-
-
 class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and notifies the listeners.
 
     progress: the version up to which the store is complete. handling: a histogram of the seconds that storing a change
-    and notifying the listeners takes.
+    and notifying the listeners takes. If the server is in this process, watches stay open for long and ask for no
+    bookmarks: in a quiet cluster they would be most of the work.
     """
 
     def __init__(
@@ -168,9 +158,8 @@ class Informer(Generic[T]):
         clock: Clock,
         rng: random.Random,
         scope: Scope | None = None,
-        options: InformerOptions | None = None,
+        object_errors: ObjectErrors | None = None,
     ) -> None:
-        options = options or InformerOptions()
         self.resource = resource
         self.scope = scope or Scope()
         self.store: Store[T] = Store()
@@ -183,9 +172,8 @@ class Informer(Generic[T]):
         self._rng = rng
         self._listeners: tuple[Listener[T], ...] = ()
         self._calls: _Calls[T] = _Calls()
-        self._watch_list = not options.in_process  # such a watch goes on with its bookmarks
-        self._object_errors = options.object_errors
-        self._in_process = options.in_process
+        self._watch_list = True
+        self._object_errors = object_errors or ObjectErrors()
         self._spoilt = 0
         self._latest = False
         self._unconfirmed = False
@@ -370,7 +358,8 @@ class Informer(Generic[T]):
     # -- the initial set
 
     async def _fill(self) -> None:
-        if self._watch_list and self._unfinished < PATIENCE and self._spoilt < PATIENCE:
+        usable = self._watch_list and not self._client.local  # it goes on with its bookmarks
+        if usable and self._unfinished < PATIENCE and self._spoilt < PATIENCE:
             try:
                 if await self._fill_by_watch():
                     return
@@ -485,7 +474,7 @@ class Informer(Generic[T]):
     async def _follow(self, catch_up_s: int = 0) -> None:
         """Watch from the last version on. catch_up_s: for so long, with bookmarks."""
         started, before = self._clock.monotonic(), self.last_version
-        marks = () if self._in_process and not catch_up_s else (("allowWatchBookmarks", "true"),)
+        marks = () if self._client.local and not catch_up_s else (("allowWatchBookmarks", "true"),)
         query = (("resourceVersion", self.last_version), *marks)
         timeout_s, late_s = (catch_up_s, catch_up_s) if catch_up_s else (self._watch_s(), LATE_S)
         async with _limited(timeout_s + late_s), aclosing(self._events(query, timeout_s)) as events:
@@ -523,7 +512,7 @@ class Informer(Generic[T]):
 
     def _watch_s(self) -> int:
         """The timeoutSeconds of a watch."""
-        return int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
+        return int((LONG_WATCH_S if self._client.local else WATCH_S) * (1 + self._rng.random()))
 
     async def _events(
         self, query: tuple[tuple[str, str], ...], timeout_s: int, opened: Callable[[], None] = lambda: None

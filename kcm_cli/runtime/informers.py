@@ -10,7 +10,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Listed, list_all
-from kcm_cli.runtime.informer import STALLED_S, AnyInformer, Informer, InformerOptions, Listener, Scope
+from kcm_cli.runtime.informer import STALLED_S, AnyInformer, Informer, Listener, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 
@@ -32,9 +32,8 @@ class Informers:
         *,
         resync_s: float = 0.0,
         object_errors: ObjectErrors | None = None,
-        in_process: bool = False,
     ) -> None:
-        self._options = InformerOptions(object_errors or ObjectErrors(), in_process)
+        self._object_errors = object_errors or ObjectErrors()
         self._client = client
         self._clock = clock
         self._rng = rng
@@ -47,7 +46,7 @@ class Informers:
         scope = scope or Scope()
         informer = self._informers.get((resource.gvr, scope))
         if informer is None:
-            informer = Informer(resource, self._client, self._clock, self._rng, scope, self._options)
+            informer = Informer(resource, self._client, self._clock, self._rng, scope, self._object_errors)
             self._informers[(resource.gvr, scope)] = informer
         return cast(Informer[T], informer)
 

@@ -1,8 +1,7 @@
-"""Starts and stops a sandbox: store, API server, TLS, kubeconfig.
+"""The API server of a sandbox: store, TLS, kubeconfig. ``cluster.sandbox`` has what is around it.
 
 ``stop`` releases everything, however far the start came. The files for a manager (its kubeconfig, root CA, service
-account key, signing CA) are written to the data directory, or to a private temporary one. ``cli`` starts the manager
-itself: the sandbox does not depend on controllers.
+account key, signing CA) are written to the data directory, or to a private temporary one.
 """
 
 import contextlib
@@ -12,7 +11,7 @@ import socket
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -36,10 +35,9 @@ from kcm_cli.sandbox.assembly import Server, assemble
 from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
-from kcm_cli.sandbox.transport import InProcessTransport, Turns
+from kcm_cli.sandbox.transport import Turns
 
 if TYPE_CHECKING:
-    from kcm_cli.sandbox.cluster import Cluster
     from kcm_cli.sandbox.nodes.rules import Rule
 
 ADMIN = User("admin", "admin", (MASTERS,))
@@ -87,8 +85,8 @@ class ManagerFiles(msgspec.Struct, frozen=True):
     signing_key: Path
 
 
-class Sandbox:
-    """An API server. Call ``prepare``, ``serve``, then ``stop`` once."""
+class SandboxServer:
+    """Call ``prepare``, ``serve``, then ``stop``; after ``prepare`` it is an async context manager, too."""
 
     def __init__(self, options: SandboxOptions, clock: Clock | None = None) -> None:
         self.options = options
@@ -101,7 +99,7 @@ class Sandbox:
         """The folder for files of this cluster: the data directory, or a temporary one that is deleted at the end."""
         self.port = options.port
         self.store: Store
-        self._random = random.Random(os.urandom(16))
+        self.rng = random.Random(os.urandom(16))
         self._http: HttpServer | None = None
         self._taken = contextlib.ExitStack()
 
@@ -127,7 +125,7 @@ class Sandbox:
         if self.options.token:
             settings = replace(settings, tokens={**settings.tokens, self.options.token: ADMIN})
         address = self.url.removeprefix("https://")
-        self.api = assemble(self.store, self.clock, self._random, self.certificates, address=address, settings=settings)
+        self.api = assemble(self.store, self.clock, self.rng, self.certificates, address=address, settings=settings)
         self.api.components.probe = healthz
         CaInjection(self.api.core, self.certificates.ca.certificate)
         for fault in self.options.faults:
@@ -148,11 +146,19 @@ class Sandbox:
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
 
+    async def __aenter__(self) -> Self:
+        await self.serve()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
     async def stop(self) -> None:
-        """Stop within about a second."""
+        """Stop within about a second. May be called twice."""
+        http, self._http = self._http, None
         with self._taken:
-            if self._http is not None:
-                await self._http.stop(STOP_S)
+            if http is not None:
+                await http.stop(STOP_S)
 
     @property
     def url(self) -> str:
@@ -160,25 +166,6 @@ class Sandbox:
         if host in _ANY:
             host = _ANY[host]
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
-
-    def cluster(self, *, ranged: bool = True) -> "Cluster":
-        """The simulated nodes, their metrics and the scheduler, which the caller runs. ranged: see ClusterOptions."""
-        # imported here: a server without nodes is ready sooner
-        from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
-        from kcm_cli.sandbox.heartbeats import Heartbeats
-        from kcm_cli.sandbox.usage.api import MetricsApi
-
-        self.api.components.running.add("scheduler")
-        transport = InProcessTransport(self.api, SIMULATION, turns=self.turns)
-        given, renewals = self.options, Heartbeats(self.store, self.api)
-        options = ClusterOptions(given.nodes, given.heartbeat_s, ranged, given.rules, renewals)
-        cluster = Cluster(transport, self.clock, self._random, options)
-        annotations = cluster.nodes.rules.annotations
-        self.api.kubelets.annotations = annotations
-        self.api.kubelets.commands.changed = cluster.nodes.set_probe_results
-        self.api.kubelets.commands.signalled = cluster.nodes.signal
-        self.api.aggregate(MetricsApi(self.store, self.clock, annotations))
-        return cluster
 
     @property
     def kubeconfig(self) -> Path:

@@ -47,6 +47,8 @@ class InProcessTransport:
     token: a bearer token, which determines the user as over a socket. turns: shared by all on the loop.
     """
 
+    local = True
+
     def __init__(
         self, server: ApiServer, user: User | None = None, *, token: str = "", turns: Turns | None = None
     ) -> None:

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from kcm_cli.component.arguments import checked
-from kcm_cli.testing.sandbox import HostedSandbox, HostOptions, Sandbox
+from kcm_cli.testing.sandbox import HostOptions, Sandbox
 from kcm_cli.testing.waiting import IGNORED, Errors, Steps
 
 P = ParamSpec("P")
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def _threaded(
-    method: Callable[Concatenate[HostedSandbox, P], T],
+    method: Callable[Concatenate[Sandbox, P], T],
 ) -> "Callable[Concatenate[AsyncSandbox, P], Coroutine[Any, Any, T]]":
     """The sandbox's method of this name, run on a thread."""
 
@@ -31,11 +31,11 @@ class AsyncSandbox:
     it in an ``async with`` statement. ``sandbox``: the synchronous interface to the same cluster."""
 
     def __init__(self, options: HostOptions | None = None) -> None:
-        self.sandbox: HostedSandbox = Sandbox(options)
+        self.sandbox: Sandbox = Sandbox(options)
 
     @classmethod
     @checked
-    def of(cls, sandbox: HostedSandbox) -> "AsyncSandbox":
+    def of(cls, sandbox: Sandbox) -> "AsyncSandbox":
         """Wrap a running sandbox, such as that of the fixture ``kcm_sandbox``."""
         made = cls.__new__(cls)
         made.sandbox = sandbox
@@ -63,33 +63,33 @@ class AsyncSandbox:
         """The administrator's bearer token."""
         return self.sandbox.token
 
-    start = _threaded(HostedSandbox.start)
-    stop = _threaded(HostedSandbox.stop)
-    apply = _threaded(HostedSandbox.apply)
-    advance = _threaded(HostedSandbox.advance)
-    now = _threaded(HostedSandbox.now)
-    report = _threaded(HostedSandbox.report)
-    make_namespace = _threaded(HostedSandbox.make_namespace)
-    drop_namespace = _threaded(HostedSandbox.drop_namespace)
-    add_user = _threaded(HostedSandbox.add_user)
-    add_service_account = _threaded(HostedSandbox.add_service_account)
-    record = _threaded(HostedSandbox.record)
-    inject = _threaded(HostedSandbox.inject)
-    snapshot = _threaded(HostedSandbox.snapshot)
-    reset = _threaded(HostedSandbox.reset)
-    route = _threaded(HostedSandbox.route)
-    webhook_certificates = _threaded(HostedSandbox.webhook_certificates)
-    add_node = _threaded(HostedSandbox.add_node)
-    remove_node = _threaded(HostedSandbox.remove_node)
-    fail_node = _threaded(HostedSandbox.fail_node)
-    recover_node = _threaded(HostedSandbox.recover_node)
-    kill_container = _threaded(HostedSandbox.kill_container)
-    set_ready = _threaded(HostedSandbox.set_ready)
-    fail_image = _threaded(HostedSandbox.fail_image)
-    restore_image = _threaded(HostedSandbox.restore_image)
-    answer_exec = _threaded(HostedSandbox.answer_exec)
-    set_logs = _threaded(HostedSandbox.set_logs)
-    forward = _threaded(HostedSandbox.forward)
+    start = _threaded(Sandbox.start)
+    stop = _threaded(Sandbox.stop)
+    apply = _threaded(Sandbox.apply)
+    advance = _threaded(Sandbox.advance)
+    now = _threaded(Sandbox.now)
+    report = _threaded(Sandbox.report)
+    make_namespace = _threaded(Sandbox.make_namespace)
+    drop_namespace = _threaded(Sandbox.drop_namespace)
+    add_user = _threaded(Sandbox.add_user)
+    add_service_account = _threaded(Sandbox.add_service_account)
+    record = _threaded(Sandbox.record)
+    inject = _threaded(Sandbox.inject)
+    snapshot = _threaded(Sandbox.snapshot)
+    reset = _threaded(Sandbox.reset)
+    route = _threaded(Sandbox.route)
+    webhook_certificates = _threaded(Sandbox.webhook_certificates)
+    add_node = _threaded(Sandbox.add_node)
+    remove_node = _threaded(Sandbox.remove_node)
+    fail_node = _threaded(Sandbox.fail_node)
+    recover_node = _threaded(Sandbox.recover_node)
+    kill_container = _threaded(Sandbox.kill_container)
+    set_ready = _threaded(Sandbox.set_ready)
+    fail_image = _threaded(Sandbox.fail_image)
+    restore_image = _threaded(Sandbox.restore_image)
+    answer_exec = _threaded(Sandbox.answer_exec)
+    set_logs = _threaded(Sandbox.set_logs)
+    forward = _threaded(Sandbox.forward)
 
     async def wait(self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = IGNORED) -> T:
         """Poll in real time until an awaitable condition is true; returns its value."""

@@ -40,7 +40,7 @@ class OperatorError(Exception):
 
 
 class Host(Protocol):
-    """The sandbox of operators, as ``testing.sandbox.HostedSandbox``."""
+    """The sandbox of operators, as ``testing.sandbox.Sandbox``."""
 
     def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> "Identity":
         """A user with a token of its own."""

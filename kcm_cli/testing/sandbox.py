@@ -21,7 +21,9 @@ from msgspec.structs import replace
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.api.well_known import MASTERS
-from kcm_cli.cli.sandbox_manager import SandboxManager
+from kcm_cli.cluster.cluster import Running
+from kcm_cli.cluster.manager import ALONE, SandboxManager
+from kcm_cli.cluster.sandbox import sandbox_cluster
 from kcm_cli.component.arguments import check_fields, checks_arguments
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
@@ -31,20 +33,19 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import Request, RequestError
-from kcm_cli.runtime.tasks import innermost
+from kcm_cli.runtime.tasks import Stopped, innermost, unless
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.faults import Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
-from kcm_cli.sandbox.cluster import Cluster
 from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
+from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
-from kcm_cli.sandbox.run import Sandbox as Running
-from kcm_cli.sandbox.run import SandboxOptions
+from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.testing.operators import Identity, Operator, Program
@@ -54,15 +55,11 @@ from kcm_cli.testing.wall_clock import adapt, zero_of
 from kcm_cli.testing.warp import PATIENCE_S, WarpLoop
 
 T = TypeVar("T")
-Companion = Callable[[Running, asyncio.Event, tuple[str, ...], Callable[[], object]], Awaitable[object]]
-"""Something that runs with a sandbox until the event is set: the controllers, with these flags. They call the last one
-when all of them run. Bad flags are an error of the call, not of the work that it returns."""
 START_S, STOP_S = 60.0, 10.0
 _DAY_S = 24 * 3600.0
 _TOKEN_S = 10 * 365 * 24 * 3600
 _RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _MOST_LISTED = 20, 3, 5.0, 10
 _READS = ("GET", "HEAD", "OPTIONS")
-_ALONE = ("--leader-elect=false", "--secure-port=0")
 
 
 class HostOptions(msgspec.Struct, frozen=True):
@@ -97,20 +94,17 @@ class UnhitFault(UserWarning):
 
 
 @checks_arguments
-class HostedSandbox:
-    """A sandbox on its own thread. Call ``start`` and ``stop``, or use it in a ``with`` statement. Thread-safe.
+class Sandbox:
+    """A complete cluster for tests and programs. It serves over TLS on its own thread.
 
-    Its only controllers are those of ``companion``; ``kcm_cli.testing.Sandbox`` has all of them.
+    Use it in a ``with`` statement, or with ``start`` and ``stop``. Its methods may be called from any thread.
     """
 
-    def __init__(self, options: HostOptions, companion: Companion | None = None) -> None:
+    def __init__(self, options: HostOptions | None = None) -> None:
         """Raises ValueError for flags without controllers."""
-        if not options.controllers:
-            companion = None
-        if options.flags and companion is None:
-            raise ValueError(f"there are no controllers here to take {' '.join(options.flags)}: see kcm_cli.testing")
-        self._options = options
-        self._companion = companion
+        self._options = options = options or HostOptions()
+        if options.flags and not options.controllers:
+            raise ValueError(f"there are no controllers here to take {' '.join(options.flags)}")
         self._numbers = itertools.count(1)
         self._folder = Path()
         self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
@@ -123,16 +117,16 @@ class HostedSandbox:
         self._loop: WarpLoop
         self._clock: LoopClock
         self._client: Client
-        self._cluster: Cluster
-        self._sandbox: Running
+        self._cluster: Running[Nodes]
+        self._server: SandboxServer
         self.token = secrets.token_urlsafe(24)
         self.url = ""
 
     @property
-    def running(self) -> Running:
-        """The running sandbox, for use on its own thread only (``call``)."""
+    def server(self) -> SandboxServer:
+        """The API server, for use on its own thread only (``call``)."""
         self._check_begun()
-        return self._sandbox
+        return self._server
 
     @property
     def loop(self) -> WarpLoop:
@@ -275,7 +269,7 @@ class HostedSandbox:
         self._check()
         path = self._folder / f"user-{next(self._numbers)}.kubeconfig"
         token = self.call(self._account_token(name, namespace))
-        self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+        self._server.write_user_kubeconfig(path, name, token, namespace)
         return str(path)
 
     def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
@@ -287,11 +281,11 @@ class HostedSandbox:
 
         def write() -> tuple[str, str]:
             path, token = self._folder / f"user-{next(self._numbers)}.kubeconfig", secrets.token_urlsafe(24)
-            self.run(lambda: self._sandbox.api.authenticator.add_token(token, user))
-            self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+            self.run(lambda: self._server.api.authenticator.add_token(token, user))
+            self._server.write_user_kubeconfig(path, name, token, namespace)
             return str(path), token
 
-        return Identity(write, self._sandbox.api.faults.sever, self.run)
+        return Identity(write, self._server.api.faults.sever, self.run)
 
     # -- operators
 
@@ -322,7 +316,7 @@ class HostedSandbox:
 
         A fault that ends without having hit a request causes the warning ``UnhitFault``: it may be misspelt.
         """
-        injected = self.run(lambda: self._sandbox.api.faults.add(fault))
+        injected = self.run(lambda: self._server.api.faults.add(fault))
         self._injected.append(injected)
         return Injection(self, injected)
 
@@ -333,7 +327,7 @@ class HostedSandbox:
         now_s = self.run(self._clock.monotonic) if ended else 0.0
         for one in ended:
             if not one.hits and one.starts <= now_s:
-                names = self._sandbox.api.catalog.unknown(one.fault.resources)
+                names = self._server.api.catalog.unknown(one.fault.resources)
                 why = f": no resource has the name {' or '.join(map(quote, names))}" if names else ""
                 warnings.warn(f"the fault {one.fault.kind} has hit no request{why}", UnhitFault, stacklevel=3)
 
@@ -358,7 +352,7 @@ class HostedSandbox:
             self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
             if not writes:
                 return
-        left = self.run(lambda: sorted(snapshots.differences(self._sandbox.store, snapshot)))
+        left = self.run(lambda: sorted(snapshots.differences(self._server.store, snapshot)))
         if left:
             raise SandboxError(f"what was reset changes again and again: {', '.join(left[:_MOST_LISTED])}")
 
@@ -370,7 +364,7 @@ class HostedSandbox:
         The Service need not exist. The cluster's CA is injected into webhooks of it that have none. An earlier route of
         the Service is replaced. Raises ValueError.
         """
-        self.run(lambda: self._sandbox.api.routes.add(service, to))
+        self.run(lambda: self._server.api.routes.add(service, to))
 
     def webhook_certificates(self, *services: str) -> Path:
         """Create a folder with tls.crt, tls.key and their ca.crt, for a webhook server.
@@ -380,7 +374,7 @@ class HostedSandbox:
         """
         self._check()
         folder = Path(tempfile.mkdtemp(prefix="webhooks-", dir=self._folder))
-        self._sandbox.write_webhook_certificates(folder, services)
+        self._server.write_webhook_certificates(folder, services)
         return folder
 
     # -- nodes and namespaces
@@ -510,38 +504,30 @@ class HostedSandbox:
             nodes=chosen.nodes,
             heartbeat_s=chosen.heartbeat_s,
         )
-        self._sandbox = sandbox = Running(options, self._clock)
+        self._server = server = SandboxServer(options, self._clock)
         try:
-            sandbox.prepare()
-            await sandbox.serve()
-            sandbox.write_kubeconfig()
-            self.url = sandbox.url
-            await self._serve_until_stopped(sandbox)
+            server.prepare()
+            server.write_kubeconfig()
+            self.url = server.url
+            manager = self._manager(server)
+            async with sandbox_cluster(server, manager).running(self._stop) as cluster:
+                self._cluster, self._client = cluster, cluster.client("kcm-sandbox")
+                with contextlib.suppress(Stopped):
+                    if manager is not None:
+                        await unless(self._stop, manager.started.wait())
+                    await self._make_account("default")
+                    self._started.set()
+                    await self._stop.wait()
+                early = cluster.code is not None
         finally:
-            await sandbox.stop()
-
-    async def _serve_until_stopped(self, sandbox: Running) -> None:
-        cluster = sandbox.cluster()
-        self._client = cluster.admin
-        self._cluster = cluster
-        accompanied = asyncio.Event()
-        work = None
-        if self._companion is not None:
-            work = self._companion(sandbox, self._stop, self._options.flags, accompanied.set)
-        async with asyncio.TaskGroup() as group:
-            simulation = group.create_task(cluster.run(), name="simulation")
-            if work is not None:
-                group.create_task(self._accompany(work), name="controllers")
-                await accompanied.wait()
-            await self._make_account("default")
-            self._started.set()
-            await self._stop.wait()
-            simulation.cancel()
-
-    async def _accompany(self, work: Awaitable[object]) -> None:
-        await work
-        if not self._stop.is_set():
+            await server.stop()
+        for _, error in cluster.failed:
+            raise error
+        if early:
             raise SandboxError("the controllers have ended; what is wrong is on standard error")
+
+    def _manager(self, server: SandboxServer) -> SandboxManager | None:
+        return SandboxManager(server, (*ALONE, *self._options.flags)) if self._options.controllers else None
 
     async def _make_namespace(self, name: str) -> None:
         doc: Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -566,17 +552,17 @@ class HostedSandbox:
         return str(made["status"]["token"])
 
     def _restore(self, snapshot: Snapshot) -> int:
-        self._sandbox.api.faults.clear()
+        self._server.api.faults.clear()
         self._cluster.nodes.restore_images()
-        self._sandbox.api.kubelets.commands.written = snapshot.written
-        return snapshots.restore(self._sandbox.store, snapshot)
+        self._server.api.kubelets.commands.written = snapshot.written
+        return snapshots.restore(self._server.store, snapshot)
 
     def _take(self) -> Snapshot:
-        taken = snapshots.take(self._sandbox.store)
-        return replace(taken, written=self._sandbox.api.kubelets.commands.written, cluster=str(self._folder))
+        taken = snapshots.take(self._server.store)
+        return replace(taken, written=self._server.api.kubelets.commands.written, cluster=str(self._folder))
 
     def _override(self, change: Callable[[Overrides], None]) -> None:
-        self.run(lambda: change(self._sandbox.api.kubelets.overrides))
+        self.run(lambda: change(self._server.api.kubelets.overrides))
 
     @property
     def _admin(self) -> Client:
@@ -595,25 +581,6 @@ class HostedSandbox:
             raise SandboxError("the sandbox is not running")
 
 
-def run_controllers(
-    sandbox: Running, stop: asyncio.Event, flags: tuple[str, ...], ready: Callable[[], object]
-) -> Awaitable[int]:
-    """The companion of a HostedSandbox: runs the controllers."""
-    return SandboxManager(sandbox, (*_ALONE, *flags)).accompany(stop, ready)
-
-
-@checks_arguments
-class Sandbox(HostedSandbox):
-    """A complete cluster for tests and programs. It serves over TLS on its own thread.
-
-    Use it in a ``with`` statement, or with ``start`` and ``stop``. Its methods may be called from any thread.
-    """
-
-    def __init__(self, options: HostOptions | None = None) -> None:
-        """Raises ValueError for invalid flags of the controllers."""
-        super().__init__(options or HostOptions(), run_controllers)
-
-
 def _check_pod(pattern: str) -> None:
     if pattern != "*" and pattern.count("/") != 1:
         raise ValueError(f"pods are named as NAMESPACE/NAME, with * and ?, not {pattern!r}")
@@ -622,11 +589,11 @@ def _check_pod(pattern: str) -> None:
 class Recording:
     """Recorded requests."""
 
-    def __init__(self, sandbox: HostedSandbox, user: str, user_agent: str) -> None:
+    def __init__(self, sandbox: Sandbox, user: str, user_agent: str) -> None:
         self._sandbox = sandbox
         self._kept: list[RecordedRequest] = []
         self._recorder = Recorder(sandbox.clock, self._kept.append, user, user_agent).intercept
-        sandbox.run(lambda: sandbox.running.api.interceptors.append(self._recorder))
+        sandbox.run(lambda: sandbox.server.api.interceptors.append(self._recorder))
 
     @property
     def requests(self) -> list[RecordedRequest]:
@@ -641,7 +608,7 @@ class Recording:
     def stop(self) -> None:
         """Stop recording. May be called twice."""
         with contextlib.suppress(ValueError):
-            self._sandbox.run(lambda: self._sandbox.running.api.interceptors.remove(self._recorder))
+            self._sandbox.run(lambda: self._sandbox.server.api.interceptors.remove(self._recorder))
 
     def __enter__(self) -> Self:
         return self
@@ -653,7 +620,7 @@ class Recording:
 class Injection:
     """An injected fault."""
 
-    def __init__(self, sandbox: HostedSandbox, injected: Injected) -> None:
+    def __init__(self, sandbox: Sandbox, injected: Injected) -> None:
         self._sandbox = sandbox
         self._injected = injected
 
@@ -665,7 +632,7 @@ class Injection:
     def remove(self) -> None:
         """End the fault. May be called twice."""
         self._sandbox.tell_unhit([self._injected])
-        self._sandbox.run(lambda: self._sandbox.running.api.faults.remove(self._injected.number))
+        self._sandbox.run(lambda: self._sandbox.server.api.faults.remove(self._injected.number))
 
     def __enter__(self) -> Self:
         return self

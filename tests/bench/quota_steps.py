@@ -20,20 +20,17 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from kcm_cli.component import featuregates, virtual
+from kcm_cli.cluster.cluster import Cluster
+from kcm_cli.cluster.controllers import Alone
+from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.metrics import Registry
-from kcm_cli.component.version import effective_version
-from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
-from kcm_cli.engine.context import Common
 from kcm_cli.machinery.quantity import make, parse
-from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.bench.quota import busy_pod, quota
+from tests.kit.controlling import configured
 from tests.kit.embedded import EmbeddedServer
 
 NAMESPACE = "quotas"
@@ -203,8 +200,15 @@ async def measure(args: argparse.Namespace, quotas: int, steps: Steps) -> dict[s
         played.quotas[f"q{number}"] = {**doc, "metadata": {**doc["metadata"], **metadata}, "status": {}}
     await clock.sleep(TICK_S)
     steps.clear()
-    stop = asyncio.Event()
-    task = asyncio.create_task(run_controllers(_context(played, clock), stop))
+    controllers = Alone(config=configured(), only=frozenset(("resourcequota-controller",)))
+    cluster = Cluster(clock=clock, rng=random.Random(3), connect=lambda component: played, controllers=controllers)
+    async with cluster.running():
+        return await _measured(args, played, clock, steps, quotas)
+
+
+async def _measured(
+    args: argparse.Namespace, played: Played, clock: LoopClock, steps: Steps, quotas: int
+) -> dict[str, Any]:
     await clock.sleep(30)
     first_s, at_start_s = steps.total_s, steps.longest_s
     writes = played.writes
@@ -231,30 +235,7 @@ async def measure(args: argparse.Namespace, quotas: int, steps: Steps) -> dict[s
     await clock.sleep(10)
     for held in played.quotas.values():
         assert parse(held["status"]["used"]["pods"]) == make(args.pods), held["status"]
-    stop.set()
-    await task
     return line
-
-
-def _context(played: Played, clock: LoopClock) -> RunContext:
-    class Clients:
-        def client(self, name: str) -> Client:
-            return Client(played, limiter=Unlimited(), user_agent=name, clock=clock)
-
-    gates = featuregates.resolve((), effective_version(["1.36"], []))
-    return RunContext(
-        chosen=tuple(one for one in CONTROLLERS if one.name == "resourcequota-controller"),
-        clients=Clients(),
-        root_clients=Clients(),
-        common=Common(
-            clock=clock,
-            rng=random.Random(3),
-            gates=gates.gates,
-            configs={ResourceQuotaConfig: ResourceQuotaConfig()},
-            served=frozenset(),
-            metrics=Registry(),
-        ),
-    )
 
 
 def main() -> None:

@@ -22,20 +22,15 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from kcm_cli.component import featuregates
+from kcm_cli.cluster.cluster import Cluster
+from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.metrics import Registry
-from kcm_cli.component.surroundings import Host, ServerCA
-from kcm_cli.component.version import effective_version
-from kcm_cli.engine.context import Common
 from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.manager.controllers import RunContext, run_controllers
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.bench import objects
 from tests.bench.objects import Doc
+from tests.kit.controlling import configured
 from tests.kit.embedded import EmbeddedServer
 
 T = TypeVar("T")
@@ -172,14 +167,14 @@ class Crowd:
 
     @asynccontextmanager
     async def controllers(self) -> AsyncIterator[None]:
-        stop = asyncio.Event()
-        task = asyncio.create_task(run_controllers(self._context(), stop))
-        try:
+        transport = ServerAside(self._server.transport(), self.steps)
+        controllers = Alone(config=configured(), only=frozenset(one.name for one in CHOSEN))
+        cluster = Cluster(
+            clock=self._clock, rng=random.Random(3), connect=lambda component: transport, controllers=controllers
+        )
+        async with cluster.running() as running:
             yield
-            assert not task.done()
-        finally:
-            stop.set()
-            await task
+            assert running.code is None and not running.failed
 
     async def settled(self) -> None:
         while True:
@@ -187,28 +182,6 @@ class Crowd:
             await asyncio.sleep(QUIET_S)
             if self.steps.total_s + self.steps.aside_s - before < QUIET_CPU_S:
                 return
-
-    def _context(self) -> RunContext:
-        crowd, transport = self, ServerAside(self._server.transport(), self.steps)
-
-        class Clients:
-            def client(self, name: str) -> Client:
-                return Client(transport, limiter=Unlimited(), user_agent=name, clock=crowd._clock)
-
-        configs: dict[type, object] = {one.options: one.options() for one in CHOSEN if one.options is not None}
-        return RunContext(
-            chosen=CHOSEN,
-            clients=Clients(),
-            root_clients=Clients(),
-            common=Common(
-                clock=self._clock,
-                rng=random.Random(3),
-                gates=featuregates.resolve((), effective_version(["1.36"], [])).gates,
-                configs={**configs, Host: Host(False), ServerCA: ServerCA(b"")},
-                served=frozenset(),
-                metrics=Registry(),
-            ),
-        )
 
 
 def pod(number: int, app: str) -> Doc:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import RealClock
 from kcm_cli.machinery import codec
@@ -26,8 +27,8 @@ from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
@@ -36,6 +37,7 @@ from kcm_cli.trace.views import Seen, Told
 from tests.incidents.table import INCIDENTS, Incident
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
+from tests.kit.world import simulated
 from tests.plans.metrics_api import MetricsApi
 from tests.plans.record import Recorder, real_cluster
 from tests.plans.scenarios import POOL, Space
@@ -216,25 +218,22 @@ async def _record(url: str, folder: Path, audit: Path, assets: Path, some: Seque
     clock = RealClock()
     found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
-    cluster = Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0))
-    cluster.scheduler = _NoScheduler()  # type: ignore[assignment]
-    work = asyncio.ensure_future(cluster.run())
-    recorder = Recorder(transport, clock, audit)  # type: ignore[arg-type]
-    metrics = MetricsApi(recorder.usage)
-    await asyncio.sleep(5)
-    await metrics.start(recorder.client, folder)
-    client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
-    kit = Kit(assets, folder, client, clock, recorder)
-    played = await asyncio.gather(*(kit.play(one) for one in some))
-    PLACE.mkdir(exist_ok=True)
-    for one, what in zip(some, played, strict=True):
-        what["audited"] = audited(audit, one.name)
-        body = gzip.compress(msgspec.json.encode(what), mtime=0)
-        (PLACE / f"{one.name}.json.gz").write_bytes(body)
-        print(f"{one.name}: {len(what['audited'])} events, {len(body)} bytes", flush=True)
-    work.cancel()
-    await metrics.stop()
-    await asyncio.gather(work, return_exceptions=True)
+    made = simulated(transport, clock, random.Random(1), NodeOptions(count=0))
+    async with replace(made, scheduler=lambda means: _NoScheduler()).running():
+        recorder = Recorder(transport, clock, audit)  # type: ignore[arg-type]
+        metrics = MetricsApi(recorder.usage)
+        await asyncio.sleep(5)
+        await metrics.start(recorder.client, folder)
+        client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
+        kit = Kit(assets, folder, client, clock, recorder)
+        played = await asyncio.gather(*(kit.play(one) for one in some))
+        PLACE.mkdir(exist_ok=True)
+        for one, what in zip(some, played, strict=True):
+            what["audited"] = audited(audit, one.name)
+            body = gzip.compress(msgspec.json.encode(what), mtime=0)
+            (PLACE / f"{one.name}.json.gz").write_bytes(body)
+            print(f"{one.name}: {len(what['audited'])} events, {len(body)} bytes", flush=True)
+        await metrics.stop()
 
 
 def main(names: Sequence[str]) -> None:

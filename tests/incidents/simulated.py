@@ -12,8 +12,8 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.cause_document import About, CausesDocument, document
 from kcm_cli.runtime.cause_ring import CauseRing, Wrote
-from kcm_cli.sandbox.cluster import ClusterOptions
 from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.behind import Linked, combined
 from kcm_cli.trace.history import History
@@ -160,7 +160,7 @@ def simulated(one: Incident) -> Trace:
         found = trace(recorded.entries, target, forgotten=recorded.forgotten)
         return combined(found, Linked(history.steps, history.relations))
 
-    return simulate(7, story, ClusterOptions(nodes=0))
+    return simulate(7, story, NodeOptions(count=0))
 
 
 def causes(ring: CauseRing) -> CausesDocument:

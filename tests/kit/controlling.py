@@ -1,23 +1,18 @@
 """Runs controllers in a sandbox per test, on virtual time."""
 
-import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from kcm_cli.component import featuregates
+from kcm_cli.cluster.cluster import Cluster
+from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.metrics import Registry
-from kcm_cli.component.metrics.workqueue import WorkqueueCollector
 from kcm_cli.component.surroundings import Host, ServerCA
-from kcm_cli.component.version import effective_version
-from kcm_cli.engine.context import Common
 from kcm_cli.engine.door import Interceptor
-from kcm_cli.manager.controller_map import all_controllers
-from kcm_cli.manager.controllers import RunContext, run_controllers
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, Unlimited, limiter
+from kcm_cli.manager.config import Config, load
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing
 from tests.kit.world import World
@@ -47,15 +42,10 @@ class Faulty:
         await self._inner.close()
 
 
-class _Clients:
-    def __init__(self, world: World, transport: Transport, *, limited: bool) -> None:
-        self._world = world
-        self._transport = transport
-        self._limited = limited
-
-    def client(self, name: str) -> Client:
-        bound = limiter(DEFAULT_QPS, DEFAULT_BURST) if self._limited else Unlimited()
-        return Client(self._transport, limiter=bound, user_agent=name, clock=self._world.clock)
+@cache
+def configured(*flags: str) -> Config:
+    """The configuration of controllers that are neither limited nor synced without a reason, unless flags say so."""
+    return load(("--kube-api-qps=-1", "--min-resync-period=0s", *flags))
 
 
 @asynccontextmanager
@@ -70,45 +60,39 @@ async def controllers(
     served: frozenset[str] = frozenset(),
     limited: bool = False,
     ca_data: bytes = b"",
-    emulated: str = "1.36",
+    emulated: str = "",
     interceptor: Interceptor | None = None,
     causes: CauseRing | None = None,
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
 
-    ``limited``: clients have the limits that --kube-api-qps and -burst have by default. ``emulated``: the release
-    (``1.33``) whose gates these are.
+    ``limited``: clients have the limit of --kube-api-qps's default. ``emulated``: the release (``1.33``) whose gates
+    these are.
     """
-    resolved = featuregates.resolve(gates, effective_version([emulated], []))
-    assert not resolved.problems
-    registry = metrics or Registry()
-    workqueues = WorkqueueCollector(registry)
-    clients = _Clients(world, transport or world.server.transport(), limited=limited)
-    wanted = set(names)
-    stop = asyncio.Event()
-    context = RunContext(
-        chosen=tuple(descriptor for descriptor in all_controllers() if descriptor.name in wanted),
-        clients=clients,
-        root_clients=clients,
-        common=Common(
-            clock=world.clock,
-            rng=random.Random(3),
-            gates=resolved.gates,
-            configs={type(config): config for config in (Host(simulated), ServerCA(ca_data), *configs)},
+    flags = [f"--feature-gates={component}:{gate}".replace("=:", "=") for component, gate in gates]
+    flags += [f"--emulated-version={emulated}"] if emulated else []
+    flags += ["--kube-api-qps=20"] if limited else []
+    cluster = Cluster(
+        clock=world.clock,
+        rng=random.Random(3),
+        connect=lambda component: transport or world.server.transport(),
+        controllers=Alone(
+            config=configured(*flags),
+            only=frozenset(names),
+            surroundings=(Host(simulated), ServerCA(ca_data), *configs),
             served=served,
-            metrics=registry,
-            queue_metrics=lambda name: workqueues.queue(name, world.clock.monotonic),
+            metrics=metrics or Registry(),
             causes=causes,
+            interceptor=interceptor,
         ),
-        interceptor=interceptor,
     )
-    task = asyncio.create_task(run_controllers(context, stop))
-    try:
+    async with cluster.running() as running:
         yield
-        assert not task.done()
-    finally:
-        stop.set()
-        await task
+        for _, error in running.failed:
+            raise error
+        assert running.code is None
+    for _, error in running.failed:
+        raise error
 
 
 def metric(metrics: Registry, name: str, /, **labels: str) -> float:

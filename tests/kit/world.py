@@ -1,6 +1,5 @@
 """A whole sandbox on virtual time: API server, simulated nodes and scheduler, in this process."""
 
-import asyncio
 import json
 import random
 from collections import ChainMap
@@ -8,21 +7,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import inf
 from typing import Any
 
 import pytest
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.component.clock import LoopClock
+from kcm_cli.cluster.cluster import Cluster, Running
+from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
+from kcm_cli.sandbox.nodes.nodes import Nodes
 from tests.kit.embedded import EmbeddedServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,7 +43,7 @@ class World:
 
     client: Client
     clock: LoopClock
-    cluster: Cluster
+    cluster: Running[Nodes]
     server: EmbeddedServer
 
     async def wait(self, seconds: float = 1.0) -> None:
@@ -105,6 +106,12 @@ class World:
         return [(e["reason"], e["message"]) for e in items if e["involvedObject"]["name"] == name]
 
 
+def simulated(transport: Transport, clock: Clock, rng: random.Random, options: NodeOptions | None) -> Cluster[Nodes]:
+    """What takes the place of machines around an API server; None for nothing, not even a scheduler."""
+    nodes = None if options is None else lambda means: Nodes(means, options)
+    return Cluster(clock=clock, rng=rng, connect=lambda component: transport, nodes=nodes)
+
+
 @pytest.fixture(scope="session")
 def certificates() -> Certificates:
     return Certificates.load(None, datetime.now(UTC))
@@ -141,15 +148,11 @@ async def running_world(
     server = EmbeddedServer(clock, random.Random(1), certificates)
     await server.start()
     client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
-    options = ClusterOptions(nodes, heartbeat_s, ranged)
-    cluster = Cluster(server.transport(), clock, random.Random(2), options)
-    task = asyncio.create_task(clock.sleep(inf) if alone else cluster.run())
-    try:
+    options = NodeOptions(nodes, heartbeat_s, ranged)
+    made = simulated(server.transport(), clock, random.Random(2), None if alone else options)
+    async with made.running() as cluster:
         await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
         await client.get(NAMESPACES, "", "default")
         await clock.sleep(1)
         yield World(client, clock, cluster, server)
-        assert not task.done()
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+        assert not cluster.failed

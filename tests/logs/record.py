@@ -22,8 +22,9 @@ from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import ROOT
+from tests.kit.world import simulated
 from tests.logs.story import SPACE, Story, workload_of
 from tests.plans.record import real_cluster
 
@@ -42,13 +43,9 @@ async def _run(folder: Path) -> None:
     found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
     await clock.sleep(5)
-    work = asyncio.ensure_future(Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0)).run())
     client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
-    try:
+    async with simulated(transport, clock, random.Random(1), NodeOptions(0)).running():
         await Story(client, clock.sleep).play()
-    finally:
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
 
 
 def lines_of(log: Iterable[str]) -> Iterator[tuple[int, str, tuple[str, ...]]]:

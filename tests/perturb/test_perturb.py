@@ -735,7 +735,7 @@ def test_the_order_of_several_words_is_recorded(sandbox: Sandbox) -> None:
     client = core(sandbox.kubeconfig)
     for _ in range(2):
         client.create_namespaced_config_map("default", {"metadata": {"generateName": "one-of-"}})
-    words = sandbox.run(lambda: words_of(sandbox.running.store, base, "default"))
+    words = sandbox.run(lambda: words_of(sandbox.server.store, base, "default"))
     assert words["configmaps a data.k"] == words["* configmaps a data.k"] == ["web-7mhkd", "web-x2c4f"]
     assert words["pods a spec.containers.0.env.1.value"] == ["zebra333"]
     assert words["* pods a spec.containers.0.args.*"] == ["--one-more", "--two-more"]
@@ -755,8 +755,8 @@ def test_words_are_taken_from_texts_and_secrets(sandbox: Sandbox) -> None:
     sandbox.apply(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": f"default-x {at}"}}
     )
-    words = sandbox.run(lambda: words_of(sandbox.running.store, base, "default"))
-    (secret,) = sandbox.run(lambda: sandbox.running.store.list(GVR("", "v1", "secrets"), "default"))
+    words = sandbox.run(lambda: words_of(sandbox.server.store, base, "default"))
+    (secret,) = sandbox.run(lambda: sandbox.server.store.list(GVR("", "v1", "secrets"), "default"))
     assert words["secrets a data.k"] == ["hunter22"]
     assert words["configmaps a data.k"] == []
     assert words["secrets a metadata.uid"] == [secret.doc["metadata"]["uid"]]

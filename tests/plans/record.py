@@ -58,12 +58,13 @@ from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.served import Discovery
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Request, Transport
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes import commands, shape
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
 from tests.kit.servers import TOKEN, real_server
+from tests.kit.world import simulated
 from tests.plans.agreement import line_of, recordings
 from tests.plans.metrics_api import MetricsApi
 from tests.plans.scenarios import POOL, Scenario, Tree, scenarios
@@ -325,16 +326,13 @@ async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario], *,
     found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
     await clock.sleep(5)  # for the namespaces that the API server makes
-    cluster = Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0))
-    work = asyncio.ensure_future(cluster.run())
-    recorder = Recorder(transport, clock, audit, again=again)
-    metrics = MetricsApi(recorder.usage)
-    await metrics.start(recorder.client, folder)
-    for at in range(0, len(some), BATCH):
-        await recorder.batch(some[at : at + BATCH])
-    work.cancel()
-    await metrics.stop()
-    await asyncio.gather(work, return_exceptions=True)
+    async with simulated(transport, clock, random.Random(1), NodeOptions(0)).running():
+        recorder = Recorder(transport, clock, audit, again=again)
+        metrics = MetricsApi(recorder.usage)
+        await metrics.start(recorder.client, folder)
+        for at in range(0, len(some), BATCH):
+            await recorder.batch(some[at : at + BATCH])
+        await metrics.stop()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -24,7 +24,8 @@ from kcm_cli.rest import access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.session import Session
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
+from tests.kit.world import simulated
 from tests.plans.metrics_api import MetricsApi
 from tests.plans.record import PLACE, Recorder, real_cluster
 from tests.plans.scenarios import Scenario, Space, Tree
@@ -150,26 +151,24 @@ async def _run(folder: Path, audit: Path) -> None:
     found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
     await clock.sleep(5)
-    work = asyncio.ensure_future(Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0)).run())
-    recorder = Recorder(transport, clock, audit)
-    metrics = MetricsApi(recorder.usage)
-    await metrics.start(recorder.client, folder)
-    recorder.known = await discover(recorder.client)
-    dying = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{NAME}-dying"}}
-    await recorder.send(Apply(dying), "")
-    await recorder.setup(Scenario(NAME, tuple(first()), (), nodes="abc", load=(("web", 120),)))
-    await clock.sleep(SETTLE_S)
-    recorder.known = await discover(recorder.client)
-    for doc in then():
-        await recorder.send(Apply(doc), NAME)
-    await recorder.send(Delete(Target("namespace", f"{NAME}-dying")), "")
-    await clock.sleep(SETTLE_S)
-    snapshot = await take(str(folder / "kubeconfig"), include=("configmaps", "custom"))
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    save(snapshot, FILE)
-    await metrics.stop()
-    work.cancel()
-    await asyncio.gather(work, return_exceptions=True)
+    async with simulated(transport, clock, random.Random(1), NodeOptions(0)).running():
+        recorder = Recorder(transport, clock, audit)
+        metrics = MetricsApi(recorder.usage)
+        await metrics.start(recorder.client, folder)
+        recorder.known = await discover(recorder.client)
+        dying = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{NAME}-dying"}}
+        await recorder.send(Apply(dying), "")
+        await recorder.setup(Scenario(NAME, tuple(first()), (), nodes="abc", load=(("web", 120),)))
+        await clock.sleep(SETTLE_S)
+        recorder.known = await discover(recorder.client)
+        for doc in then():
+            await recorder.send(Apply(doc), NAME)
+        await recorder.send(Delete(Target("namespace", f"{NAME}-dying")), "")
+        await clock.sleep(SETTLE_S)
+        snapshot = await take(str(folder / "kubeconfig"), include=("configmaps", "custom"))
+        FILE.parent.mkdir(parents=True, exist_ok=True)
+        save(snapshot, FILE)
+        await metrics.stop()
 
 
 def main() -> None:

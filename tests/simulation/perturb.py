@@ -42,7 +42,7 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import ConnectionLost, Response
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.testing.perturb.states import State, counts_above, differences, masked, name_of, state_of
 from tests.simulation.stories import EXPLAINED, STORIES
 from tests.simulation.stories.kit import Story
@@ -328,7 +328,7 @@ def play(story: str, point: Point | None = None, reference: Run | None = None, s
         wrong = await one.play()
         return one.run, wrong
 
-    return simulate(seed, whole, ClusterOptions(chosen.nodes))
+    return simulate(seed, whole, NodeOptions(chosen.nodes))
 
 
 def reference_of(story: str) -> Run:

@@ -18,7 +18,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve
-from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import GOLDEN
 from tests.recorded.golden.kit import kubelet, steps
 from tests.recorded.golden.kit.api import Api, ApiError
@@ -72,7 +72,7 @@ class Sent:
         if request.method != "GET":
             info, _ = resolve(request.method, request.path, {})
             resource = f"{info.plural}/{info.subresource}" if info.subresource else info.plural
-            self.writes[request.headers["user-agent"].removeprefix("kcm/"), info.verb, resource] += 1
+            self.writes[request.headers["user-agent"].rpartition("/")[2], info.verb, resource] += 1
         return await self._inner.send(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
@@ -177,7 +177,7 @@ def test_each_write_of_the_recorded_scenarios_is_counted(world_time: list[World]
         with suppress(asyncio.CancelledError):
             await manager
 
-    simulate(1, story, ClusterOptions(nodes=0))
+    simulate(1, story, NodeOptions(count=0))
     assert failed.keys() <= SCHEDULED
     assert counted(metrics) == sent[0].writes
     writers = {client for client, _, _ in sent[0].writes}

@@ -6,7 +6,7 @@ from typing import Any
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.kit.embedded import ADMIN
 from tests.kit.tables import Growth
@@ -164,4 +164,4 @@ async def story(world: World) -> list[str]:
 
 
 def test_no_table_grows_with_objects_that_come_and_go() -> None:
-    assert simulate(3, story, ClusterOptions(heartbeat_s=60.0)) == []
+    assert simulate(3, story, NodeOptions(heartbeat_s=60.0)) == []

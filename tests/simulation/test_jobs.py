@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.component.virtual import run
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.simulation.workload import job
 from tests.simulation.world import NAMESPACE, World, simulate
 
@@ -133,16 +132,7 @@ def test_each_index_has_its_backoff_limit() -> None:
 
 def without_nodes(story: Callable[[World], Awaitable[None]]) -> None:
     """Run a story on a cluster whose pods never run, so that long times cost no heartbeats."""
-
-    async def whole() -> None:
-        world = World(1, ClusterOptions(nodes=0))
-        await world.start()
-        try:
-            await story(world)
-        finally:
-            await world.stop()
-
-    run(whole())
+    simulate(1, story, NodeOptions(count=0))
 
 
 def test_a_day_of_runs_every_five_minutes() -> None:

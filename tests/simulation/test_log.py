@@ -20,7 +20,7 @@ from kcm_cli.engine.door import Send, Write
 from kcm_cli.machinery.kref import KRef
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.cluster import ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import RECORDED
 from tests.logs.story import DEPLOYMENTS, SPACE, Story, workload, workload_of
 from tests.simulation.world import World, simulate
@@ -107,7 +107,7 @@ def heard(level: int, story: Any, only: tuple[str, ...] = ()) -> Run:
     ours.setLevel(level)
     ours.addHandler(handler)
     try:
-        simulate(1, whole, ClusterOptions(nodes=0))
+        simulate(1, whole, NodeOptions(count=0))
     finally:
         ours.removeHandler(handler)
         ours.setLevel(before)

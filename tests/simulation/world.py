@@ -7,7 +7,7 @@ server's own store.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import UTC, datetime
 from functools import cache
 from typing import TypeVar
@@ -15,26 +15,25 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.cluster.cluster import Cluster
+from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.component.virtual import run
-from kcm_cli.engine.context import Common
 from kcm_cli.engine.door import Interceptor
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
-from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.manager.controllers import RunContext, run_controllers
-from kcm_cli.manager.selection import choose
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.nodes.agents import NodeOptions
+from tests.kit.controlling import configured
 from tests.kit.embedded import EmbeddedServer
+from tests.kit.world import simulated
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "sim"
@@ -46,20 +45,7 @@ def _certificates() -> Certificates:
     return Certificates.load(None, EPOCH)
 
 
-@cache
-def _config(flags: tuple[str, ...]) -> Config:
-    return load(flags)
-
-
-class _Clients:
-    """All clients of one manager share its (faulty) transport."""
-
-    def __init__(self, transport: Transport, clock: LoopClock) -> None:
-        self._transport = transport
-        self._clock = clock
-
-    def client(self, name: str) -> Client:
-        return Client(self._transport, limiter=Unlimited(), user_agent=f"kcm/{name}", clock=self._clock)
+OFTEN_OFF = tuple(one.name for one in CONTROLLERS if not one.default_enabled)
 
 
 class _UntilKilled:
@@ -67,7 +53,7 @@ class _UntilKilled:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[int] | None = None
 
     async def send(self, request: Request) -> Response:
         self._check()
@@ -88,25 +74,22 @@ class _UntilKilled:
 class World:
     """The cluster of one run. ``start`` first."""
 
-    def __init__(self, seed: int, options: ClusterOptions = ClusterOptions()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, seed: int, options: NodeOptions = NodeOptions()) -> None:  # noqa: B008 - it is frozen
         self.rng = random.Random(seed)
         self.clock = LoopClock(EPOCH)
         self.server = EmbeddedServer(self.clock, random.Random(seed + 1), _certificates())
         self.client = Client(self.server.transport(), limiter=Unlimited(), user_agent="sim", clock=self.clock)
-        self._cluster = Cluster(self.server.transport(), self.clock, random.Random(seed + 2), options)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._cluster = simulated(self.server.transport(), self.clock, random.Random(seed + 2), options)
+        self._parts = AsyncExitStack()
 
     async def start(self) -> None:
         self.clock.now()
         await self.server.start()
-        self._tasks.append(asyncio.ensure_future(self._cluster.run()))
+        await self._parts.enter_async_context(self._cluster.running())
         await self.create("v1/namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": NAMESPACE}})
 
     async def stop(self) -> None:
-        for task in reversed(self._tasks):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await self._parts.aclose()
 
     def manager(
         self,
@@ -118,7 +101,7 @@ class World:
         flags: tuple[str, ...] = (),
         served: frozenset[str] = frozenset(),
         causes: CauseRing | None = None,
-    ) -> "asyncio.Task[None]":
+    ) -> "asyncio.Task[int]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
         ``only``: names or aliases of the controllers to run, if not all (long times are cheap without periodic ones).
@@ -132,26 +115,17 @@ class World:
         for fault in faults:
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
         transport = _UntilKilled(through(self.server.transport()))
-        clients = _Clients(transport, self.clock)
-        config = _config(flags)
-        names = {d.name for d in CONTROLLERS if not only or {d.name, d.alias} & {*only}}
-        chosen = choose(CONTROLLERS, names, config.gates, served)
-        context = RunContext(
-            chosen=chosen,
-            clients=clients,
-            root_clients=clients,
-            common=Common(
-                clock=self.clock,
-                rng=rng,
-                gates=config.gates,
-                metrics=metrics or Registry(),
-                configs=config.by_type() | {type(default): default for default in DEFAULTS},
-                served=served,
-                causes=causes,
-            ),
+        controllers = Alone(
+            config=configured(f"--controllers={','.join(('*', *OFTEN_OFF))}", *flags),
+            only=frozenset(one.name for one in CONTROLLERS if {one.name, one.alias} & {*only}) or None,
+            served=served,
+            command="kcm",
+            metrics=metrics or Registry(),
+            causes=causes,
             interceptor=interceptor,
         )
-        transport.task = asyncio.ensure_future(run_controllers(context, asyncio.Event()))
+        cluster = Cluster(clock=self.clock, rng=rng, connect=lambda component: transport, controllers=controllers)
+        transport.task = asyncio.ensure_future(controllers.run(cluster, asyncio.Event()))
         return transport.task
 
     # -- what a user does
@@ -181,7 +155,7 @@ def _resource(path: str, *, namespaced: bool) -> Resource[PartialObject]:
 def simulate(
     seed: int,
     story: Callable[[World], Awaitable[T]],
-    options: ClusterOptions = ClusterOptions(),  # noqa: B008 - it is frozen
+    options: NodeOptions = NodeOptions(),  # noqa: B008 - it is frozen
 ) -> T:
     """Run a story on a fresh world, on virtual time; what it returns."""
 

@@ -1,44 +1,72 @@
-"""The kubelets of the twin's nodes: whether they run, and their Leases.
+"""The twin's nodes: kubelets, whether they run, and their Leases.
 
 Node objects stay as they are in the cluster: allocatable, taints, labels, conditions. A node that was not ready has no
 kubelet. A node that is created in the twin has one at once.
 """
 
+import asyncio
+from collections.abc import Callable
+
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import LEASE_NAMESPACE
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.machinery.times import format_micro_time
-from kcm_cli.runtime.informer import Informer
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.plan.twin.pods import Learned
+from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
-from kcm_cli.sandbox.views import SimulatedNode
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, SECRET_KEYS, SimulatedNode
 
 LEASES = GVR("coordination.k8s.io", "v1", "leases")
 HEARTBEAT_S = 10.0
 _AT_ONCE = 100
 
 
+class TwinNodes:
+    """The nodes of a twin, whose pods behave as was learned. heartbeat_s: see ``TwinAgents``."""
+
+    def __init__(self, means: Means, store: Store, learned: Learned, heartbeat_s: float) -> None:
+        self.agents = TwinAgents(means, store, heartbeat_s)
+        self._kubelets = Kubelets(means, self.agents, learned, learned)
+        self._mounts = Mounts(means, self.agents)
+        for resource in (CONFIG_MAP_KEYS, SECRET_KEYS):
+            store.subscribe(resource.gvr, self._referred)
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.agents.run(), name="heartbeats")
+            group.create_task(self._kubelets.run(), name="kubelets")
+            group.create_task(self._mounts.run(), name="mounts")
+
+    def _referred(self, event: Event) -> None:
+        """Look again at pods that wait for a ConfigMap or Secret."""
+        self._kubelets.namespace_changed(event.stored.namespace)
+
+
 class TwinAgents:
-    """Implements ``nodes.eviction.Alive``. ``kubelets`` and ``mounts`` are set before the informers start.
+    """Implements ``nodes.eviction.Alive``.
 
     heartbeat_s: the interval between renewals of Leases. They are written to the store directly.
     """
 
-    def __init__(self, nodes: Informer[SimulatedNode], store: Store, clock: Clock, heartbeat_s: float) -> None:
+    def __init__(self, means: Means, store: Store, heartbeat_s: float) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = means.clock
         self._heartbeat_s = heartbeat_s
         self._agents: dict[str, Agent] = {}
-        self.kubelets: Kubelets
-        self.mounts: Mounts
+        self._listeners: list[Callable[[str], None]] = []
+        nodes = means.informers.get(NODES)
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._changed(node), on_delete=self._removed)
+
+    def listen(self, changed: Callable[[str], None]) -> None:
+        self._listeners.append(changed)
 
     def alive(self, name: str) -> Agent | None:
         agent = self._agents.get(name)
@@ -69,8 +97,7 @@ class TwinAgents:
         agent.host_ip = next((a.address for a in node.status.addresses if a.type == "InternalIP"), agent.host_ip)
         agent.failed = any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
         self._agents[node.name] = agent
-        self.kubelets.node_changed(node.name)
-        self.mounts.node_changed(node.name)
+        self._tell(node.name)
 
     def _changed(self, node: SimulatedNode) -> None:
         agent = self._agents.get(node.name)
@@ -80,7 +107,11 @@ class TwinAgents:
 
     def _removed(self, node: SimulatedNode) -> None:
         self._agents.pop(node.name, None)
-        self.kubelets.node_changed(node.name)
+        self._tell(node.name)
+
+    def _tell(self, name: str) -> None:
+        for changed in self._listeners:
+            changed(name)
 
     def _renew(self, agent: Agent) -> None:
         """Write the Lease, without await."""

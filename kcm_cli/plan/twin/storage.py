@@ -4,7 +4,6 @@ from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import MERGE
@@ -17,23 +16,24 @@ from kcm_cli.planning.volumes.names import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
-from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.storage import plan
 from kcm_cli.sandbox.storage.driver import set_finalizers
 from kcm_cli.sandbox.work import work_on
 
+STORAGE = "csi"
 _ATTACHER = "external-attacher/"
 
 
 class TwinStorage:
     """Keys are ``claim:``, ``volume:`` or ``attachment:`` with the object's key."""
 
-    def __init__(self, client: Client, informers: Informers, clock: Clock) -> None:
-        self._client = client
-        self._queue = WorkQueue("storage", clock)
+    def __init__(self, means: Means) -> None:
+        informers = means.informers
+        self._client = means.connect(STORAGE)
+        self._queue = WorkQueue("storage", means.clock)
         self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
         self._volumes = informers.get(PERSISTENT_VOLUMES)
         self._classes = informers.get(STORAGE_CLASSES)

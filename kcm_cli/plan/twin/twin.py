@@ -5,63 +5,51 @@ All of them share one process and are connected in process: nothing in a twin ca
 It runs on virtual time that begins when the snapshot was taken. The same snapshot and seed have the same result.
 """
 
-import asyncio
 import contextlib
 import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from typing import Self
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, ROOT_CA
+from kcm_cli.cluster.cluster import Cluster
+from kcm_cli.cluster.controllers import DISCOVERY, Alone
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.context import Common
 from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.controller_map import all_controllers
-from kcm_cli.manager.controllers import RunContext, run_controllers
-from kcm_cli.manager.selection import choose
 from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.plan.twin.loading import Loaded
 from kcm_cli.plan.twin.metrics import AUTOSCALERS, Discoverable, FrozenMetrics
-from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents
+from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents, TwinNodes
 from kcm_cli.plan.twin.pods import Learned
-from kcm_cli.plan.twin.storage import TwinStorage
+from kcm_cli.plan.twin.storage import STORAGE, TwinStorage
 from kcm_cli.plan.twin.writes import Watched, Written
-from kcm_cli.rest.builder import ClientSettings
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.ratelimit import Limiter, Unlimited, limiter
 from kcm_cli.rest.served import ServedResource
-from kcm_cli.runtime.events.counted import EventNames
-from kcm_cli.runtime.informers import Informers
-from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.schema import Target as TypeName
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import Settings
-from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks import NoCalls
 from kcm_cli.sandbox.assembly import assemble
-from kcm_cli.sandbox.cluster import EVENT_OFFSET_NS
-from kcm_cli.sandbox.events import Events
-from kcm_cli.sandbox.nodes.kubelet import Kubelets
-from kcm_cli.sandbox.nodes.mounts import Mounts
-from kcm_cli.sandbox.scheduler.listers import listers
-from kcm_cli.sandbox.scheduler.scheduler import Scheduler
+from kcm_cli.sandbox.means import Means, split
 from kcm_cli.sandbox.transport import InProcessTransport
-from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS, SECRET_KEYS
 
 USER = "kubectl"
-KUBELET, SCHEDULER, STORAGE = "kubelet", "kube-scheduler", "csi"
-SIMULATED = frozenset((KUBELET, SCHEDULER, STORAGE, USER))
+SIMULATED = frozenset(("kubelet", "kube-scheduler", STORAGE, USER))
 """The clients that are no controllers."""
 LATENCY_S = 0.002, 0.006
 """How long a request takes, between the two: in no time at all, several steps of a controller look like one."""
@@ -73,7 +61,14 @@ _GROUPS = (MASTERS, AUTHENTICATED)
 
 
 class Twin:
-    """A twin. Use it with ``async with``; time passes while its user sleeps on ``clock``."""
+    """A twin. Use it with ``async with``; time passes while its user sleeps on ``clock``.
+
+    client: that of the user. failed: the parts that have ended by an error.
+    """
+
+    client: Client
+    agents: TwinAgents
+    failed: list[tuple[str, BaseException]]
 
     def __init__(self, snapshot: Snapshot, config: Config, seed: int, unpullable: Sequence[str] = ()) -> None:
         """unpullable: images whose pull fails."""
@@ -82,53 +77,58 @@ class Twin:
         self.rng = random.Random(seed)
         self.loaded = Loaded(snapshot)
         self.store = Store(self.loaded)
-        latency = self._rng()
+        latency = split(self.rng)
         self.written = Written(self.clock.monotonic, lambda: self.clock.sleep(latency.uniform(*LATENCY_S)))
         self.existence = Existence(snapshot, self.store)
         self.learned = Learned(snapshot, unpullable, self.existence)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
-        certificates = _certificates(snapshot.taken_at)
         self._api = assemble(
             self.store,
             self.clock,
-            self._rng(),
-            certificates,
+            split(self.rng),
+            _certificates(snapshot.taken_at),
             address="127.0.0.1:6443",
             settings=_SETTINGS,
             calls=NoCalls(),
         )
         for name, version in self.metrics.groups:
             self._api.aggregate(Discoverable(name, version))
-        self.client = self._client(USER, USER)
-        kubelet = self._client(KUBELET, KUBELET)
-        self._informers = Informers(kubelet, self.clock, self._rng())
-        self._names = EventNames(self.clock, EVENT_OFFSET_NS)
-        self._events = Events(kubelet, self._names, self.clock)
-        period_s = config.component.kube_cloud_shared.node_monitor_period_s
-        silence_s = config.component.controllers.node_lifecycle.monitor_grace_period_s - period_s - MARGIN_S
-        nodes = self._informers.get(NODES)
-        self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, silence_s))
-        self._kubelets = Kubelets(
-            kubelet, self._informers.get(PODS), nodes, self._events, self.clock, behaviour=self.learned
-        )
-        self._mounts = Mounts(kubelet, self._informers, self.clock, lambda name: self.agents.alive(name) is not None)
-        self.agents.kubelets, self.agents.mounts, self._kubelets.agents = self._kubelets, self._mounts, self.agents
-        self._kubelets.obstacles = self.learned
-        for resource in (CONFIG_MAP_KEYS, SECRET_KEYS):
-            self.store.subscribe(resource.gvr, self._referred)
-        self._storage = TwinStorage(self._client(STORAGE, STORAGE), self._informers, self.clock)
-        self._scheduler = Scheduler(
-            self._client(SCHEDULER, SCHEDULER), listers(self._informers), self._names, self.clock, self._rng()
-        )
-        self._tasks: Tasks | None = None
-        self._quiet = contextlib.ExitStack()
-        self._stop = asyncio.Event()
-        self.failed: list[tuple[str, BaseException]] = []
+        self._stack = contextlib.AsyncExitStack()
 
-    def _referred(self, event: Event) -> None:
-        """Look again at pods that wait for a ConfigMap or Secret."""
-        self._kubelets.namespace_changed(event.stored.namespace)
+    async def __aenter__(self) -> Self:
+        self._stack.enter_context(_quiet())
+        self.clock.now()
+        cluster = Cluster(
+            clock=self.clock,
+            rng=self.rng,
+            connect=self._connect,
+            nodes=self._nodes,
+            storage=TwinStorage,
+            controllers=Alone(
+                config=self._config,
+                without=frozenset(lacking(self.snapshot, self._config)),
+                served=None,
+                surroundings=(Host(simulated_nodes=True), ServerCA(_root_ca(self.snapshot))),
+            ),
+        )
+        running = await self._stack.enter_async_context(cluster.running())
+        self.client, self.agents, self.failed = running.client(USER), running.nodes.agents, running.failed
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    def _nodes(self, means: Means) -> TwinNodes:
+        period_s = self._config.component.kube_cloud_shared.node_monitor_period_s
+        grace_s = self._config.component.controllers.node_lifecycle.monitor_grace_period_s
+        return TwinNodes(means, self.store, self.learned, max(HEARTBEAT_S, grace_s - period_s - MARGIN_S))
+
+    def _connect(self, component: str) -> Transport:
+        """A connection whose writes are attributed to the component. Controllers see the metrics."""
+        transport = InProcessTransport(self._api, User(f"system:{component}", groups=_GROUPS))
+        measured = component not in SIMULATED and component != DISCOVERY
+        return Watched(transport, component, self.written, self.metrics if measured else None)
 
     async def settle(self) -> None:
         """Wait until the caches have synced and autoscalers have synced once, so that their history precedes any
@@ -144,78 +144,6 @@ class Twin:
         schemas = self._api.core.schemas
         return None if schemas.is_custom(target) else schemas.node(target)
 
-    async def __aenter__(self) -> "Twin":
-        self._quiet.enter_context(_quiet())
-        self.clock.now()
-        self._tasks = tasks = Tasks(lambda name, error: self.failed.append((name, error)))
-        self._informers.start(tasks)
-        for name, work in (
-            ("heartbeats", self.agents.run()),
-            ("kubelets", self._kubelets.run()),
-            ("mounts", self._mounts.run()),
-            ("storage", self._storage.run()),
-            ("scheduler", self._scheduler.run()),
-            ("events", self._events.run()),
-        ):
-            tasks.start(name, work)
-        tasks.start("controllers", run_controllers(await self._controllers(), self._stop))
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._stop.set()
-        try:
-            if self._tasks is not None:
-                with contextlib.suppress(asyncio.CancelledError):
-                    await self._tasks.stop()
-        finally:
-            self._quiet.close()
-
-    async def _controllers(self) -> RunContext:
-        config = self._config
-        discovery = await discover(self.client)
-        served = frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for one in discovery.all())
-        chosen, left_out = (
-            choose(all_controllers(), config.controllers, config.gates, served),
-            lacking(self.snapshot, config),
-        )
-        clients = _Clients(self)
-        generic = config.component.generic
-        return RunContext(
-            chosen=tuple(one for one in chosen if one.name not in left_out),
-            clients=clients,
-            root_clients=clients,
-            common=Common(
-                clock=self.clock,
-                rng=self._rng(),
-                gates=config.gates,
-                configs={
-                    **config.by_type(),
-                    Host: Host(simulated_nodes=True),
-                    ServerCA: ServerCA(_root_ca(self.snapshot)),
-                },
-                served=served,
-            ),
-            start_interval_s=generic.controller_start_interval_s,
-            resync_s=generic.min_resync_period_s,
-        )
-
-    def controller_limit(self) -> Limiter:
-        """The rate limit of one controller, by --kube-api-qps."""
-        connection = self._config.component.generic.client_connection
-        return Unlimited() if connection.qps < 0 else limiter(connection.qps, connection.burst)
-
-    def controller_client(self, name: str) -> Client:
-        """A client of the twin with the name and the rate limit of a controller."""
-        return self._client(name, ClientSettings().user_agent(name), self.controller_limit(), measured=True)
-
-    def _client(self, name: str, agent: str, limit: Limiter | None = None, *, measured: bool = False) -> Client:
-        transport = InProcessTransport(self._api, User(f"system:{name}", groups=_GROUPS))
-        watched = Watched(transport, name, self.written, self.metrics if measured else None)
-        return Client(watched, limiter=limit or Unlimited(), user_agent=agent, clock=self.clock)
-
-    def _rng(self) -> random.Random:
-        return random.Random(self.rng.random())
-
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
@@ -227,20 +155,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
-
-
-class _Clients:
-    """A client for each controller, so that writes can be attributed."""
-
-    def __init__(self, twin: Twin) -> None:
-        self._twin = twin
-        self._clients: dict[str, Client] = {}
-
-    def client(self, name: str) -> Client:
-        client = self._clients.get(name)
-        if client is None:
-            client = self._clients[name] = self._twin.controller_client(name)
-        return client
 
 
 def configuration(flags: Sequence[str]) -> Config:

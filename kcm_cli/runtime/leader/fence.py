@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
 
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable, is_local
 
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
@@ -20,6 +20,7 @@ class Fenced:
     """A transport whose writes fail while ``safe`` returns False. TokenReviews and token requests are writes, too."""
 
     def __init__(self, transport: Transport, safe: Callable[[], bool]) -> None:
+        self.local = is_local(transport)
         self._transport = transport
         self._safe = safe
 

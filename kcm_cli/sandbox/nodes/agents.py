@@ -11,28 +11,25 @@ upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpe
 import asyncio
 import contextlib
 import math
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from kcm_cli.api.core import Taint
 from kcm_cli.api.well_known import LEASE_NAMESPACE, NOT_READY
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, EventRef, Notice
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound
-from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
-from kcm_cli.sandbox.events import Events
+from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, shape
 from kcm_cli.sandbox.nodes.addresses import Addresses
 from kcm_cli.sandbox.nodes.admission import Occupancy
 from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
 from kcm_cli.sandbox.work import work_on
 
@@ -94,40 +91,32 @@ class Renewals(Protocol):
         """
 
 
-class Means(msgspec.Struct, frozen=True):
-    """The client, clock and other dependencies of the simulated nodes."""
+class NodeOptions(msgspec.Struct, frozen=True):
+    """The initial number of nodes, and the interval of their heartbeats.
 
-    client: Client
-    events: Events
-    clock: Clock
-    rng: random.Random
+    ranged: nodes have a pod CIDR from the start; otherwise they wait until a controller has assigned one. rules: rules
+    for pods, in addition to those of objects. renewals: renews Leases if there are more than a few nodes; None:
+    requests do.
+    """
+
+    count: int = 3
+    heartbeat_s: float = HEARTBEAT_S
+    ranged: bool = True
+    rules: Sequence[Rule] = ()
     renewals: Renewals | None = None
-    """Renews Leases if there are more than a few nodes; None: requests do."""
 
 
 class Agents:
-    """The node side of all simulated kubelets.
+    """The node side of all simulated kubelets."""
 
-    changed: called with the name of a node that came up, failed or recovered. ranged: nodes have a pod CIDR from the
-    start; otherwise they wait until a controller has assigned one.
-    """
-
-    def __init__(
-        self,
-        means: Means,
-        nodes: Informer[SimulatedNode],
-        changed: Callable[[str], None],
-        heartbeat_s: float = HEARTBEAT_S,
-        *,
-        ranged: bool = True,
-    ) -> None:
-        self._heartbeat_s = heartbeat_s
-        self._ranged = ranged
-        self._client, self._events = means.client, means.events
+    def __init__(self, means: Means, options: NodeOptions) -> None:
+        self._heartbeat_s = options.heartbeat_s
+        self._ranged = options.ranged
+        self._client, self._events = means.kubelet, means.events
         self._clock, self._rng = means.clock, means.rng
-        self._renewals = means.renewals
-        self._nodes = nodes
-        self._changed = changed
+        self._renewals = options.renewals
+        self._nodes = nodes = means.informers.get(NODES)
+        self._listeners: list[Callable[[str], None]] = []
         self._agents: dict[str, Agent] = {}
         self._numbers: set[int] = set()
         self._new: set[str] = set()
@@ -140,6 +129,10 @@ class Agents:
         """Return a node's agent, or None if it has stopped or the node is not simulated here."""
         agent = self._agents.get(name)
         return agent if agent is not None and not agent.failed else None
+
+    def listen(self, changed: Callable[[str], None]) -> None:
+        """Call a function with the name of each node that came up, failed or recovered."""
+        self._listeners.append(changed)
 
     def free_number(self) -> int:
         """Return the lowest number that no node has."""
@@ -199,7 +192,7 @@ class Agents:
             agent.failed, agent.pressures = failed, pressures
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
-            self._changed(node.name)
+            self._tell(node.name)
         elif not failed and (
             _is_not_ready(node) or _resized(agent, node) or any(map(_keeps_pods_away, node.spec.taints))
         ):
@@ -210,7 +203,11 @@ class Agents:
         agent = self._agents.pop(node.name, None)
         if agent is not None:
             self._numbers.discard(agent.number)
-            self._changed(node.name)
+            self._tell(node.name)
+
+    def _tell(self, name: str) -> None:
+        for changed in self._listeners:
+            changed(name)
 
     # -- heartbeats
 

@@ -23,17 +23,7 @@ class Behaviour(Protocol):
         deleted."""
 
 
-class AsAnnotated:
-    """Pods behave as their spec and annotations say."""
-
-    def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
-        return script.read(pod, files=files)
-
-    def rests_s(self, pod: SimulatedPod, now: float) -> float:
-        return 0.0
-
-
-class ByRules(AsAnnotated):
+class ByRules:
     """Pods behave as their spec, annotations, volumes and rules say.
 
     objects: the ConfigMaps, Secrets and other objects that volumes and variables are filled from.
@@ -45,3 +35,6 @@ class ByRules(AsAnnotated):
 
     def script(self, pod: SimulatedPod, files: frozenset[str]) -> PodScript:
         return script.read(pod, annotations=self._rules.annotations(pod), files=files, objects=self._objects)
+
+    def rests_s(self, pod: SimulatedPod, now: float) -> float:
+        return 0.0

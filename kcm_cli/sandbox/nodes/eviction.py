@@ -79,6 +79,9 @@ class Alive(Protocol):
 
     def alive(self, name: str) -> Agent | None: ...
 
+    def listen(self, changed: Callable[[str], None]) -> None:
+        """Call a function with the name of each node whose kubelet came up, failed or recovered."""
+
 
 class Running(Protocol):
     """Runs pods."""
@@ -105,14 +108,11 @@ class Evictions:
         self._annotations = annotations
         self._events = events
         self._queue = WorkQueue("evictions", clock)
+        agents.listen(self._queue.add)
 
     async def run(self) -> None:
         """Evict until cancelled."""
         await work_on(self._queue, 1, self._sync)
-
-    def node_changed(self, name: str) -> None:
-        """Check a node whose pressure may have changed, or whose kubelet has recovered."""
-        self._queue.add(name)
 
     async def _sync(self, name: str) -> None:
         agent = self._agents.alive(name)

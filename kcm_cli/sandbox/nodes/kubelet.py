@@ -15,21 +15,20 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.core import Condition
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice
 from kcm_cli.planning.pods import is_terminal
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
-from kcm_cli.sandbox.events import Events, ref_of
+from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes import eviction, machine, resizing
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
-from kcm_cli.sandbox.nodes.behaviour import AsAnnotated, Behaviour
+from kcm_cli.sandbox.nodes.behaviour import Behaviour
 from kcm_cli.sandbox.nodes.conditions import Reported
+from kcm_cli.sandbox.nodes.eviction import Alive
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
 from kcm_cli.sandbox.nodes.pod_events import notices, unhealthy
@@ -41,9 +40,9 @@ from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
 from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_removed_reasons
 from kcm_cli.sandbox.views import (
     BY_NODE,
+    NODES,
     POD_METADATA,
     PODS,
-    SimulatedNode,
     SimulatedPod,
     containers_of,
     node_of,
@@ -116,38 +115,26 @@ class Obstructions(Protocol):
 class Kubelets:
     """The pod side of all simulated kubelets."""
 
-    def __init__(
-        self,
-        client: Client,
-        pods: Informer[SimulatedPod],
-        nodes: Informer[SimulatedNode],
-        events: Events,
-        clock: Clock,
-        behaviour: Behaviour | None = None,
-    ) -> None:
-        """Create the kubelets. ``obstacles``, if set before ``run``, finds what keeps pods from starting."""
-        self._client = client
-        self._pods = pods
-        self._nodes = nodes
-        self._events = events
-        self._clock = clock
-        self.behaviour: Behaviour = behaviour or AsAnnotated()
+    def __init__(self, means: Means, agents: Alive, behaviour: Behaviour, obstacles: Obstructions) -> None:
+        """behaviour: what pods do. obstacles: finds what keeps them from starting."""
+        self._client, self._events, self._clock = means.kubelet, means.events, means.clock
+        self._pods = pods = means.informers.get(PODS)
+        self._nodes = means.informers.get(NODES)
+        self._agents, self._behaviour, self._obstacles = agents, behaviour, obstacles
         self._lives: dict[str, Life] = {}
         self._resting: dict[str, Agent] = {}
         self._waiting: set[str] = set()
         """The pods with volumes or containers that cannot start."""
         self._unmounting: dict[str, _Ended] = {}
         """The pods that have ended and are being deleted, which stay for a moment."""
-        self._queue = WorkQueue("pods", clock)
-        self.agents: eviction.Alive
-        self.obstacles: Obstructions | None = None
+        self._queue = WorkQueue("pods", means.clock)
+        agents.listen(self.node_changed)
         pods.store.add_index(BY_NODE, node_of)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._deleted)
 
     async def run(self) -> None:
         """Run the workers until cancelled."""
-        if self.obstacles is not None:
-            await self.obstacles.synced()
+        await self._obstacles.synced()
         await work_on(self._queue, WORKERS, self._sync)
 
     def node_changed(self, name: str) -> None:
@@ -235,7 +222,7 @@ class Kubelets:
         for key, life in self._lives.items():
             if namespace not in ("", life.pod.namespace):
                 continue
-            new = self.behaviour.script(life.pod, life.files)
+            new = self._behaviour.script(life.pod, life.files)
             if new != life.script:
                 state = machine.advance(life.script, life.state, now)
                 known = life.script.problems
@@ -271,7 +258,7 @@ class Kubelets:
             ended = None
         if pod is None:
             return
-        agent = self.agents.alive(pod.spec.node_name)
+        agent = self._agents.alive(pod.spec.node_name)
         if agent is None:
             return
         if ended is not None and (rest_s := ended.unmounted_at - self._clock.monotonic()) > 0:
@@ -284,7 +271,7 @@ class Kubelets:
             await self._delete(pod)
             return
         if life is None and not pod.deleting:
-            rest_s = self.behaviour.rests_s(pod, self._clock.now().timestamp())
+            rest_s = self._behaviour.rests_s(pod, self._clock.now().timestamp())
             if rest_s > 0:
                 self._rest(key, pod, agent, rest_s)
                 return
@@ -350,13 +337,13 @@ class Kubelets:
             self._queue.add_after(key, due_s)
 
     def _held(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
-        if self.obstacles is None or state.stop is not None:
+        if state.stop is not None:
             return state
-        volumes = self.obstacles.of_volumes(pod) if state.sandbox_at is None else None
-        held = machine.hold(state, volumes, self.obstacles.of_containers(pod, life.script, life.agent.images), now)
+        volumes = self._obstacles.of_volumes(pod) if state.sandbox_at is None else None
+        held = machine.hold(state, volumes, self._obstacles.of_containers(pod, life.script, life.agent.images), now)
         if not _freed(state, held):
             return held
-        before, life.script = life.script, self.behaviour.script(pod, life.files)  # now it finds what it waited for
+        before, life.script = life.script, self._behaviour.script(pod, life.files)  # now it finds what it waited for
         return machine.rewrite(before, life.script, held, now)
 
     def _reread(self, life: Life, state: PodState, now: float) -> PodState:
@@ -364,7 +351,7 @@ class Kubelets:
         again = [current.started_at is None and current.restart_at < math.inf for current in state.containers]
         if not any(again):
             return state
-        before, read = life.script, self.behaviour.script(life.pod, life.files)
+        before, read = life.script, self._behaviour.script(life.pod, life.files)
         chosen = zip(before.containers, read.containers, again, strict=False)
         containers = tuple(new if ends else old for old, new, ends in chosen)
         if containers == before.containers[: len(again)]:
@@ -378,7 +365,7 @@ class Kubelets:
         was, meta = old.metadata, pod.metadata
         adopted = was.owner_references != meta.owner_references
         if adopted or was.annotations != meta.annotations or old.spec != pod.spec:
-            before, life.script = life.script, self.behaviour.script(pod, life.files)
+            before, life.script = life.script, self._behaviour.script(pod, life.files)
             self._emit_problems(life, before.problems)
             state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
@@ -432,7 +419,7 @@ class Kubelets:
         )
 
     def _emit_missing_pull_secrets(self, life: Life, pod: SimulatedPod) -> None:
-        missing = self.obstacles.missing_pull_secrets(pod) if self.obstacles is not None else ()
+        missing = self._obstacles.missing_pull_secrets(pod)
         if missing:
             text = f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
             text += "attempting to pull the image may not succeed."
@@ -494,7 +481,7 @@ class Kubelets:
                 return None
         place = Place(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
         status = replace(pod.status, host_ip=place.host_ip, pod_ip=place.pod_ip)
-        played = self.behaviour.script(replace(pod, status=status), files)
+        played = self._behaviour.script(replace(pod, status=status), files)
         state = restore(pod, played, now)
         granted = resizing.granted_before(pod)
         life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted, files=files)

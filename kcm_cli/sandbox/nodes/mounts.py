@@ -5,21 +5,18 @@ A volume is in use from when its pod is bound to the node until the pod has ende
 upstream: pkg/kubelet/volumemanager, pkg/kubelet/nodestatus/setters.go#VolumesInUse
 """
 
-from collections.abc import Callable
-
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, PersistentVolume
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.volumes.attachable import is_attached_by, may_be_attached, of_pod_volume
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.means import Means
+from kcm_cli.sandbox.nodes.eviction import Alive
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedPod, node_of
 from kcm_cli.sandbox.work import work_on
 
@@ -27,15 +24,14 @@ WORKERS = 4
 
 
 class Mounts:
-    """Reports the volumes in use. The workqueue's keys are node names.
+    """Reports the volumes in use. The workqueue's keys are node names."""
 
-    alive: whether a node has a running kubelet.
-    """
-
-    def __init__(self, client: Client, informers: Informers, clock: Clock, alive: Callable[[str], bool]) -> None:
-        self._client = client
-        self._alive = alive
-        self._queue = WorkQueue("mounts", clock)
+    def __init__(self, means: Means, agents: Alive) -> None:
+        informers = means.informers
+        self._client = means.kubelet
+        self._agents = agents
+        self._queue = WorkQueue("mounts", means.clock)
+        agents.listen(self._queue.add)
         self._nodes = informers.get(NODES)
         self._pods = informers.get(PODS)
         self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
@@ -51,13 +47,9 @@ class Mounts:
         """Run the workers until cancelled."""
         await work_on(self._queue, WORKERS, self._sync)
 
-    def node_changed(self, name: str) -> None:
-        """Enqueue a node that was added or has recovered."""
-        self._queue.add(name)
-
     async def _sync(self, name: str) -> None:
         node = self._nodes.store.get(name)
-        if node is None or not self._alive(name):
+        if node is None or self._agents.alive(name) is None:
             return
         mounted = self._mounted(name)
         if mounted == sorted(node.status.volumes_in_use):

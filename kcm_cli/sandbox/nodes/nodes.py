@@ -1,12 +1,13 @@
 """The simulated nodes of a sandbox, behind one class."""
 
 import asyncio
-from collections.abc import Sequence
+import logging
 
 from kcm_cli.rest.errors import AlreadyExists
-from kcm_cli.runtime.informers import Informers
-from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
-from kcm_cli.sandbox.nodes.agents import Agents, Means
+from kcm_cli.rest.transport import RequestError
+from kcm_cli.sandbox.means import Means
+from kcm_cli.sandbox.nodes import commands, shape
+from kcm_cli.sandbox.nodes.agents import Agents, NodeOptions
 from kcm_cli.sandbox.nodes.behaviour import ByRules
 from kcm_cli.sandbox.nodes.eviction import Evictions
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
@@ -14,52 +15,47 @@ from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.nodes.probes import Verdicts
-from kcm_cli.sandbox.nodes.rules import Rule, Rules
-from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
+from kcm_cli.sandbox.nodes.rules import Rules
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES
+
+log = logging.getLogger(__name__)
+RETRY_S = 1.0
 
 
 class Nodes:
     """Creates the first nodes, and runs the kubelets of all while ``run`` runs. ``commands`` adds and removes nodes."""
 
-    def __init__(
-        self,
-        means: Means,
-        informers: Informers,
-        heartbeat_s: float = HEARTBEAT_S,
-        *,
-        ranged: bool = True,
-        rules: Sequence[Rule] = (),
-    ) -> None:
-        """Create the nodes.
-
-        ranged: nodes are created with a pod CIDR. rules: apply in addition to those of objects.
-        """
-        client, clock = means.client, means.clock
-        self._client = client
-        self._ranged = ranged
-        self._informer = informers.get(NODES)
-        self._kubelets = Kubelets(client, informers.get(PODS), self._informer, means.events, clock)
-        self._agents = Agents(means, self._informer, self._changed, heartbeat_s, ranged=ranged)
-        self._kubelets.agents = self._agents
-        self.rules = Rules(informers.get(CONFIG_MAP_KEYS), self._kubelets.rules_changed, rules)
-        self._kubelets.behaviour = ByRules(self.rules, CachedObjects(informers))
-        self._obstacles = Obstacles(informers, self._kubelets.namespace_changed, self._kubelets.volumes_attached)
-        self._kubelets.obstacles = self._obstacles
-        self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means.events, clock)
-        self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
+    def __init__(self, means: Means, options: NodeOptions) -> None:
+        informers = means.informers
+        self._client, self._clock = means.kubelet, means.clock
+        self._options = options
+        self._agents = Agents(means, options)
+        self.rules = Rules(informers.get(CONFIG_MAP_KEYS), options.rules)
+        self._obstacles = Obstacles(informers)
+        behaviour = ByRules(self.rules, CachedObjects(informers))
+        self._kubelets = Kubelets(means, self._agents, behaviour, self._obstacles)
+        self.rules.listen(self._kubelets.rules_changed)
+        self._obstacles.listen(self._kubelets.namespace_changed, self._kubelets.volumes_attached)
+        self._mounts = Mounts(means, self._agents)
+        self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means.events, means.clock)
 
     async def run(self) -> None:
         """Run until cancelled. The informers have to run, too."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._create_first(), name="first nodes")
             group.create_task(self._agents.run(), name="simulated nodes")
             group.create_task(self._kubelets.run(), name="simulated kubelets")
             group.create_task(self._mounts.run(), name="simulated mounts")
             group.create_task(self._evictions.run(), name="simulated evictions")
 
-    def _changed(self, name: str) -> None:
-        self._kubelets.node_changed(name)
-        self._mounts.node_changed(name)
-        self._evictions.node_changed(name)
+    async def _create_first(self) -> None:
+        while True:
+            try:
+                await self.ensure(self._options.count)
+                return
+            except RequestError as error:
+                log.warning("Cannot register nodes", extra={"fields": {"err": str(error)}})
+                await self._clock.sleep(RETRY_S)
 
     def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
         """Kill a container of the pod ``namespace/name``, by default the first regular one. Raises LookupError."""
@@ -94,10 +90,10 @@ class Nodes:
         RequestError."""
         for number in range(1, count + 1):
             name = f"{commands.PREFIX}{number}"
-            if self._ranged:  # otherwise they wait for their pod CIDR
+            if self._options.ranged:  # otherwise they wait for their pod CIDR
                 await self._agents.few_unreported()
             self._agents.expect(name)
             try:
-                await self._client.create(NODES, "", shape.node_doc(name, number, ranged=self._ranged))
+                await self._client.create(NODES, "", shape.node_doc(name, number, ranged=self._options.ranged))
             except AlreadyExists:
                 self._agents.has_reported(name)

@@ -49,22 +49,35 @@ def is_image(name: str) -> bool:
 
 
 class Obstacles:
-    """Finds obstacles in the caches. ``changed`` is called with the namespace of a ConfigMap, Secret or claim that
-    changed (empty: all namespaces), ``attached`` with the node whose attached volumes changed."""
+    """Finds obstacles in the caches."""
 
-    def __init__(self, informers: Informers, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
-        self._claims = Claims(informers, changed, attached)
+    def __init__(self, informers: Informers) -> None:
+        self._claims = Claims(informers, self._changed, self._attached)
         self._objects = CachedObjects(informers)
         self._config_maps = informers.get(CONFIG_MAP_KEYS)
         self._secrets = informers.get(SECRET_KEYS)
         self._references = References(self._config_maps.store.get, self._secrets.store.get)
         self._failing: dict[str, str] = {}
+        self._listeners: list[tuple[Callable[[str], None], Callable[[str], None]]] = []
 
         def seen(obj: Object) -> None:
-            changed(obj.namespace)
+            self._changed(obj.namespace)
 
         for informer in (self._config_maps, self._secrets):
             informer.listen(on_add=seen, on_update=lambda _, new: seen(new), on_delete=seen)
+
+    def listen(self, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
+        """Call functions: with the namespace of a ConfigMap, Secret or claim that changed (empty: all namespaces), and
+        with the node whose attached volumes changed."""
+        self._listeners.append((changed, attached))
+
+    def _changed(self, namespace: str) -> None:
+        for changed, _ in self._listeners:
+            changed(namespace)
+
+    def _attached(self, node: str) -> None:
+        for _, attached in self._listeners:
+            attached(node)
 
     async def synced(self) -> None:
         """Wait until the caches are filled."""

@@ -92,16 +92,17 @@ def _text(name: object, value: object) -> str:
 
 
 class Rules:
-    """The current rules. ``changed`` is called with the namespace whose rules changed (empty: those for all).
-    ``given``: rules in addition to the ConfigMaps, in order of precedence."""
+    """The current rules. ``given``: rules in addition to the ConfigMaps, in order of precedence."""
 
-    def __init__(
-        self, config_maps: Informer[Keyed], changed: Callable[[str], None], given: Sequence[Rule] = ()
-    ) -> None:
+    def __init__(self, config_maps: Informer[Keyed], given: Sequence[Rule] = ()) -> None:
         self._given = tuple(given)
         self._rules: dict[str, dict[str, Keyed]] = {}
-        self._changed = changed
+        self._listeners: list[Callable[[str], None]] = []
         config_maps.listen(on_add=self._put, on_update=lambda _, new: self._put(new), on_delete=self._drop)
+
+    def listen(self, changed: Callable[[str], None]) -> None:
+        """Call a function with each namespace whose rules changed; it is empty for those of all."""
+        self._listeners.append(changed)
 
     def annotations(self, pod: SimulatedPod) -> Mapping[str, str]:
         """The annotations of a pod: its own, and those of rules."""
@@ -144,7 +145,8 @@ class Rules:
             self._notify(found.namespace)
 
     def _notify(self, namespace: str) -> None:
-        self._changed("" if namespace == EVERYWHERE else namespace)
+        for changed in self._listeners:
+            changed("" if namespace == EVERYWHERE else namespace)
 
 
 @remembered(1024)

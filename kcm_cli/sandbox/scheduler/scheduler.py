@@ -8,22 +8,19 @@ upstream: pkg/scheduler/{schedule_one,eventhandlers}.go
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.means import Means, split
 from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.device_filter import PLUGIN as DEVICES
@@ -31,7 +28,7 @@ from kcm_cli.sandbox.scheduler.devices.errors import AllocationError
 from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.devices.writes import ClaimWrites
 from kcm_cli.sandbox.scheduler.dynamic_resources import DynamicResources
-from kcm_cli.sandbox.scheduler.listers import Listers
+from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info, relabelled
 from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, is_idle, preempt
 from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
@@ -74,19 +71,20 @@ class _Fail(msgspec.Struct, frozen=True):
 class Scheduler:
     """The default scheduler of a sandbox."""
 
-    def __init__(self, client: Client, listers: Listers, names: EventNames, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, means: Means) -> None:
+        client, clock = means.connect("kube-scheduler"), means.clock
+        self._listers = found = listers(means.informers)
         self._writes = Writes(client, clock)
-        self._listers = listers
-        self._events = Recorder(client, names, clock, NAME, f"{NAME}-sandbox")
+        self._events = Recorder(client, means.names, clock, NAME, f"{NAME}-sandbox")
         self._clock = clock
-        self._rng = rng
-        self._state = ClusterState(listers.workloads().selector_for, listers.devices(clock.now))
-        self._volumes = listers.known_volumes()
+        self._rng = split(means.rng)
+        self._state = ClusterState(found.workloads().selector_for, found.devices(clock.now))
+        self._volumes = found.known_volumes()
         self._queue = SchedulingQueue(clock)
         self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()
         self._start = 0
         claims = ClaimWrites(client, clock)
-        self._devices = DynamicResources(self._state.devices, claims, clock, listers, self._queue, self._pod)
+        self._devices = DynamicResources(self._state.devices, claims, clock, found, self._queue, self._pod)
         self._listen()
 
     async def run(self) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, StorageClass
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.machinery.times import format_time
@@ -21,9 +20,9 @@ from kcm_cli.planning.volumes.names import PROVISIONED_BY, PROVISIONER_FINALIZER
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import AnyInformer
-from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
-from kcm_cli.sandbox.events import Events, ref_of
+from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.storage import plan
 from kcm_cli.sandbox.storage.views import CSI_NODES
 from kcm_cli.sandbox.views import NODES
@@ -37,11 +36,10 @@ CLAIM, VOLUME, ATTACHMENT, NODE = "claim:", "volume:", "attachment:", "node:"
 class StorageDriver:
     """See the module. The informers must run, too."""
 
-    def __init__(self, client: Client, informers: Informers, events: Events, clock: Clock) -> None:
-        self._client = client
-        self._events = events
-        self._clock = clock
-        self._queue = WorkQueue("storage", clock)
+    def __init__(self, means: Means) -> None:
+        informers = means.informers
+        self._client, self._events, self._clock = means.connect("csi-driver"), means.events, means.clock
+        self._queue = WorkQueue("storage", means.clock)
         self._since: dict[str, float] = {}
         self._nodes = informers.get(NODES)
         self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)

@@ -10,7 +10,7 @@ from kcm_cli.component.arguments import checked
 from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point
 from kcm_cli.testing.perturb.record import Record, references
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
-from kcm_cli.testing.sandbox import HostedSandbox
+from kcm_cli.testing.sandbox import Sandbox
 from kcm_cli.testing.waiting import decided
 
 Scenario = Callable[[Trial], object]
@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 @checked
 def perturb(
-    sandbox: HostedSandbox,
+    sandbox: Sandbox,
     scenario: Scenario,
     *,
     kinds: Sequence[str] = KINDS,
@@ -62,7 +62,7 @@ def perturb(
 
 @checked
 def each(
-    sandbox: HostedSandbox,
+    sandbox: Sandbox,
     scenario: Scenario,
     *,
     kinds: Sequence[str] = KINDS,

@@ -21,7 +21,7 @@ from kcm_cli.testing.perturb.points import Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, generated_name, name_of, plain
 from kcm_cli.testing.perturb.taken import Taken, numbers
-from kcm_cli.testing.sandbox import HostedSandbox
+from kcm_cli.testing.sandbox import Sandbox
 
 _BLIND_S = 30.0
 """How long, in the cluster's time, an operator sees nothing new."""
@@ -42,9 +42,7 @@ class Interceptor:
     generated: all generated names. blind_until: when an operator sees new changes again, in the cluster's time.
     """
 
-    def __init__(
-        self, sandbox: HostedSandbox, namespace: str, point: Point | None, crash: Callable[[str], None]
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, namespace: str, point: Point | None, crash: Callable[[str], None]) -> None:
         self.users: set[str] = set()
         self.record = Record()
         self.story: list[str] = []
@@ -59,7 +57,7 @@ class Interceptor:
         self._namespace = namespace
         self._point = point
         self._crash = crash
-        self._store = sandbox.running.store
+        self._store = sandbox.server.store
         self._watched: set[tuple[str, str]] = set()
         self._read: set[tuple[str, str]] = set()
         self._own: set[str] = set()
@@ -80,14 +78,14 @@ class Interceptor:
         for gvr in self._store.sizes():
             for stored in self._store.list(gvr):
                 self._note_generated(stored)
-        self._sandbox.running.api.interceptors.append(self._intercept)
+        self._sandbox.server.api.interceptors.append(self._intercept)
         self._store.observers.append(self._observe)
 
     def detach(self) -> None:
         """Stop recording. May be called twice."""
         for timer in self._timers:
             timer.cancel()
-        api = self._sandbox.running.api
+        api = self._sandbox.server.api
         if self._intercept in api.interceptors:
             api.interceptors.remove(self._intercept)
             self._store.observers.remove(self._observe)
@@ -184,7 +182,7 @@ class Interceptor:
 
     def _stored(self, info: RequestInfo) -> tuple[GVR, Stored] | None:
         """The object that a request names, with where it is stored."""
-        served = self._sandbox.running.api.catalog.find(info.group, info.version, info.plural)
+        served = self._sandbox.server.api.catalog.find(info.group, info.version, info.plural)
         stored = self._store.get(served.storage, info.namespace, info.name) if served is not None else None
         return None if served is None or stored is None else (served.storage, stored)
 
@@ -196,7 +194,7 @@ class Interceptor:
             self.story.append(f"({name}, which is gone, is shown to it as it was when it was being deleted)")
         if seen is not None:
             self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
-            self._sandbox.running.api.faults.add(Fault("stale", user=user, revision=seen, for_s=_BLIND_S))
+            self._sandbox.server.api.faults.add(Fault("stale", user=user, revision=seen, for_s=_BLIND_S))
 
     def _who(self, asked: Asked) -> str:
         return f"{asked.user.name}: " if len(self.users) > 1 else ""
@@ -338,7 +336,7 @@ class Interceptor:
             self._terminating.setdefault(uid, event.revision)
 
     def _blind(self, user: str, gvr: GVR, revision: int) -> None:
-        faults = self._sandbox.running.api.faults
+        faults = self._sandbox.server.api.faults
         self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
         if self._point is not None and self._point.kind == "stale":
             faults.add(Fault("stale", user=user, revision=revision, for_s=_BLIND_S))

@@ -8,7 +8,7 @@ from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.points import Point, kinds_of, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
-from kcm_cli.testing.sandbox import HostedSandbox
+from kcm_cli.testing.sandbox import Sandbox
 
 FIXTURE = "kcm_operator"
 _POINT = pytest.StashKey[Point | None]()
@@ -17,7 +17,7 @@ _BASE = pytest.StashKey[Snapshot]()
 _TRIAL = pytest.StashKey[Trial]()
 
 
-def trial_of(node: pytest.Item, sandbox: HostedSandbox, namespace: str) -> Trial:
+def trial_of(node: pytest.Item, sandbox: Sandbox, namespace: str) -> Trial:
     """The trial of a test's run. Without ``--kcm-perturb`` nothing is perturbed."""
     stash = node.stash
     base = stash.get(_BASE, None) or sandbox.snapshot()
@@ -52,7 +52,7 @@ class Perturbing:
         if FIXTURE not in request.fixturenames:
             yield
             return
-        sandbox: HostedSandbox = request.getfixturevalue("kcm_sandbox")
+        sandbox: Sandbox = request.getfixturevalue("kcm_sandbox")
         base = request.node.stash[_BASE] = sandbox.snapshot()
         yield
         sandbox.reset(base)

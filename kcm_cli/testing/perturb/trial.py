@@ -15,7 +15,7 @@ from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import GONE, State, counts_above, cut, differences, state_of
 from kcm_cli.testing.perturb.taken import Entry, entries, went_back
 from kcm_cli.testing.perturb.ties import Words, untied, words_of
-from kcm_cli.testing.sandbox import HostedSandbox
+from kcm_cli.testing.sandbox import Sandbox
 from kcm_cli.testing.warp import Stalled
 
 _QUIET_S = 600.0
@@ -63,7 +63,7 @@ class Trial:
 
     def __init__(
         self,
-        sandbox: HostedSandbox,
+        sandbox: Sandbox,
         base: Snapshot,
         namespace: str = "",
         point: Point | None = None,
@@ -131,7 +131,7 @@ class Trial:
             time.sleep(_REAL_STEP_S / 10)
 
     def _watches(self, user: str) -> bool:
-        return any(watch.asked.user.name == user for watch in self.sandbox.running.api.open_watches())
+        return any(watch.asked.user.name == user for watch in self.sandbox.server.api.open_watches())
 
     def __call__(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
         """See ``operator``."""
@@ -169,7 +169,7 @@ class Trial:
         self.record.checkpoints.append(self._state())
         if self._reference is None:
             self.record.words.append(self._words())
-        self._interceptor.settled = self.sandbox.run(lambda: self.sandbox.running.store.revision)
+        self._interceptor.settled = self.sandbox.run(lambda: self.sandbox.server.store.revision)
 
     def finish(self) -> None:
         """Judge the run. Raises Perturbed."""
@@ -229,7 +229,7 @@ class Trial:
 
     def _lease_s(self) -> float:
         """The seconds for which a killed operator may still hold a lease."""
-        leases: Any = [one.doc for one in self.sandbox.running.store.list(LEASES) if self._base.covers(LEASES, one)]
+        leases: Any = [one.doc for one in self.sandbox.server.store.list(LEASES) if self._base.covers(LEASES, one)]
         longest = max((one["spec"].get("leaseDurationSeconds") or 0 for one in leases), default=0)
         return min(float(longest), _LONGEST_LEASE_S)
 
@@ -313,14 +313,14 @@ class Trial:
     def _state(self) -> State:
         return self.sandbox.run(
             lambda: state_of(
-                self.sandbox.running.store, self._base, self.namespace, generated=self._interceptor.generated
+                self.sandbox.server.store, self._base, self.namespace, generated=self._interceptor.generated
             )
         )
 
     def _words(self) -> Words:
         return self.sandbox.run(
             lambda: words_of(
-                self.sandbox.running.store, self._base, self.namespace, generated=self._interceptor.generated
+                self.sandbox.server.store, self._base, self.namespace, generated=self._interceptor.generated
             )
         )
 

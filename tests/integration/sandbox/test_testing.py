@@ -18,7 +18,6 @@ from kcm_cli.testing import (
     UnhitFault,
 )
 from kcm_cli.testing.perturb.campaign import perturb
-from kcm_cli.testing.sandbox import HostedSandbox
 
 WIDGETS = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -124,7 +123,7 @@ def test_a_running_sandbox_cannot_be_started_again(kcm_sandbox, kcm_namespace):
 
 def test_flags_without_controllers_are_an_error():
     with pytest.raises(ValueError, match="no controllers here to take --controllers"):
-        HostedSandbox(HostOptions(flags=("--controllers=*",)))
+        Sandbox(HostOptions(flags=("--controllers=*",)))
     with pytest.raises(ValueError, match="no controllers"):
         Sandbox(HostOptions(controllers=False, flags=("-v=2",)))
 

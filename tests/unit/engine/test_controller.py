@@ -113,7 +113,7 @@ def begun(certificates: Certificates) -> Begun:
         await server.start()
         client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
         await client.create(SERVICE_ACCOUNTS, NS, {"metadata": {"name": "default"}})
-        informers, tasks = Informers(client, clock, rng, in_process=True), Tasks(_crashed)
+        informers, tasks = Informers(client, clock, rng), Tasks(_crashed)
         context = ControllerContext(
             name="c",
             clock=clock,

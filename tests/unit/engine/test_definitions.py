@@ -35,7 +35,7 @@ def refreshed(certificates: Certificates, definitions: int, *, served: bool, lis
         transport = Refusing(server.transport(), lambda request: not listable and request.method == "GET")
         client = Client(transport, limiter=Unlimited(), user_agent="test", clock=clock)
         tasks = Tasks(lambda name, error: pytest.fail(f"{name} crashed: {error!r}"))
-        informers = Informers(client, clock, rng, in_process=True)
+        informers = Informers(client, clock, rng)
         context: Any = ControllerContext(
             name="c",
             clock=clock,

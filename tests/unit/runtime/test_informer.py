@@ -23,7 +23,7 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import CHUNK, LATE_S, PATIENCE, SILENCE_S, WATCH_S, Informer, InformerOptions
+from kcm_cli.runtime.informer import CHUNK, LATE_S, PATIENCE, SILENCE_S, WATCH_S, Informer
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
 from kcm_cli.runtime.turns import TURN_S
 
@@ -80,6 +80,7 @@ class Server:
 
     watches: list[Any]
     pages: list[Response] = field(default_factory=list)
+    local: bool = False
     asked: list[dict[str, str]] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
 
@@ -138,15 +139,13 @@ def follow(
     errors: ObjectErrors | None = None,
     fails_for: str = "",
     before: Callable[[Informer[Pod]], None] = lambda informer: None,
-    in_process: bool = False,
 ) -> Seen:
     """What an informer does in so many seconds; ``fails_for``: a first listener raises for this object."""
 
     async def main() -> Seen:
         clock = LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
-        options = InformerOptions(errors or ObjectErrors(), in_process)
-        informer = Informer(PODS, client, clock, random.Random(1), None, options)
+        informer = Informer(PODS, client, clock, random.Random(1), None, errors)
         notified: list[str] = []
 
         def fail(obj: Pod) -> None:
@@ -189,8 +188,8 @@ def test_the_initial_list_is_watched_and_delivered_at_once() -> None:
 
 def test_in_process_no_bookmarks_are_requested() -> None:
     """They are most of what happens in a quiet cluster."""
-    server = Server([[modified("a", 6), HOLD]], pages=[page(5, pod("a", 1))])
-    seen = follow(server, in_process=True)
+    server = Server([[modified("a", 6), HOLD]], pages=[page(5, pod("a", 1))], local=True)
+    seen = follow(server)
     assert seen.notified == ["+ a@1", "~ a@6"]
     assert [asked["verb"] for asked in server.asked] == ["list", "watch"]
     assert all("allowWatchBookmarks" not in asked for asked in server.asked)
@@ -545,10 +544,10 @@ def test_slow_listeners_give_the_loop_back_when_a_turn_is_over(
 
     async def main() -> None:
         nonlocal turn
-        server = Server([[HOLD]], [page(2000, *(pod(name, 1) for name in names))])
+        server = Server([[HOLD]], [page(2000, *(pod(name, 1) for name in names))], local=True)
         clock = LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
-        informer = Informer(PODS, client, clock, random.Random(1), None, InformerOptions(in_process=True))
+        informer = Informer(PODS, client, clock, random.Random(1))
         if resynced:
             informer.listen(on_update=lambda _, new: slow(new))
         else:

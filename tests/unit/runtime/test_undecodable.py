@@ -20,7 +20,7 @@ from kcm_cli.rest.listing import read_page_in_turns
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.reading import read_object
 from kcm_cli.rest.transport import Response, Unreadable
-from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Scope
+from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from tests.unit.api.schemas import resources
 from tests.unit.machinery.test_nesting import DEPTHS, TOO_DEEP
@@ -103,8 +103,8 @@ class Seen:
             clock = LoopClock()
             errors = ObjectErrors(registry, self.said.append, clock.monotonic)
             client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
-            scope, options = Scope(metadata_only=partial), InformerOptions(errors)
-            informer: AnyInformer = Informer(resource, client, clock, random.Random(1), scope, options)
+            scope = Scope(metadata_only=partial)
+            informer: AnyInformer = Informer(resource, client, clock, random.Random(1), scope, errors)
             task = asyncio.create_task(informer.run())
             await asyncio.sleep(seconds)
             assert not task.done()

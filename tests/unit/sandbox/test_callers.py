@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from tests.kit.processes import insecure
 from tests.trust.cases import LEAF, sign
 
@@ -31,7 +31,7 @@ async def status(port: int, folder: Path, head: bytes) -> bytes:
 
 @pytest.mark.parametrize(("head", "expected"), [(b"", b"401"), (b"Authorization: Bearer good\r\n", b"200")])
 async def test_a_certificate_of_an_unknown_ca_leads_to_the_token(tmp_path: Path, head: bytes, expected: bytes) -> None:
-    sandbox = Sandbox(SandboxOptions(port=0, token="good"))
+    sandbox = SandboxServer(SandboxOptions(port=0, token="good"))
     sandbox.prepare()
     try:
         await sandbox.serve()

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kcm_cli.sandbox.manifests import ManifestError, parsed
-from kcm_cli.testing.sandbox import HostedSandbox, HostOptions, SandboxError
+from kcm_cli.testing.sandbox import HostOptions, Sandbox, SandboxError
 
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -28,18 +28,18 @@ CONFIG = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}, "stri
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[HostedSandbox]:
-    with HostedSandbox(HostOptions(nodes=1)) as made:
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(HostOptions(controllers=False, nodes=1)) as made:
         yield made
 
 
-def test_a_custom_resource_right_behind_its_definition(sandbox: HostedSandbox) -> None:
+def test_a_custom_resource_right_behind_its_definition(sandbox: Sandbox) -> None:
     sandbox.make_namespace("a")
     sandbox.apply(CRD, SITE, namespace="a")
     assert "sites:\n  NAME  AGE\n  home  " in sandbox.report("a")
 
 
-def test_files_folders_and_lists(sandbox: HostedSandbox, tmp_path: Path) -> None:
+def test_files_folders_and_lists(sandbox: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(
         "---\n" + yaml.safe_dump_all([{"kind": "List", "apiVersion": "v1", "items": [CONFIG]}, None])
     )
@@ -125,7 +125,7 @@ def test_json_that_is_none(text: str, message: str) -> None:
         ),
     ],
 )
-def test_errors_name_the_file(sandbox: HostedSandbox, tmp_path: Path, text: str, message: str) -> None:
+def test_errors_name_the_file(sandbox: Sandbox, tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ManifestError, match=message) as error:
@@ -171,19 +171,19 @@ def test_ordinary_merges() -> None:
     assert found["all"] == {"k": "v", "l": "x", "o": "z"}
 
 
-def test_a_missing_file(sandbox: HostedSandbox) -> None:
+def test_a_missing_file(sandbox: Sandbox) -> None:
     with pytest.raises(ManifestError, match="cannot read nope.yaml: No such file"):
         sandbox.apply("nope.yaml")
 
 
 def test_a_start_with_manifests_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    sandbox = HostedSandbox(HostOptions(nodes=0, manifests=(SITE,)))
+    sandbox = Sandbox(HostOptions(nodes=0, controllers=False, manifests=(SITE,)))
     with pytest.raises(ManifestError):
         sandbox.start()
     assert not Path(sandbox.kubeconfig).exists()
 
 
-def test_the_report_has_nodes_pods_and_events_newest_last(sandbox: HostedSandbox) -> None:
+def test_the_report_has_nodes_pods_and_events_newest_last(sandbox: Sandbox) -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -200,12 +200,12 @@ def test_the_report_has_nodes_pods_and_events_newest_last(sandbox: HostedSandbox
 
 
 def test_a_sandbox_that_has_ended_has_no_report() -> None:
-    sandbox = HostedSandbox(HostOptions(nodes=0))
+    sandbox = Sandbox(HostOptions(controllers=False, nodes=0))
     assert sandbox.report() == "no report can be given: the sandbox is not running"
 
 
 def test_a_sandbox_that_has_not_started_has_no_report() -> None:
-    sandbox = HostedSandbox(HostOptions(nodes=0))
+    sandbox = Sandbox(HostOptions(controllers=False, nodes=0))
     for call in (sandbox.add_node, sandbox.now, sandbox.snapshot, lambda: sandbox.apply({"kind": "ConfigMap"})):
         with pytest.raises(SandboxError, match="the sandbox is not running"):
             call()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
-from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def stopped(sandbox: Sandbox) -> None:
+def stopped(sandbox: SandboxServer) -> None:
     asyncio.run(sandbox.stop())
 
 
@@ -31,27 +31,27 @@ def is_free(port: int) -> bool:
 
 
 def test_stop_before_prepare_does_nothing() -> None:
-    stopped(Sandbox(SandboxOptions(port=0)))
+    stopped(SandboxServer(SandboxOptions(port=0)))
 
 
 def test_stop_releases_what_prepare_acquired(temporary: Path) -> None:
-    sandbox = Sandbox(SandboxOptions(port=0))
+    sandbox = SandboxServer(SandboxOptions(port=0))
     sandbox.prepare()
     assert list(temporary.iterdir())
     stopped(sandbox)
     assert not list(temporary.iterdir())
-    again = Sandbox(SandboxOptions(port=sandbox.port))
+    again = SandboxServer(SandboxOptions(port=sandbox.port))
     again.prepare()
     stopped(again)
 
 
 def test_a_port_in_use_releases_the_data_directory(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        sandbox = Sandbox(SandboxOptions(port=taken.getsockname()[1], data_dir=str(tmp_path / "data")))
+        sandbox = SandboxServer(SandboxOptions(port=taken.getsockname()[1], data_dir=str(tmp_path / "data")))
         with pytest.raises(OSError, match="in use"):
             sandbox.prepare()
         stopped(sandbox)
-    again = Sandbox(SandboxOptions(port=0, data_dir=str(tmp_path / "data")))
+    again = SandboxServer(SandboxOptions(port=0, data_dir=str(tmp_path / "data")))
     again.prepare()
     stopped(again)
 
@@ -60,7 +60,7 @@ def test_invalid_keys_release_the_port(tmp_path: Path) -> None:
     (tmp_path / "data" / "pki").mkdir(parents=True)
     for name in ("ca.crt", "ca.key"):
         (tmp_path / "data" / "pki" / name).write_text("no key")
-    sandbox = Sandbox(SandboxOptions(port=0, data_dir=str(tmp_path / "data")))
+    sandbox = SandboxServer(SandboxOptions(port=0, data_dir=str(tmp_path / "data")))
     with pytest.raises(ValueError):
         sandbox.prepare()
     stopped(sandbox)
@@ -73,7 +73,7 @@ def test_an_invalid_database_releases_the_lock(tmp_path: Path) -> None:
     (tmp_path / "state.db").write_text("no database, but long enough to be looked at")
     options = SandboxOptions(port=0, data_dir=str(tmp_path))
     for _ in range(2):
-        sandbox = Sandbox(options)
+        sandbox = SandboxServer(options)
         with pytest.raises(sqlite3.DatabaseError):
             sandbox.prepare()
         stopped(sandbox)
@@ -81,24 +81,24 @@ def test_an_invalid_database_releases_the_lock(tmp_path: Path) -> None:
 
 def test_a_directory_in_use_remains_locked(tmp_path: Path) -> None:
     options = SandboxOptions(port=0, data_dir=str(tmp_path))
-    first, second = Sandbox(options), Sandbox(options)
+    first, second = SandboxServer(options), SandboxServer(options)
     first.prepare()
     with pytest.raises(DirectoryInUse):
         second.prepare()
     stopped(second)
     with pytest.raises(DirectoryInUse):
-        Sandbox(options).prepare()
+        SandboxServer(options).prepare()
     stopped(first)
 
 
 def test_the_port_is_reserved_before_the_sandbox_serves(tmp_path: Path) -> None:
-    sandbox = Sandbox(SandboxOptions(port=0))
+    sandbox = SandboxServer(SandboxOptions(port=0))
     sandbox.prepare()
     sandbox.write_kubeconfig()
     try:
         assert not is_free(sandbox.port)
         with pytest.raises(OSError, match="in use"):
-            Sandbox(SandboxOptions(port=sandbox.port)).prepare()
+            SandboxServer(SandboxOptions(port=sandbox.port)).prepare()
     finally:
         stopped(sandbox)
     assert is_free(sandbox.port)

@@ -1124,7 +1124,7 @@ async def test_many_nodes_share_their_heartbeats(world: World, nodes, interval_s
     agents._agents = {}
 
 
-@pytest.mark.cluster(alone=True, heartbeat_s=0.5)
+@pytest.mark.cluster(nodes=0, heartbeat_s=0.5)
 async def test_frequent_heartbeats_of_some_nodes_leave_pauses(world: World):
     agents = world.cluster.nodes._agents
     agents._agents = {f"n{number}": None for number in range(60)}  # type: ignore[misc]

@@ -38,7 +38,8 @@ class World:
     def __init__(self, *given: Rule) -> None:
         self.informer = Informer()
         self.queued: list[str] = []
-        self.rules = Rules(self.informer, self.queued.append, given)  # type: ignore[arg-type]
+        self.rules = Rules(self.informer, given)  # type: ignore[arg-type]
+        self.rules.listen(self.queued.append)
 
     def of(self, found: SimulatedPod) -> dict[str, str]:
         return {key.removeprefix("sandbox.kcm.dev/"): value for key, value in self.rules.annotations(found).items()}

@@ -5,13 +5,12 @@ cost of a pod. Port 10257 and the leader election run on their own thread, and u
 """
 
 import asyncio
-import logging
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from typing import Any
 
-from kcm_cli.cli.manager import announce
+from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.surroundings import Host
@@ -26,13 +25,10 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.metrics import SessionMetrics
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Transport
-from kcm_cli.sandbox.run import ManagerFiles, Sandbox
+from kcm_cli.sandbox.run import ManagerFiles, SandboxServer
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
-_ABOUT_STARTS = ("kcm_cli.manager.controllers", "kcm_cli.manager.selection", "kcm_cli.engine.controller")
-"""Loggers of which people see only warnings: the other lines would push the address off the screen. With -v=1 they see
-all."""
 _PORT, _ADDRESS = 10257, "127.0.0.1"
 _LEASE = ("--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=25s")
 """Twice the usual times: on a busy machine its API server may answer late, which should not end the sandbox."""
@@ -40,28 +36,22 @@ _LEASE_FLAGS = {"leader-elect-lease-duration", "leader-elect-renew-deadline"}
 """With one of them the other is the manager's own default: they have to fit together."""
 
 
-@contextmanager
-def _without_starts() -> Iterator[None]:
-    """Log only warnings about the start of controllers."""
-    loggers = [logging.getLogger(name) for name in _ABOUT_STARTS]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+ALONE = ("--leader-elect=false", "--secure-port=0")
+"""The flags of a manager that has neither a port nor a lease."""
 
 
 class SandboxManager:
-    """The manager. Raises ConfigError for invalid flags."""
+    """The manager. Raises ConfigError for invalid flags. Who runs it sets up logging.
 
-    def __init__(self, sandbox: Sandbox, flags: Sequence[str]) -> None:
-        self._sandbox = sandbox
-        self._clock = sandbox.clock
+    real_time: whether a late loop has stalled, which is not so where time may be moved. started: set when all
+    controllers run.
+    """
+
+    def __init__(self, server: SandboxServer, flags: Sequence[str], *, real_time: bool = False) -> None:
+        self._server = server
+        self._real_time = real_time
         given = flag_set().parse(flags)
-        files = sandbox.manager_files()
+        files = server.manager_files()
         self._user = files.user
         self._own_kubeconfig = not given.values.keys() & {"kubeconfig", "master"}
         address = str(given.values.get("bind-address", _ADDRESS))
@@ -69,50 +59,38 @@ class SandboxManager:
         port = _PORT if self._listener is not None else 0
         try:
             defaults = _defaults(files, port) + ([] if given.values.keys() & _LEASE_FLAGS else [*_LEASE])
-            self._config = complete(_with_defaults(given, defaults))
+            self.config = complete(_with_defaults(given, defaults))
         except ConfigError:
             if self._listener is not None:
                 self._listener.close()
             raise
+        self.started = asyncio.Event()
         self._show: Observability | None = None
 
     @property
     def gives_ranges(self) -> bool:
         """Whether it allocates pod CIDRs to nodes."""
-        asked = self._config.component.kube_cloud_shared.allocate_node_cidrs
-        return asked and "node-ipam-controller" in self._config.controllers
+        asked = self.config.component.kube_cloud_shared.allocate_node_cidrs
+        return asked and "node-ipam-controller" in self.config.controllers
 
-    async def run(self, stop: asyncio.Event) -> int:
+    async def run(self, cluster: Cluster[Any], stop: asyncio.Event) -> int:
         """Run until ``stop``, or until the manager ends by itself; returns the exit code."""
-        announce(self._config)
-        with _without_starts() if self._config.logs.verbosity == 0 else nullcontext():
-            return await self._run(stop, lambda: None, real_time=True)
-
-    async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
-        """Like ``run``, for callers that set up logging and may move time. ``ready``: called when all controllers
-        run."""
-        return await self._run(stop, ready, real_time=False)
-
-    async def _run(self, stop: asyncio.Event, ready: Callable[[], object], *, real_time: bool) -> int:
-        loop = asyncio.get_running_loop()
         host = Host(simulated_nodes=True)
-        inside = self._own_kubeconfig
-        place = Place(self._dial, in_process=inside, real_time=real_time, host=host, listener=self._listener)
+        place = Place(self._dial, real_time=self._real_time, host=host, listener=self._listener)
 
         def abandon(why: str) -> None:
             sys.stderr.write(f"Error: leaderelection lost: {why}\n")
-            loop.call_soon_threadsafe(stop.set)
 
         def watched(show: Observability) -> None:
-            self._show, show.running.all_started = show, ready
+            self._show, show.running.all_started = show, self.started.set
 
-        return await manage(self._config, stop, abandon=abandon, clock=self._clock, watched=watched, place=place)
+        return await manage(self.config, stop, abandon=abandon, clock=cluster.clock, watched=watched, place=place)
 
     def _dial(self, access: Access, clock: Clock, metrics: SessionMetrics) -> Transport:
         if not self._own_kubeconfig:
             return Session(access, clock, metrics)
         named = access.tls is not None and access.tls != access.tls.anonymous
-        return InProcessTransport(self._sandbox.api, self._user if named else None, turns=self._sandbox.turns)
+        return InProcessTransport(self._server.api, self._user if named else None, turns=self._server.turns)
 
     def controllers(self) -> Controllers:
         """The state of its controllers."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import logging
 import socket
 import ssl
 from collections.abc import Iterator
@@ -12,13 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from kcm_cli.cli import sandbox_manager
-from kcm_cli.cli.sandbox_manager import SandboxManager
+from kcm_cli.cluster import manager as sandbox_manager
+from kcm_cli.cluster.manager import SandboxManager
+from kcm_cli.cluster.sandbox import sandbox_cluster
 from kcm_cli.component.metrics import Registry, RestClientMetrics
 from kcm_cli.manager.config import ConfigError
 from kcm_cli.manager.connections import connect
 from kcm_cli.rest.session import Session
-from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.transport import InProcessTransport
 
 pytestmark = pytest.mark.real_time
@@ -34,8 +34,8 @@ def usual_port(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.fixture
-def sandbox(usual_port: int) -> Iterator[Sandbox]:
-    made = Sandbox(SandboxOptions(port=0))
+def sandbox(usual_port: int) -> Iterator[SandboxServer]:
+    made = SandboxServer(SandboxOptions(port=0))
     made.prepare()
     yield made
     asyncio.run(made.stop())
@@ -50,12 +50,12 @@ def started(manager: SandboxManager, monkeypatch: pytest.MonkeyPatch) -> tuple[A
         return 0
 
     monkeypatch.setattr(sandbox_manager, "manage", manage)
-    assert asyncio.run(manager.run(asyncio.Event())) == 0
+    assert asyncio.run(manager.run(sandbox_cluster(manager._server, manager), asyncio.Event())) == 0
     return found[0], found[1]
 
 
 def test_one_of_two_concurrent_sandboxes_gets_the_default_port(
-    sandbox: Sandbox, usual_port: int, monkeypatch: pytest.MonkeyPatch
+    sandbox: SandboxServer, usual_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     managers = [SandboxManager(sandbox, ()), SandboxManager(sandbox, ())]
     (one, place), (other, elsewhere) = (started(manager, monkeypatch) for manager in managers)
@@ -65,13 +65,13 @@ def test_one_of_two_concurrent_sandboxes_gets_the_default_port(
         assert elsewhere.listener is None
 
 
-def test_a_requested_port_is_bound_by_the_manager(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_port_is_bound_by_the_manager(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
     config, place = started(SandboxManager(sandbox, ("--secure-port=0",)), monkeypatch)
     assert (config.serving.port, place.listener) == (0, None)
 
 
 @pytest.mark.parametrize("flag", ["--no-such-flag", "--bind-address=nowhere"])
-def test_invalid_flags_release_the_port(sandbox: Sandbox, usual_port: int, flag: str) -> None:
+def test_invalid_flags_release_the_port(sandbox: SandboxServer, usual_port: int, flag: str) -> None:
     with pytest.raises(ConfigError):
         SandboxManager(sandbox, (flag,))
     socket.create_server(("127.0.0.1", usual_port)).close()
@@ -86,14 +86,14 @@ def test_invalid_flags_release_the_port(sandbox: Sandbox, usual_port: int, flag:
     ],
 )
 def test_lease_flags_override_the_sandboxs_defaults(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], lease_s: float, renew_s: float
+    sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], lease_s: float, renew_s: float
 ) -> None:
     config, _ = started(SandboxManager(sandbox, ("--secure-port=0", *flags)), monkeypatch)
     election = config.component.generic.leader_election
     assert (election.lease_duration_s, election.renew_deadline_s) == (lease_s, renew_s)
 
 
-def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
+def transports(config: Any, place: Any, sandbox: SandboxServer) -> set[type]:
     async def made() -> set[type]:
         connections = await connect(config, sandbox.clock, RestClientMetrics(Registry()), None, place.dial)
         try:
@@ -104,7 +104,7 @@ def transports(config: Any, place: Any, sandbox: Sandbox) -> set[type]:
     return asyncio.run(made())
 
 
-async def test_in_process_the_manager_has_the_user_of_its_certificate(sandbox: Sandbox) -> None:
+async def test_in_process_the_manager_has_the_user_of_its_certificate(sandbox: SandboxServer) -> None:
     files = sandbox.manager_files()
     doc = yaml.safe_load(files.kubeconfig.read_text())
     pem = base64.b64decode(doc["users"][0]["user"]["client-certificate-data"]).decode()
@@ -113,7 +113,7 @@ async def test_in_process_the_manager_has_the_user_of_its_certificate(sandbox: S
 
 
 def test_controllers_use_in_process_requests_without_another_kubeconfig(
-    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox.write_user_kubeconfig(tmp_path / "other", "somebody", "secret")
     own = started(SandboxManager(sandbox, ("--secure-port=0",)), monkeypatch)
@@ -121,31 +121,3 @@ def test_controllers_use_in_process_requests_without_another_kubeconfig(
     sandbox.api = None  # type: ignore[assignment]  # it is asked nothing
     assert transports(*own, sandbox) == {InProcessTransport}
     assert transports(*given, sandbox) == {Session}
-    assert (own[1].in_process, given[1].in_process) == (True, False)
-
-
-@pytest.mark.parametrize(("flags", "level"), [((), logging.WARNING), (("-v=1",), logging.NOTSET)])
-def test_the_start_of_controllers_is_told_from_verbosity_one_on(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], level: int
-) -> None:
-    """The manager's lines at V(0) about it would push the sandbox's address off the screen."""
-    about = [logging.getLogger(name) for name in sandbox_manager._ABOUT_STARTS]
-    own = [logger.level for logger in about]
-    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
-    before, levels = root.handlers[:], (root.level, ours.level)
-    seen: list[int] = []
-
-    async def manage(config: object, stop: object, **more: Any) -> int:
-        seen.extend(logger.level for logger in about)
-        more["place"].listener.close()
-        return 0
-
-    monkeypatch.setattr(sandbox_manager, "manage", manage)
-    try:
-        asyncio.run(SandboxManager(sandbox, flags).run(asyncio.Event()))
-    finally:
-        root.handlers[:] = before
-        root.setLevel(levels[0])
-        ours.setLevel(levels[1])
-    assert seen == ([level] * len(about) if level else own)
-    assert [logger.level for logger in about] == own

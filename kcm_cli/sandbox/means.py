@@ -1,0 +1,29 @@
+"""What the parts of a cluster that are clients of its API server are made with."""
+
+import random
+from collections.abc import Callable
+
+import msgspec
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.rest.client import Client
+from kcm_cli.runtime.events.counted import EventNames
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.events import Events
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """connect: the client of a component, by its name. kubelet: that of all kubelets, which fills the caches."""
+
+    connect: Callable[[str], Client]
+    kubelet: Client
+    informers: Informers
+    names: EventNames
+    events: Events
+    clock: Clock
+    rng: random.Random
+
+
+def split(rng: random.Random) -> random.Random:
+    """A source of its own, so that what one part draws changes nothing for the others."""
+    return random.Random(rng.random())
