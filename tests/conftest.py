@@ -1,6 +1,7 @@
 """What all tests share: a sandbox as a process."""
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -16,6 +17,7 @@ settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
 
 START_S = 90.0
+LONG_S, SHOWN, SHOWN_DEPTH = 60.0, 12, 3
 TESTS_A_LOOK = 100
 """A look for garbage at all objects takes 0.15 s, and Python would make one every 30 tests: a seventh of their time."""
 gc.disable()
@@ -38,6 +40,17 @@ def pytest_runtest_logfinish() -> None:
 def _leave_alone() -> None:
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The folders whose tests took longest, setup and teardown included; a short run has none."""
+    took: Counter[str] = Counter()
+    for report in (one for several in terminalreporter.stats.values() for one in several):
+        if isinstance(report, pytest.TestReport):
+            took["/".join(report.nodeid.split("::")[0].split("/")[1:-1][:SHOWN_DEPTH])] += report.duration
+    if (whole := sum(took.values())) >= LONG_S:
+        shares = [f"{folder} {seconds:.0f} s" for folder, seconds in took.most_common(SHOWN)]
+        terminalreporter.write_line(f"{whole:.0f} s in tests: {', '.join(shares)}")
 
 
 @pytest.fixture
