@@ -48,6 +48,10 @@ def test_a_claim_can_request_no_class():
             id="being deleted",
         ),
         pytest.param(volume(), claim(size="2Gi"), "requested PV is too small", id="small"),
+        pytest.param(volume(size="30e18"), claim(size="20e18"), "", id="beyond 64 bits"),
+        pytest.param(
+            volume(size="20e18"), claim(size="30e18"), "requested PV is too small", id="small, beyond 64 bits"
+        ),
         pytest.param(volume(), claim(storageClassName="tin"), "storageClassName does not match", id="class"),
         pytest.param(
             volume(),
