@@ -6,9 +6,10 @@ upstream: pkg/controller/job/job_controller.go#manageJob, deleteActivePods
 """
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from enum import Enum
+
+import msgspec
 
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import PODS, Condition, Pod
@@ -35,9 +36,8 @@ class SyncAction(Enum):
     PODS_DELETED = "pods_deleted"
 
 
-@dataclass(frozen=True, slots=True)
-class Management:
-    """The plan of one sync.
+class Management(msgspec.Struct, frozen=True):
+    """The decision of one sync.
 
     ending: the condition that ends the Job (see ``conditions.ending``). managed: the Job goes on, and the cache was up
     to date enough to decide about its pods. finalizers: patches that remove finalizers before the deletions, so that
@@ -46,7 +46,6 @@ class Management:
 
     state: JobState
     ending: Condition | None = None
-    _: KW_ONLY
     action: SyncAction = SyncAction.RECONCILING
     managed: bool = False
     finalizers: tuple[Patch, ...] = ()
