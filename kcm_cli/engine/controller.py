@@ -5,7 +5,7 @@ the caches, plans and writes. What it wrote comes back as a change of an object 
 
 The words are controller-runtime's: ``Queue.reconciles`` is For, ``owns`` is Owns, ``watches`` is Watches with a mapper.
 A mapper that returns no keys does the work of a predicate. Mappers, ``sync`` and steps are functions whose first
-argument is the object that ``Controller.make`` returned; usually they are its methods.
+argument is the object that ``Controller.make`` returned: its methods, those of one of its attributes, or functions.
 
 upstream: none. There, each controller registers its event handlers in its constructor.
 """
@@ -15,7 +15,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from types import MethodType
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -35,6 +36,8 @@ from kcm_cli.runtime.turns import Longest
 from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 CUSTOM = "custom"
 """In ``Controller.also_needs``: the definitions of all custom resources."""
@@ -71,9 +74,19 @@ def only(predicate: Callable[[Any], bool]) -> Mapper:
     return mapper
 
 
-def itself(made: object) -> object:
-    """The controller's object itself."""
-    return made
+def bound(function: Callable[..., T], made: object) -> Callable[..., T]:
+    """The function with its first argument: the controller's object, or that attribute of it whose method it is.
+
+    Raises TypeError for a method of something else, or of several attributes.
+    """
+    name, owner = getattr(function, "__name__", ""), getattr(function, "__qualname__", "").rpartition(".")[0]
+    if not owner or owner.endswith("<locals>"):
+        return MethodType(function, made)
+    attributes = (made, *getattr(made, "__dict__", {}).values())
+    found = [one for one in attributes if any(vars(of).get(name) is function for of in type(one).__mro__)]
+    if len(found) != 1:
+        raise TypeError(f"{owner}.{name} is a method of {len(found)} attributes of {type(made).__name__}")
+    return MethodType(function, found[0])
 
 
 def always(common: Common) -> bool:
@@ -107,7 +120,7 @@ class Watch:
     updated. added, updated, deleted: the mapper for this event only; it replaces ``keys`` and ``changed`` there.
     unknown_deleted: the mapper for deleted objects (``Undecodable``) of which no version could be decoded. after: the
     delay in seconds before keys are queued, so that several changes lead to one sync. scope: which objects are watched.
-    when: whether the kind is watched at all. part: see ``Queue``. Without a mapper the kind is cached, and its changes
+    when: whether the kind is watched at all. Without a mapper the kind is cached, and its changes
     queue no keys.
     """
 
@@ -122,7 +135,6 @@ class Watch:
     after: Callable[[ControllerContext], float] | None = None
     scope: Scope = Scope()
     when: Condition = always
-    part: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +172,7 @@ class Queue:
     mappers. sync: called with (controller, key); raises an error to have the key retried, returns the seconds after
     which to requeue it, or None. workers: how many keys are synced at a time, or the options with that number. retries:
     the number of failures after which a key is dropped until its next change; None for no limit. limiter: the rate
-    limiter for retries, if not the default one. measured: whether /metrics shows the queue. part: picks the part of the
-    controller's object that ``sync`` and the mappers are methods of.
+    limiter for retries, if not the default one. measured: whether /metrics shows the queue.
 
     writes: the kinds that ``sync`` writes and plans on. A key is not synced again before the caches show its own writes
     to them (``own_writes``). stale_gate: an upstream gate. Where it is off, verbs of ``without_gate`` are not waited
@@ -180,7 +191,6 @@ class Queue:
     retries: int | None = None
     limiter: Limiter | None = None
     measured: bool = True
-    part: Callable[[Any], Any] = itself
     writes: tuple[Resource[Any], ...] = ()
     stale_gate: str = ""
     without_gate: frozenset[str] = frozenset((CREATE, UPDATE, DELETE))
@@ -307,13 +317,21 @@ class _Binding(msgspec.Struct, frozen=True):
             self._own(declared.main.resource, owned)
 
     def _watch(self, watch: Watch) -> None:
-        part, put = (watch.part or self.declared.part)(self.made), self._put(watch.after)
-        changed = watch.changed or watch.keys
-        updated = watch.updated or (None if changed is None else _of_new(changed))
-        mappers = (watch.added or changed, updated, watch.deleted or watch.keys, watch.unknown_deleted)
+        put = self._put(watch.after)
+        added, updated, deleted, unknown_deleted, changed = (
+            None if mapper is None else bound(mapper, self.made)
+            for mapper in (
+                watch.added or watch.changed or watch.keys,
+                watch.updated,
+                watch.deleted or watch.keys,
+                watch.unknown_deleted,
+                watch.changed or watch.keys,
+            )
+        )
+        mappers = (added, updated or (None if changed is None else _of_new(changed)), deleted, unknown_deleted)
         about = self.context.name, watch.resource.kind
         on_add, on_update, on_delete, on_unknown_delete = (
-            _listener(mapper, part, put, (*about, change)) for mapper, change in zip(mappers, _CHANGES, strict=True)
+            _listener(mapper, put, (*about, change)) for mapper, change in zip(mappers, _CHANGES, strict=True)
         )
         if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
             self.context.cache(watch.resource).listen(
@@ -321,7 +339,7 @@ class _Binding(msgspec.Struct, frozen=True):
             )
 
     def _own(self, owner: Resource[Any], owned: Owns) -> None:
-        part, put, updated = self.declared.part(self.made), self._put(), owned.updated
+        put, updated = self._put(), None if owned.updated is None else bound(owned.updated, self.made)
         dependents: Dependents[Any, Any] = Dependents(
             owner.kind,
             self.context.cache(owner).store,
@@ -329,7 +347,7 @@ class _Binding(msgspec.Struct, frozen=True):
             about=(self.context.name, owned.resource.kind),
             selector=owned.selector,
             expectations=self.context.expectations if owned.expected else None,
-            changed=None if updated is None else lambda obj, old, new: put(updated(part, obj, old, new)),
+            changed=None if updated is None else lambda obj, old, new: put(updated(obj, old, new)),
         )
         dependents.listen(self.context.cache(owned.resource))
 
@@ -349,13 +367,13 @@ class _Binding(msgspec.Struct, frozen=True):
         return put
 
 
-def _of_new(mapper: Mapper) -> UpdateMapper:
+def _of_new(mapper: Callable[[Any], Keys]) -> Callable[[Any, Any], Keys]:
     """Maps the object that an update has led to."""
-    return lambda controller, old, new: mapper(controller, new)
+    return lambda old, new: mapper(new)
 
 
 def _listener(
-    mapper: Callable[..., Keys] | None, part: object, put: Callable[[Keys], None], about: tuple[str, str, str]
+    mapper: Callable[..., Keys] | None, put: Callable[[Keys], None], about: tuple[str, str, str]
 ) -> Callable[..., None] | None:
     """Queues the keys that the mapper returns for a change; None for no mapper. about: controller, kind and change, for
     logs."""
@@ -363,7 +381,7 @@ def _listener(
         return None
 
     def listener(*objects: Any) -> None:
-        if keys := mapper(part, *objects):
+        if keys := mapper(*objects):
             if log.isEnabledFor(V4):
                 keys = tuple(keys)
                 for key in keys:
@@ -428,7 +446,7 @@ class _Running(msgspec.Struct, frozen=True):
         return Worker(
             controller=self.context.name,
             queue=queue,
-            sync=partial(declared.sync, declared.part(self.made)),
+            sync=bound(declared.sync, self.made),
             clock=self.context.clock,
             count=count,
             retries=declared.retries,
@@ -446,7 +464,7 @@ class _Running(msgspec.Struct, frozen=True):
         skipped: Callable[[str, str], None] | None = None
         waits = not declared.stale_gate or context.gates.enabled(declared.stale_gate)
         if declared.skipped is not None:
-            skipped = partial(declared.skipped, declared.part(self.made))
+            skipped = bound(declared.skipped, self.made)
         elif declared.stale_gate and waits:
             skipped = stale_sync_skips(context.metrics, declared.main.resource.kind)
         return OwnWrites(

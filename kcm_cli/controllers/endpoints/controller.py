@@ -8,7 +8,6 @@ upstream: pkg/controller/endpoint
 
 import logging
 from contextlib import suppress
-from operator import attrgetter
 
 from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
@@ -92,7 +91,6 @@ CONTROLLER = Controller(
                 PodServices.services_of,
                 updated=PodServices.services_of_changed,
                 after=lambda context: context.config(EndpointsConfig).updates_batch_period_s,
-                part=attrgetter("selected"),
             ),
             Watch(ENDPOINTS, deleted=own_key),
         ),

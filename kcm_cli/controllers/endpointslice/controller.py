@@ -8,7 +8,6 @@ upstream: pkg/controller/endpointslice
 """
 
 import logging
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -186,9 +185,8 @@ CONTROLLER = Controller(
                     PodServices.services_of,
                     updated=PodServices.services_of_changed,
                     after=_batch_s,
-                    part=attrgetter("selected"),
                 ),
-                slices(lambda context: max(MIN_CHANGE_DELAY_S, _batch_s(context)), attrgetter("tracker")),
+                slices(lambda context: max(MIN_CHANGE_DELAY_S, _batch_s(context))),
             ),
             sync=EndpointSliceController.sync,
             failures=Failures(
@@ -209,7 +207,6 @@ CONTROLLER = Controller(
             Watch(NODES, Zones.all_nodes, updated=Zones.all_if_moved),
             sync=Zones.sync,
             measured=False,
-            part=attrgetter("zones"),
         ),
     ),
     announces=starting("endpoint slice controller"),

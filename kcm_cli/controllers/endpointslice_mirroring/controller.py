@@ -7,7 +7,6 @@ upstream: pkg/controller/endpointslicemirroring
 """
 
 import logging
-from operator import attrgetter
 
 from kcm_cli.api.core import SERVICES, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
@@ -113,7 +112,6 @@ CONTROLLER = Controller(
             Watch(SERVICES, only(has_no_selector), updated=selector_added_or_removed, unknown_deleted=own_key),
             slices(
                 lambda context: context.config(EndpointSliceMirroringConfig).updates_batch_period_s,
-                attrgetter("tracker"),
             ),
         ),
         sync=MirroringController.sync,

@@ -10,7 +10,6 @@ upstream: pkg/controller/job/job_controller.go
 import logging
 from collections.abc import Iterable
 from datetime import datetime
-from operator import attrgetter
 
 import msgspec
 
@@ -355,7 +354,6 @@ CONTROLLER = Controller(
                     added=PodWatch.added,
                     updated=PodWatch.updated,
                     deleted=PodWatch.deleted,
-                    part=attrgetter("pods"),
                 ),
             ),
             sync=JobController.sync,
@@ -373,7 +371,6 @@ CONTROLLER = Controller(
             failures=unhandled("Error syncing orphan pod: {error}"),
             workers=JobConfig,
             limiter=_limiter,
-            part=attrgetter("orphans"),
         ),
     ),
     reads=(Watch(WORKLOADS, when=gate("WorkloadWithJob")), Watch(POD_GROUPS, when=gate("WorkloadWithJob"))),

@@ -8,7 +8,6 @@ upstream: pkg/controller/volume/attachdetach
 """
 
 import logging
-from operator import attrgetter
 
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
@@ -42,6 +41,7 @@ class AttachDetachController:
         folder = context.config(PersistentVolumeBinderConfig).flex_volume_plugin_dir
         self._tasks = Tasks(_crashed)
         self.world = World(context, metrics, "" if context.config(Host).simulated_nodes else folder)
+        self.statuses = self.world.statuses
         self.attacher = Attacher(context.client, self.world.attachments)
         self.reconciler = Reconciler(context, self.world, self.attacher, metrics, self._tasks)
         self.verifier = Verifier(self.world, self.attacher, metrics)
@@ -62,29 +62,26 @@ def _crashed(name: str, error: BaseException) -> None:
     log.error("Operation ended unexpectedly", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)
 
 
-_world, _attacher = attrgetter("world"), attrgetter("attacher")
 CONTROLLER = Controller(
     AttachDetachController,
     (  # only the queue of claims has metrics: in place of the others, upstream has a loop over all volumes
         Queue(
             "attachable_volumes",
             watches=(
-                Watch(PODS, changed=World.pod_changed, deleted=World.pod_deleted, part=_world),
-                Watch(NODES, changed=World.node_changed, deleted=World.node_deleted, part=_world),
-                Watch(VOLUME_ATTACHMENTS, Attacher.changed, part=_attacher),
+                Watch(PODS, changed=World.pod_changed, deleted=World.pod_deleted),
+                Watch(NODES, changed=World.node_changed, deleted=World.node_deleted),
+                Watch(VOLUME_ATTACHMENTS, Attacher.changed),
             ),
             sync=Reconciler.sync,
             workers=WORKERS,
             measured=False,
-            part=attrgetter("reconciler"),
         ),
         Queue(
             "attached_volumes_of_nodes",
-            Watch(NODES, changed=World.node_reported, part=_world),
+            Watch(NODES, changed=World.node_reported),
             sync=NodeStatuses.sync,
             workers=WORKERS,
             measured=False,
-            part=attrgetter("world.statuses"),
         ),
         Queue(
             "pvcs",
@@ -92,11 +89,8 @@ CONTROLLER = Controller(
             watches=(Watch(PERSISTENT_VOLUMES, changed=World.claim_of),),
             sync=World.sync_claim,
             failures=unhandled('failed to sync pvc "{key}", will retry again: {error}'),
-            part=_world,
         ),
-        Queue(
-            "csidrivers", Watch(CSI_DRIVERS, World.driver_changed), sync=World.sync_driver, measured=False, part=_world
-        ),
+        Queue("csidrivers", Watch(CSI_DRIVERS, World.driver_changed), sync=World.sync_driver, measured=False),
     ),
     passes=(
         Periodic(

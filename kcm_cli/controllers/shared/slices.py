@@ -8,7 +8,6 @@ upstream: staging/src/k8s.io/endpointslice/{reconciler.go#finalize,util/endpoint
 """
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
 
 import msgspec
 
@@ -83,15 +82,14 @@ def _service(slice_: EndpointSlice) -> tuple[str, ...]:
     return (slice_.service_key,) if slice_.service_key else ()
 
 
-def slices(after: Callable[[ControllerContext], float], part: Callable[[Any], Any]) -> Watch:
-    """A watch of EndpointSlices, for a controller whose ``part`` is a SliceTracker."""
+def slices(after: Callable[[ControllerContext], float]) -> Watch:
+    """A watch of EndpointSlices, for a controller with a SliceTracker."""
     return Watch(
         ENDPOINT_SLICES,
         added=SliceTracker.slice_added,
         updated=SliceTracker.slice_updated,
         deleted=SliceTracker.slice_deleted,
         after=after,
-        part=part,
     )
 
 

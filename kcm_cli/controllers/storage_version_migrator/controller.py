@@ -10,7 +10,6 @@ upstream: pkg/controller/storageversionmigrator
 """
 
 import logging
-from operator import attrgetter
 
 from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, StorageVersionMigration
 from kcm_cli.component.logs import V2, V4
@@ -163,7 +162,6 @@ CONTROLLER = Controller(
             Watch(STORAGE_VERSION_MIGRATIONS, MigrationRunner.resource_of),
             sync=MigrationRunner.sync,
             failures=Failures(retried="Error syncing SVM resource, retrying", key="svm"),
-            part=attrgetter("runner"),
         ),
         Queue(
             _VERSION_QUEUE,

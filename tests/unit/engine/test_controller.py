@@ -13,7 +13,7 @@ from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, gate, only, own_key
+from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, bound, gate, only, own_key
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.rest.client import Client
@@ -312,3 +312,40 @@ def test_a_controller_without_work_is_not_created() -> None:
 def test_a_queue_that_reconciles_nothing_can_own_nothing() -> None:
     with pytest.raises(TypeError, match="reconciles no kind"):
         _ = queue().main
+
+
+class Part:
+    """A part of a controller."""
+
+    def sync(self) -> str:
+        return "of the part"
+
+
+class Whole:
+    """A controller."""
+
+    def __init__(self, *parts: object) -> None:
+        self.__dict__.update({f"part{index}": part for index, part in enumerate(parts)})
+
+    def sync(self) -> str:
+        return "of the controller"
+
+
+class Derived(Whole):
+    """Another one, with its own ``sync``."""
+
+    def sync(self) -> str:
+        return "its own"
+
+
+def test_functions_are_bound_to_the_controller_or_its_part() -> None:
+    made = Derived(Part(), 1)
+    assert bound(Part.sync, made)() == "of the part"
+    assert bound(Whole.sync, made)() == "of the controller"
+    assert bound(lambda one: one, made)() is made
+
+
+@pytest.mark.parametrize("parts", [(), (Part(), Part())], ids=["none", "two"])
+def test_a_method_of_nothing_or_of_two_parts_is_an_error(parts: tuple[Part, ...]) -> None:
+    with pytest.raises(TypeError, match=rf"Part.sync is a method of {len(parts)} attributes of Whole"):
+        bound(Part.sync, Whole(*parts))
