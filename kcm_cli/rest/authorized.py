@@ -10,39 +10,36 @@ from contextlib import asynccontextmanager
 
 from kcm_cli.rest.credentials import Credentials, Lease
 from kcm_cli.rest.errors import CredentialsError
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable, is_local
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, Unreachable, is_local
 
 log = logging.getLogger(__name__)
 
 
-class Authorized:
+class Authorized(Around):
     """Adds one user's header. Several users may share one transport."""
 
     def __init__(self, transport: Transport, credentials: Credentials) -> None:
+        super().__init__(transport)
         self.local = is_local(transport)
-        self._transport = transport
         self._credentials = credentials
 
     async def send(self, request: Request) -> Response:
         lease = self._credentials.current() or await self._renew(request)
-        response = await self._transport.send(_with(request, lease))
+        response = await self._inner.send(_with(request, lease))
         if response.status == 401 and (renewed := await self._instead_of(lease)):
-            return await self._transport.send(_with(request, renewed))
+            return await self._inner.send(_with(request, renewed))
         return response
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         lease = self._credentials.current() or await self._renew(request)
-        async with self._transport.stream(_with(request, lease)) as stream:
+        async with self._inner.stream(_with(request, lease)) as stream:
             renewed = await self._instead_of(lease) if stream.status == 401 else None
             if renewed is None:
                 yield stream
                 return
-        async with self._transport.stream(_with(request, renewed)) as stream:
+        async with self._inner.stream(_with(request, renewed)) as stream:
             yield stream
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     async def _renew(self, request: Request) -> Lease:
         try:

@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+from kcm_cli.rest.transport import Around, Request, Response, Stream, TransportError
 
 _VERSIONED = {"api": 2, "apis": 3}
 """How many parts of a path name the API group and version."""
@@ -12,24 +12,18 @@ class NotReadOnly(TransportError):
     """A request other than get, list or watch. It was not sent."""
 
 
-class ReadOnly:
+class ReadOnly(Around):
     """Implements ``rest.transport.Transport`` for get, list and watch of resources, and discovery."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     async def send(self, request: Request) -> Response:
         """Raises NotReadOnly and other TransportErrors."""
         _check(request)
-        return await self._transport.send(request)
+        return await self._inner.send(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """Raises NotReadOnly and other TransportErrors."""
         _check(request)
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        await self._transport.close()
+        return self._inner.stream(request)
 
 
 def _check(request: Request) -> None:

@@ -104,7 +104,26 @@ class Transport(Protocol):
         """Close all connections."""
 
 
+class Around:
+    """A transport around another one, which passes on what its subclasses leave alone. It is not local, since what is
+    in between may delay or break a watch."""
+
+    local = False
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    async def send(self, request: Request) -> Response:
+        return await self._inner.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
 def is_local(transport: Transport) -> bool:
     """Whether the API server is in this process: a watch may stay open for long, and needs no bookmarks. Such a
-    transport has an attribute ``local``, and those around it pass it on."""
+    transport has an attribute ``local``."""
     return bool(getattr(transport, "local", False))

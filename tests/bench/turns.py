@@ -26,7 +26,7 @@ from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.bench import objects
 from tests.bench.objects import Doc
@@ -107,11 +107,12 @@ class Aside(Awaitable[T]):
                 error = thrown
 
 
-class ServerAside:
+class ServerAside(Around):
     """A transport whose server's work is aside."""
 
     def __init__(self, inner: Transport, steps: Steps) -> None:
-        self._inner, self._steps = inner, steps
+        super().__init__(inner)
+        self._steps = steps
 
     async def send(self, request: Request) -> Response:
         return await Aside(self._inner.send(request), self._steps)
@@ -127,9 +128,6 @@ class ServerAside:
                 yield await Aside(anext(chunks), self._steps)
         except StopAsyncIteration:
             return
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class Crowd:

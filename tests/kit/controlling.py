@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import cache
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,16 +13,16 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.door import Interceptor
 from kcm_cli.manager.config import Config, load
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+from kcm_cli.rest.transport import Around, Request, Response, Transport, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing
 from tests.kit.world import World
 
 
-class Faulty:
+class Faulty(Around):
     """A transport on which every so many requests fail: unsent, or sent with the answer lost."""
 
     def __init__(self, inner: Transport, rng: random.Random, share: float) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._rng = rng
         self._share = share
         self.faults = 0
@@ -34,12 +34,6 @@ class Faulty:
         if self._rng.random() < 0.5:
             await self._inner.send(request)
         raise TransportError("the connection was lost")
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 @cache

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, TransportError
 
 
-class Refusing:
+class Refusing(Around):
     """Fails the requests for which ``refuses`` is true, before they are sent; ``before`` is awaited first for each."""
 
     def __init__(
@@ -18,7 +18,7 @@ class Refusing:
         refuses: Callable[[Request], bool],
         before: Callable[[Request], Awaitable[None]] | None = None,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._refuses = refuses
         self._before = before
         self.refused = 0
@@ -39,11 +39,8 @@ class Refusing:
         async with self._inner.stream(request) as stream:
             yield stream
 
-    async def close(self) -> None:
-        await self._inner.close()
 
-
-class Rewriting:
+class Rewriting(Around):
     """Gives answers as ``edit`` changes them; what ``answer`` answers never gets there."""
 
     def __init__(
@@ -52,26 +49,20 @@ class Rewriting:
         edit: Callable[[Request, Response], Response] = lambda request, response: response,
         answer: Callable[[Request], Response | None] = lambda request: None,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._edit = edit
         self._answer = answer
 
     async def send(self, request: Request) -> Response:
         return self._answer(request) or self._edit(request, await self._inner.send(request))
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(request)
 
-    async def close(self) -> None:
-        await self._inner.close()
-
-
-class Held:
+class Held(Around):
     """Holds back what watches of a path bring, from ``hold`` on or from a request that ``since`` says yes to, until
     ``release``."""
 
     def __init__(self, inner: Transport, clock: Clock, path: str, since: Callable[[Request], bool]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._clock = clock
         self._path = path
         self._since = since
@@ -98,9 +89,6 @@ class Held:
             while self._holding:
                 await self._clock.sleep(0.1)
             yield chunk
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 def refusal(status: int, reason: str, message: str = "no", causes: Iterable[dict[str, str]] = ()) -> Response:

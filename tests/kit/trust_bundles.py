@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 
 OURS, THEIRS = "kubernetes.io:kube-apiserver-serving:", "kubernetes.io.kube-apiserver-serving."
 
 
-class Renaming:
+class Renaming(Around):
     """Custom resources stand for the bundles, and their names cannot have colons: there they have dots."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
 
     async def send(self, request: Request) -> Response:
         path, body = request.path.replace(OURS, THEIRS), request.body.replace(OURS.encode(), THEIRS.encode())
@@ -26,6 +26,3 @@ class Renaming:
         async with self._inner.stream(request) as stream:
             chunks = (chunk.replace(THEIRS.encode(), OURS.encode()) async for chunk in stream.chunks)
             yield Stream(stream.status, stream.headers, chunks)
-
-    async def close(self) -> None:
-        await self._inner.close()

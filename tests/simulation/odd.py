@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from tests.unit.api.schemas import document, names, resources
 
 NAMESPACE = "odd"
@@ -18,11 +18,11 @@ WRONG_SHAPES: tuple[Any, ...] = (5, "x", [], True)
 Tree = dict[str, Any]
 
 
-class OddTransport:
+class OddTransport(Around):
     """``share``: of the objects in each answer, so many are odd, and at least ``least``."""
 
     def __init__(self, inner: Transport, rng: random.Random, share: float = 1 / 3, least: int = 4) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._rng = rng
         self._share = share
         self._least = least
@@ -47,9 +47,6 @@ class OddTransport:
         async with self._inner.stream(request) as stream:
             kind = _listed(request)
             yield stream if kind is None else Stream(stream.status, stream.headers, self._events(kind, request, stream))
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def _events(self, kind: str, request: Request, stream: Stream) -> AsyncIterator[bytes]:
         """The events of a watch with odd ones among them; ``object`` comes first, with spaces."""

@@ -5,7 +5,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from datetime import datetime, tzinfo
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
 from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import GOLDEN
@@ -61,11 +61,11 @@ QUIET = {
 """The clients of those that no scenario gives anything to write, or that are off by default."""
 
 
-class Sent:
+class Sent(Around):
     """Counts the writes that are sent, as the API server reads them."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.writes: Counter[Written] = Counter()
 
     async def send(self, request: Request) -> Response:
@@ -74,12 +74,6 @@ class Sent:
             resource = f"{info.plural}/{info.subresource}" if info.subresource else info.plural
             self.writes[request.headers["user-agent"].rpartition("/")[2], info.verb, resource] += 1
         return await self._inner.send(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class InProcess(Api):

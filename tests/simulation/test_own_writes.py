@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, ConnectionLost, Request, Response, Stream, Transport
 from tests.simulation.workload import deployment, job, stateful_set, template
 from tests.simulation.world import NAMESPACE, World, simulate
 
@@ -25,12 +25,13 @@ ONLY = ("serviceaccount", "deployment", "replicaset", "statefulset", "daemonset"
 WANTED = {"ReplicaSet": SIZE, "StatefulSet": SIZE, "Job": SIZE, "DaemonSet": NODES}
 
 
-class Late:
+class Late(Around):
     """News come up to three seconds late, each kind's at its own pace; of each third write the answer is lost, or the
     write itself. Counts the pods that were really made, by the kind of their owner."""
 
     def __init__(self, inner: Transport, clock: Clock, rng: random.Random) -> None:
-        self._inner, self._clock, self._rng = inner, clock, rng
+        super().__init__(inner)
+        self._clock, self._rng = clock, rng
         self.made: Counter[str] = Counter()
         self.faults = 0
 
@@ -52,9 +53,6 @@ class Late:
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         async with self._inner.stream(request) as stream:
             yield Stream(stream.status, stream.headers, self._late(stream.chunks))
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def _late(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:

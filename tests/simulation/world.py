@@ -26,7 +26,7 @@ from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, Unreachable
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -45,26 +45,23 @@ def _certificates() -> Certificates:
     return Certificates.load(None, EPOCH)
 
 
-OFTEN_OFF = tuple(one.name for one in CONTROLLERS if not one.default_enabled)
+OFF_BY_DEFAULT = tuple(one.name for one in CONTROLLERS if not one.default_enabled)
 
 
-class _UntilKilled:
+class _UntilKilled(Around):
     """The transport of a manager, which sends nothing once its task is cancelled, however long that takes to end."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self.task: asyncio.Task[int] | None = None
 
     async def send(self, request: Request) -> Response:
         self._check()
-        return await self._transport.send(request)
+        return await self._inner.send(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         self._check()
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        await self._transport.close()
+        return self._inner.stream(request)
 
     def _check(self) -> None:
         if self.task is not None and self.task.cancelling():
@@ -116,7 +113,7 @@ class World:
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
         transport = _UntilKilled(through(self.server.transport()))
         controllers = Alone(
-            config=configured(f"--controllers={','.join(('*', *OFTEN_OFF))}", *flags),
+            config=configured(f"--controllers={','.join(('*', *OFF_BY_DEFAULT))}", *flags),
             only=frozenset(one.name for one in CONTROLLERS if {one.name, one.alias} & {*only}) or None,
             served=served,
             command="kcm",

@@ -4,7 +4,6 @@ Events are counted and answered here: nothing in a twin reads them, and they wou
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -13,7 +12,7 @@ import msgspec
 from kcm_cli.engine.door import write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, View
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
 
 ACTING: ContextVar[str] = ContextVar("acting", default="")
 """The client whose request is being served."""
@@ -102,14 +101,14 @@ class Answering(Protocol):
     def answer(self, request: Request) -> Response | None: ...
 
 
-class Watched:
+class Watched(Around):
     """Implements ``rest.transport.Transport`` for one client, and records its writes.
 
     metrics: answers requests to the metrics APIs.
     """
 
     def __init__(self, transport: Transport, client: str, written: Written, metrics: Answering | None = None) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._client = client
         self._written = written
         self._metrics = metrics
@@ -118,7 +117,7 @@ class Watched:
         if request.method in _READS:
             measured = self._metrics.answer(request) if self._metrics is not None else None
             await self._written.pause()
-            return measured or await self._transport.send(request)
+            return measured or await self._inner.send(request)
         named = write_of(self._client, request)
         resource, _, subresource = named.resource.partition("/")
         if resource == "events" and named.verb in ("create", "patch"):
@@ -126,7 +125,7 @@ class Watched:
         await self._written.pause()
         token = ACTING.set(self._client)
         try:
-            response = await self._transport.send(request)
+            response = await self._inner.send(request)
         finally:
             ACTING.reset(token)
         answer = _answer(response.body)
@@ -151,12 +150,6 @@ class Watched:
             )
         )
         return response
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     def _event(self, request: Request, name: str) -> Response:
         event = codec.decode(request.body, _Event)

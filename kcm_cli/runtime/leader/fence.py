@@ -7,35 +7,26 @@ Not guaranteed: a request that was sent before the lease ended still arrives.
 """
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
 
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable, is_local
+from kcm_cli.rest.transport import Around, Request, Response, Transport, Unreachable, is_local
 
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
-class Fenced:
+class Fenced(Around):
     """A transport whose writes fail while ``safe`` returns False. TokenReviews and token requests are writes, too."""
 
     def __init__(self, transport: Transport, safe: Callable[[], bool]) -> None:
+        super().__init__(transport)
         self.local = is_local(transport)
-        self._transport = transport
         self._safe = safe
 
     async def send(self, request: Request) -> Response:
         """Raises TransportError, Unreachable where the fence is closed: nothing was sent."""
         if request.method in _READS:
-            return await self._transport.send(request)
+            return await self._inner.send(request)
         if not self._safe():
             raise Unreachable(f"{request.method} {request.path}: not sent, the leader lease has run out")
-        return await self._transport.send(replace(request, permitted=self._safe))
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        """As the transport does."""
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        """Close the transport."""
-        await self._transport.close()
+        return await self._inner.send(replace(request, permitted=self._safe))

@@ -26,7 +26,7 @@ from kcm_cli.rest.errors import MethodNotSupported, NotFound
 from kcm_cli.rest.listing import list_all
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from kcm_cli.runtime.frames import FrameDecoder, decoder_of
 from kcm_cli.runtime.informer import WATCH_LIST
 from kcm_cli.runtime.wire import Bookmark, BrokenEvent
@@ -72,11 +72,11 @@ def _kubeconfig(folder: Path, url: str) -> Path:
     return path
 
 
-class OnlyProtobuf:
+class OnlyProtobuf(Around):
     """A client that accepts protobuf only, if at all: the sandbox answers others in JSON."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.packed = 0
 
     def _only(self, request: Request) -> Request:
@@ -89,9 +89,6 @@ class OnlyProtobuf:
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._inner.stream(self._only(request))
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Two managers on one API server: the second one is a standby, cold or warm."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,17 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.manager import lifecycle
 from kcm_cli.manager.config import ConfigError, load
-from kcm_cli.manager.connections import Connections
-from kcm_cli.manager.lifecycle import Manager, Place
-from kcm_cli.manager.server.server import Delegates
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 from kcm_cli.runtime import informer
 from tests.kit.world import PODS, World, resource
-from tests.unit.manager.test_stopping import FLAGS, SameLoop
+from tests.unit.manager.test_stopping import manager_of
 
 pytestmark = pytest.mark.cluster(alone=True)
 
@@ -74,39 +67,13 @@ class Wire:
         return {one.path for _, one in self.sent if one.method == "GET" and "/leases" not in one.path}
 
 
-class Clients:
-    def __init__(self, wire: Wire, clock: LoopClock) -> None:
-        self._wire, self._clock = wire, clock
-
-    def client(self, name: str) -> Client:
-        return Client(self._wire, limiter=Unlimited(), user_agent=name, clock=self._clock)
-
-    discovery_client = client
-
-
 class Candidate:
     """A manager of ReplicaSets. No fence keeps it from writing."""
 
     def __init__(self, world: World, patch: pytest.MonkeyPatch, flags: tuple[str, ...], seed: int) -> None:
         self.wire, self.stop = Wire(world.server.transport(), world.clock), asyncio.Event()
-        clients = Clients(self.wire, world.clock)
-
-        async def connect(*_: object) -> Connections:
-            return Connections(clients, clients, (self.wire,))
-
-        async def election_client(*_: object) -> Client:
-            return clients.client("election")
-
-        async def delegates(*_: object) -> Delegates:
-            return Delegates()
-
-        for name, made in (("connect", connect), ("election_client", election_client), ("delegates", delegates)):
-            patch.setattr(lifecycle, name, made)
-        patch.setattr(lifecycle, "check", lambda config: None)
-        patch.setattr(lifecycle, "LoopThread", SameLoop)
-        config = load([*FLAGS, "--controllers=replicaset-controller", *flags])
-        place = Place(real_time=False)
-        self.manager = Manager(config, self.stop, lambda why: None, world.clock, random.Random(seed), place)
+        names = "--controllers=replicaset-controller"
+        self.manager, _ = manager_of(world, self.wire, patch, self.stop, names, *flags, seed=seed)
         self.running = asyncio.ensure_future(self.manager.run())
 
 

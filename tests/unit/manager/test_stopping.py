@@ -16,10 +16,10 @@ from kcm_cli.manager.leadership import Election
 from kcm_cli.manager.lifecycle import Manager, Place, ShutdownTimeout
 from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.server.server import Delegates, Server
+from kcm_cli.rest.builder import ClientSettings, RootClients
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import InternalError
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import ConnectionLost
+from kcm_cli.rest.transport import ConnectionLost, Transport
 from kcm_cli.runtime.events import EventWriter
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.leader import Elector, LeaseLock
@@ -80,44 +80,40 @@ class SameLoop(LoopThread):
         return task
 
 
+def manager_of(
+    world: World, transport: Transport, patch: pytest.MonkeyPatch, stop: asyncio.Event, *flags: str, seed: int = 1
+) -> tuple[Manager, list[str]]:
+    """A whole manager on the loop of its world, and why it was abandoned."""
+    clients = RootClients(transport, ClientSettings(qps=-1), world.clock)
+
+    async def connect(*_: object) -> Connections:
+        return Connections(clients, clients, (transport,))
+
+    async def election_client(*_: object) -> Client:
+        return clients.client("election")
+
+    async def delegates(*_: object) -> Delegates:
+        return Delegates()
+
+    for name, made in (("connect", connect), ("election_client", election_client), ("delegates", delegates)):
+        patch.setattr(lifecycle, name, made)
+    patch.setattr(lifecycle, "check", lambda config: None)
+    patch.setattr(lifecycle, "LoopThread", SameLoop)
+    abandoned, place = list[str](), Place(real_time=False)
+    config, rng = load([*FLAGS, *flags]), random.Random(seed)
+    return Manager(config, stop, abandoned.append, world.clock, rng, place), abandoned
+
+
 class Life:
     """A manager with its lease, on a separate world."""
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world, self.stop = world, asyncio.Event()
-        clients = Clients(world)
-
-        async def connect(*_: object) -> Connections:
-            return Connections(clients, clients, (world.server.transport(),))
-
-        async def election_client(*_: object) -> Client:
-            return clients.client("election")
-
-        async def delegates(*_: object) -> Delegates:
-            return Delegates()
-
-        for name, made in (("connect", connect), ("election_client", election_client), ("delegates", delegates)):
-            monkeypatch.setattr(lifecycle, name, made)
-        monkeypatch.setattr(lifecycle, "check", lambda config: None)
-        monkeypatch.setattr(lifecycle, "LoopThread", SameLoop)
-        config = load(list(FLAGS))
-        place = Place(real_time=False)
-        self.abandoned: list[str] = []
-        self.manager = Manager(config, self.stop, self.abandoned.append, world.clock, random.Random(1), place)
+        self.manager, self.abandoned = manager_of(world, world.server.transport(), monkeypatch, self.stop)
 
     async def holder(self) -> str:
         spec = (await self.world.get(LEASES, "kcm", "kube-system"))["spec"]
         return str(spec.get("holderIdentity") or "")
-
-
-class Clients:
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def client(self, name: str) -> Client:
-        return Client(self._world.server.transport(), limiter=Unlimited(), user_agent=name, clock=self._world.clock)
-
-    discovery_client = client
 
 
 def _raises(owner: type, name: str, error: Exception, since: asyncio.Event, *, after: bool) -> Callable[..., Any]:

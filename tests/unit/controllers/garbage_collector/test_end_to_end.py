@@ -5,7 +5,6 @@ import json
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import Faulty, adds, controllers, metric
 from tests.kit.faults import Held, Refusing, Rewriting
@@ -485,11 +484,11 @@ async def test_orphaning_just_before_the_deletion_is_honoured(story: Story):
         assert await story.left() == {"grandchild": []}
 
 
-class Late:
+class Late(Around):
     """Delays the answers that ``late`` says yes to: the server has read long before."""
 
     def __init__(self, inner: Transport, clock: Clock, late: Callable[[Request], bool]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._clock = clock
         self._late = late
 
@@ -498,12 +497,6 @@ class Late:
         if self._late(request):
             await self._clock.sleep(20)
         return response
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 async def test_a_lookup_before_the_deletion_of_an_owner_is_not_shared_with_later_ones(story: Story, monkeypatch):

@@ -1,21 +1,20 @@
 """A metrics adapter in front of the sandbox's API server: custom and external metrics."""
 
 import json
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import unquote
 
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
 
 _JSON = {"content-type": "application/json"}
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 
 
-class Adapter:
+class Adapter(Around):
     """A transport that serves the groups named in ``versions``. ``values`` are by the path below the version."""
 
     def __init__(self, inner: Transport, **versions: list[str]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.versions = {f"{group}.metrics.k8s.io": names for group, names in versions.items()}
         self.values: dict[str, list[dict[str, Any]]] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
@@ -42,12 +41,6 @@ class Adapter:
             status = {"kind": "Status", "status": "Failure", "reason": "NotFound", "message": "no such metric"}
             return Response(404, _JSON, json.dumps({**status, "code": 404}).encode())
         return Response(200, _JSON, json.dumps({"kind": "MetricValueList", "items": items}).encode())
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     def _with_groups(self, answer: Response) -> Response:
         doc = json.loads(answer.body)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport
 from tests.kit.faults import Rewriting
 from tests.kit.widgets import CRDS
 from tests.kit.world import PODS, World, resource
@@ -180,11 +179,11 @@ async def test_the_surge_of_a_rollout_does_not_raise_the_size(world: World, metr
         assert (await story.condition("ScalingActive"))[:2] == ("True", "ValidMetricFound")
 
 
-class Meanwhile:
+class Meanwhile(Around):
     """Waits for ``during`` while a metric is requested."""
 
     def __init__(self, inner: Transport, during: Callable[[], Awaitable[object]]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._during = during
 
     async def send(self, request: Request) -> Response:
@@ -192,12 +191,6 @@ class Meanwhile:
         if request.path.startswith("/apis/custom.metrics.k8s.io/"):
             await self._during()
         return answer
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 async def test_pods_that_appear_while_their_metrics_are_requested_count(world: World):

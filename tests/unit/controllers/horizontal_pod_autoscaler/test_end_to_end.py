@@ -14,6 +14,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.horizontal_pod_autoscaler import controller
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.machinery.labels import parse
+from kcm_cli.rest.transport import Around
 from tests.kit.controlling import Faulty
 from tests.kit.world import World
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
@@ -244,24 +245,18 @@ async def test_failed_writes_do_not_change_the_result(world: World):
     assert transport.faults > 5
 
 
-class Counting:
+class Counting(Around):
     """A transport that notes when which path was read."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._inner = world.server.transport()
+        super().__init__(world.server.transport())
         self.reads: Counter[str] = Counter()
         self.writes: Counter[str] = Counter()
 
     async def send(self, request: Any) -> Any:
         (self.reads if request.method == "GET" else self.writes)[request.path] += 1
         return await self._inner.send(request)
-
-    def stream(self, request: Any) -> Any:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 async def test_an_autoscaler_syncs_once_a_period_and_is_written_on_changes(world: World):

@@ -12,7 +12,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.planning.actions import MERGE
-from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from tests.kit.controlling import Faulty, controllers, metric
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import PODS, World, resource
@@ -152,23 +152,18 @@ async def test_every_pod_is_counted_once(world: World, seed):
     assert await story.held() == []
 
 
-class LatePods:
+class LatePods(Around):
     """That a pod was deleted is news three seconds late."""
 
     def __init__(self, inner: Transport, clock: Clock) -> None:
-        self._inner, self._clock = inner, clock
-
-    async def send(self, request: Request) -> Response:
-        return await self._inner.send(request)
+        super().__init__(inner)
+        self._clock = clock
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         async with self._inner.stream(request) as stream:
             late = request.path.endswith("/pods")
             yield Stream(stream.status, stream.headers, self._late(stream.chunks)) if late else stream
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     async def _late(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:

@@ -10,6 +10,7 @@ from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.plan import gang
 from kcm_cli.machinery import codec
+from kcm_cli.rest.transport import Around
 from tests.kit.alpha import serve
 from tests.kit.controlling import controllers
 from tests.kit.world import World, resource
@@ -121,24 +122,18 @@ def _metadata(doc: Any) -> dict[str, Any]:
 GATES = [("", "GenericWorkload=true"), ("", "WorkloadWithJob=true")]
 
 
-class Story:
+class Story(Around):
     """A Job ``gang`` and the bodies of the pods that were created for it."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._inner = world.server.transport()
+        super().__init__(world.server.transport())
         self.pods: list[dict[str, Any]] = []
 
     async def send(self, request: Any) -> Any:
         if request.method == "POST" and request.path.endswith("/pods"):
             self.pods.append(json.loads(request.body))
         return await self._inner.send(request)
-
-    def stream(self, request: Any) -> Any:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     def running(self, gates: list[tuple[str, str]]) -> Any:
         return controllers(self.world, JobConfig(), names=["job-controller"], gates=gates, transport=self)

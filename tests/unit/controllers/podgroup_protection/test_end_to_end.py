@@ -12,6 +12,7 @@ import pytest
 from kcm_cli.api.core import Pod
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER, active_member_of
+from kcm_cli.rest.transport import Around
 from tests.kit.alpha import make, serve
 from tests.kit.controlling import controllers
 from tests.kit.faults import Refusing
@@ -59,21 +60,15 @@ async def test_a_group_without_pods_is_deleted_after_retries(world: World):
         assert left["spec"] == {"mine": 1}
 
 
-class Grouping:
+class Grouping(Around):
     """Lets pods come as members of the group ``g``."""
 
     def __init__(self, world: World) -> None:
-        self._inner = world.server.transport()
-
-    async def send(self, request: Any) -> Any:
-        return await self._inner.send(request)
+        super().__init__(world.server.transport())
 
     def stream(self, request: Any) -> Any:
         stream = self._inner.stream(request)
         return _Grouped(stream) if request.path == "/api/v1/pods" else stream
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class _Grouped:
