@@ -20,5 +20,6 @@ SUBCOMMANDS = (
     Subcommand("sandbox", "kcm_cli.cli.sandbox", "Run a local control plane with the manager on it.", plain=True),
     Subcommand("top", "kcm_cli.cli.top", "Watch what a controller manager does.", plain=True),
     Subcommand("trace", "kcm_cli.cli.trace", "Show why something happened, and what followed.", plain=True),
+    Subcommand("bug-report", "kcm_cli.cli.bug_report", "Gather what there is to know about a manager.", plain=True),
     Subcommand("plan", "kcm_cli.cli.plan", "Show what the controllers would do to a cluster.", plain=True),
 )

@@ -1,9 +1,11 @@
 """The files in configs/: flags, metrics and roles that they name exist."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,12 @@ from kcm_cli.manager.config import complete
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.runtime.loop_monitor import LoopMonitor
+from tests.kit.places import ROOT
+from tests.simulation.world import World, simulate
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"}
+"""Of Go's own collectors."""
 YAML = sorted(path for path in CONFIGS.rglob("*.yaml"))
 
 
@@ -77,23 +83,69 @@ def test_the_pods_flags_are_taken_and_its_volumes_are_there() -> None:
     assert {mount["name"] for mount in container["volumeMounts"]} == volumes
 
 
-def test_alerts_name_metrics_that_exist() -> None:
+def test_alerts_say_what_is_wrong() -> None:
     rules = yaml.safe_load((CONFIGS / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] for rule in rules)
+
+
+WORDS = re.compile(r"\b((?:kcm|workqueue|rest_client|leader_election|node_collector|process|kubernetes)_[a-z_]+)\b")
+UPSTREAM = ROOT / "tests" / "recorded" / "reference" / "metrics.json"
+
+
+@cache
+def kcms() -> frozenset[str]:
+    """The metrics of a manager that runs all controllers for a minute, and of its port."""
+    registry = Registry()
+
+    async def story(world: World) -> None:
+        world.manager(metrics=registry)
+        await world.clock.sleep(60)
+
+    simulate(1, story)
     shown = Observability(complete(flag_set().parse([])), LoopClock())
     LoopMonitor(LoopClock(), shown.registry)
-    queues = Registry()
-    WorkqueueCollector(queues).queue("x", lambda: 0.0)
-    known = {family.description.name for family in (*shown.registry.families(), *shown.slis.families())}
-    known |= set(re.findall(r"# TYPE (\S+)", queues.expose().decode()))
-    known |= {"up", "leader_election_master_status"}
-    named = {
-        name.removesuffix("_bucket")
-        for rule in rules
-        for name in re.findall(r"\b([a-z][a-z_]+)\b(?=\{| == 1\)|\[)", rule["expr"])
-    }
+    WorkqueueCollector(registry).queue("x", lambda: 0.0)
+    exposed = (registry, shown.registry, shown.slis)
+    types = re.findall(r"# TYPE (\S+)", "".join(one.expose().decode() for one in exposed))
+    return frozenset({*types, *(family.description.name for one in exposed for family in one.families())})
+
+
+@pytest.mark.parametrize("path", ["grafana/dashboard.json", "prometheus/alerts.yaml"])
+def test_dashboards_and_alerts_name_metrics_of_both_managers(path: str) -> None:
+    """kcm has each of them, and the original all but those that begin with kcm_."""
+    named = {name.removesuffix("_bucket") for name in WORDS.findall((CONFIGS / path).read_text())}
+    upstream = {one["name"] for one in json.loads(UPSTREAM.read_text())}
     assert len(named) > 9
-    assert named <= known
-    assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] for rule in rules)
+    assert named - kcms() - {"leader_election_master_status"} == set()
+    assert {name for name in named if not name.startswith("kcm_")} - upstream - PROCESS == set()
+
+
+def test_the_dashboard_is_whole() -> None:
+    board = json.loads((CONFIGS / "grafana" / "dashboard.json").read_text())
+    panels = [one for one in board["panels"] if one["type"] != "row"]
+    assert len({one["id"] for one in board["panels"]}) == len(board["panels"])
+    assert all(target["expr"].count("(") == target["expr"].count(")") for one in panels for target in one["targets"])
+    variables = {one["name"] for one in board["templating"]["list"]} | {"__rate_interval", "job"}
+    used = {name for one in panels for target in one["targets"] for name in re.findall(r"\$(\w+)", target["expr"])}
+    assert used <= variables
+    places = [(one["gridPos"]["x"], one["gridPos"]["y"]) for one in board["panels"]]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_prometheus_reads_the_rules_and_the_dashboard(tmp_path: Path) -> None:
+    board = json.loads((CONFIGS / "grafana" / "dashboard.json").read_text())
+    exprs = [target["expr"] for one in board["panels"] for target in one.get("targets", ())]
+    rules = [
+        {"record": f"panel:{number}", "expr": expr.replace("$__rate_interval", "5m").replace("$job", "x")}
+        for number, expr in enumerate(exprs)
+    ]
+    (tmp_path / "panels.yaml").write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
+    files = [str(CONFIGS / "prometheus" / "alerts.yaml"), str(tmp_path / "panels.yaml")]
+    done = subprocess.run(
+        ["promtool", "check", "rules", *files], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_image_has_the_tested_versions() -> None:
