@@ -48,7 +48,7 @@ class Executor:
     """Executes the plans of one controller with its client, recorder and expectations.
 
     ``send_one``: sends an action, if the controller has actions of its own. ``alone``: errors that say nothing about
-    the other actions of a stage.
+    the actions that do not follow in order.
     """
 
     def __init__(  # what a controller writes with, and how it differs from others
@@ -92,35 +92,16 @@ class Executor:
                 deletions=expect.deletions,
                 more=expect.more,
             )
-        if stage.mode is Mode.SEQUENTIAL:
-            return await self._sequential(stage, expect)
-        if stage.mode is Mode.SLOW_START:
-            return await self._slow_start(stage, expect)
-        return _gathered(await self._together(stage.actions, expect))
-
-    async def _sequential(self, stage: Stage, expect: Expect | None) -> Outcome:
         results: list[Done | Failed] = []
-        for index, action in enumerate(stage.actions):
-            result = await self._one(action, expect)
-            results.append(result)
-            if isinstance(result, Failed) and stage.stop_on_error:
-                return _gathered(results, self._skip(stage.actions[index + 1 :], expect))
-        return _gathered(results)
-
-    async def _slow_start(self, stage: Stage, expect: Expect | None) -> Outcome:
-        results: list[Done | Failed] = []
-        for batch in batches(stage.actions):
+        left = stage.tolerates
+        for batch in _batches_of(stage):
             answers = await self._together(batch, expect)
-            results.extend(answers)
-            if self._is_refused(stage, results):
+            results += answers
+            errors = [answer.error for answer in answers if isinstance(answer, Failed)]
+            left -= sum(stage.mode is Mode.SEQUENTIAL or not isinstance(error, self._alone) for error in errors)
+            if left < 0 or any(map(namespace_terminating, errors)):
                 return _gathered(results, self._skip(stage.actions[len(results) :], expect))
         return _gathered(results)
-
-    def _is_refused(self, stage: Stage, results: Iterable[Done | Failed]) -> bool:
-        """Whether a failure, or more than the stage tolerates, says that the rest will fail, too."""
-        errors = [result.error for result in results if isinstance(result, Failed)]
-        refused = sum(not isinstance(error, self._alone) for error in errors)
-        return refused > stage.tolerates or any(map(namespace_terminating, errors))
 
     async def _together(self, actions: Sequence[Action], expect: Expect | None) -> list[Done | Failed]:
         if len(actions) == 1:
@@ -166,6 +147,13 @@ def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()
     done = tuple(result for result in results if isinstance(result, Done))
     failed = tuple(result for result in results if isinstance(result, Failed))
     return Outcome(done, failed, skipped)
+
+
+def _batches_of(stage: Stage) -> Iterable[Sequence[Action]]:
+    """The actions of a stage that are sent at the same time, in order."""
+    if stage.mode is Mode.PARALLEL:
+        return (stage.actions,)
+    return batches(stage.actions) if stage.mode is Mode.SLOW_START else ((action,) for action in stage.actions)
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

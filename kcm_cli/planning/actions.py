@@ -137,7 +137,7 @@ class Delete(Action, frozen=True, gc=False):
 
 
 class Mode(Enum):
-    """How a stage's actions are sent. SLOW_START: 1, 2, 4, … at a time; a failure skips the later batches."""
+    """How a stage's actions are sent: one by one, all at once, or 1, 2, 4, … at a time."""
 
     SEQUENTIAL = "sequential"
     PARALLEL = "parallel"
@@ -159,16 +159,15 @@ class Expect(msgspec.Struct, frozen=True):
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """Actions that are sent together. With ``stop_on_error`` (sequential) the first failure skips the rest.
+    """Actions that are sent together. ``remark`` is logged before the first of them.
 
-    ``remark`` is logged before the first of them. ``tolerates``: the number of failures that do not skip the rest (slow
-    start). ``anyway``: the stage is executed even after one that failed.
+    ``tolerates``: the number of failures that do not skip the rest. ``anyway``: the stage is executed even after one
+    that failed.
     """
 
     actions: tuple[Action, ...]
     mode: Mode = Mode.PARALLEL
     expect: Expect | None = None
-    stop_on_error: bool = True
     remark: Remark | None = None
     tolerates: int = 0
     anyway: bool = False
@@ -212,9 +211,6 @@ class Outcome(msgspec.Struct, frozen=True):
     def merge(self, other: "Outcome") -> "Outcome":
         """The outcome of both."""
         return Outcome(self.done + other.done, self.failed + other.failed, self.skipped + other.skipped)
-
-
-NOTHING = Outcome()
 
 
 def ref_to(resource: Resource[Any], obj: Object) -> EventRef:

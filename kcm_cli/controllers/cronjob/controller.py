@@ -181,7 +181,7 @@ class CronJobController:
             )
             for name, uid in jobs
         )
-        outcome = await self._executor.stage(Stage(deletions, Mode.SEQUENTIAL, stop_on_error=False))
+        outcome = await self._executor.stage(Stage(deletions, Mode.SEQUENTIAL, tolerates=len(deletions)))
         for failed in outcome.failed:
             if isinstance(failed.action, Delete):
                 job = KRef(failed.action.name, failed.action.namespace)

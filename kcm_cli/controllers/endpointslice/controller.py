@@ -20,7 +20,7 @@ from kcm_cli.controllers.endpointslice.plan import MANAGER, Slicing, plan, topol
 from kcm_cli.controllers.endpointslice.plan.desired import Member, Snapshot, address_types
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.controllers.shared.pod_services import PodServices
-from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
+from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, failure_text, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, starting
 from kcm_cli.engine.worker import Failures
@@ -121,7 +121,7 @@ class EndpointSliceController:
         if failure is None:
             self._metrics.written(planned)
         elif not namespace_terminating(failure.error):
-            problems.append(failure.text(f"Service {key}"))
+            problems.append(failure_text(failure, f"Service {key}"))
         return problems
 
     def _note(self, key: str, address_type: str, planned: Slicing) -> None:

@@ -14,7 +14,7 @@ from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
 from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, Snapshot, mirrorable, plan, removal
-from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, slices
+from kcm_cli.controllers.shared.slices import SliceSyncError, SliceTracker, SliceWrites, failure_text, slices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key, starting
 from kcm_cli.engine.worker import Failures
@@ -77,7 +77,7 @@ class MirroringController:
             self.tracker.follow(slice_)
         failure = await self._writes.run(key, planned.stages)
         if failure is not None and not namespace_terminating(failure.error):
-            raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
+            raise SliceSyncError([failure_text(failure, f"Endpoints {key}")]) from failure.error
 
     async def _remove(self, key: str, slices: tuple[EndpointSlice, ...]) -> None:
         """Delete all slices. Raises SliceSyncError."""
@@ -85,7 +85,7 @@ class MirroringController:
         failure = await self._writes.run(key, removal(slices))
         self.tracker.forget(key)
         if failure is not None:
-            raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
+            raise SliceSyncError([failure_text(failure, f"Endpoints {key}")]) from failure.error
 
 
 def mirrored_between(controller: MirroringController, old: Endpoints, new: Endpoints) -> Keys:

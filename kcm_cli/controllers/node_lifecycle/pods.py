@@ -13,8 +13,6 @@ from kcm_cli.api.core import PODS, Condition, Node, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.door import Door
-from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map, nested_str
 from kcm_cli.machinery.kref import kobj
@@ -72,36 +70,35 @@ class PodMarks:
 
     async def mark(self, pods: list[Pod]) -> None:
         now = self._clock.now()
-        marking = (mark_not_ready(self._client, self._recorder, pod, now) for pod in pods)
+        marking = (self._mark_one(pod, now) for pod in pods)
         for failed in await asyncio.gather(*marking, return_exceptions=True):
             if failed is not None:
                 raise failed
 
+    async def _mark_one(self, pod: Pod, now: datetime) -> None:
+        """Set the Ready condition to False and emit an Event. Pods without the condition, or already not ready, are
+        left alone.
 
-async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: datetime) -> None:
-    """Set the Ready condition to False and emit an Event. Pods without the condition, or already not ready, are left
-    alone.
-
-    Raises RequestError after emitting the Event; Conflict if the pod has changed.
-    """
-    known = ready_condition(pod)
-    if known is None or known.status == "False":
-        return
-    failed: RequestError | None = None
-    try:
-        doc = await client.get_doc(PODS, pod.namespace, pod.name)
-        _set_not_ready(doc, pod.metadata.resource_version, format_time(now))
-        log.log(V2, "Updating ready status of pod to false", extra={"fields": {"pod": kobj(pod)}})
-        reason = f"node {pod.spec.node_name} is not ready"
-        await client.update(PODS, pod.namespace, pod.name, doc, subresource="status", reason=reason)
-    except NotFound:
-        return
-    except RequestError as error:
-        log.info("Failed to update status for pod", extra={"fields": {"pod": kobj(pod), "err": str(error)}})
-        failed = error
-    recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NodeNotReady", "Node is not ready"))
-    if failed is not None:
-        raise failed
+        Raises RequestError after emitting the Event; Conflict if the pod has changed.
+        """
+        known = ready_condition(pod)
+        if known is None or known.status == "False":
+            return
+        failed: RequestError | None = None
+        try:
+            doc = await self._client.get_doc(PODS, pod.namespace, pod.name)
+            _set_not_ready(doc, pod.metadata.resource_version, format_time(now))
+            log.log(V2, "Updating ready status of pod to false", extra={"fields": {"pod": kobj(pod)}})
+            reason = f"node {pod.spec.node_name} is not ready"
+            await self._client.update(PODS, pod.namespace, pod.name, doc, subresource="status", reason=reason)
+        except NotFound:
+            return
+        except RequestError as error:
+            log.info("Failed to update status for pod", extra={"fields": {"pod": kobj(pod), "err": str(error)}})
+            failed = error
+        self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NodeNotReady", "Node is not ready"))
+        if failed is not None:
+            raise failed
 
 
 def _set_not_ready(doc: Doc, version: str, now: str) -> None:

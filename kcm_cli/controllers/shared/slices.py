@@ -9,15 +9,13 @@ upstream: staging/src/k8s.io/endpointslice/{reconciler.go#finalize,util/endpoint
 
 from collections.abc import Callable, Collection, Iterable
 
-import msgspec
-
 from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, SERVICE_NAME, EndpointSlice
 from kcm_cli.component.metrics import Registry, Stability
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys, Watch
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.errors import SyncError
-from kcm_cli.planning.actions import Action, Create, Delete, Plan, Update
+from kcm_cli.planning.actions import Create, Delete, Failed, Plan, Update
 from kcm_cli.planning.endpoints.slices import Efficiency
 from kcm_cli.runtime.informer import Informer
 
@@ -140,22 +138,16 @@ class SliceSyncError(SyncError):
         super().__init__(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-class WriteFailure(msgspec.Struct, frozen=True):
-    """A failed write and its error."""
-
-    action: Action
-    error: Exception
-
-    def text(self, owner: str) -> str:
-        """``failed to update web-abc EndpointSlice for Service ns/web: …``. ``owner``: its kind and key."""
-        match self.action:
-            case Create():
-                return f"failed to create EndpointSlice for {owner}: {self.error}"
-            case Update(obj=slice_):
-                return f"failed to update {slice_.name} EndpointSlice for {owner}: {self.error}"
-            case Delete(name=name):
-                return f"failed to delete {name} EndpointSlice for {owner}: {self.error}"
-        return str(self.error)
+def failure_text(failed: Failed, owner: str) -> str:
+    """``failed to update web-abc EndpointSlice for Service ns/web: …``. ``owner``: its kind and key."""
+    match failed.action:
+        case Update(obj=slice_):
+            what = f"update {slice_.name}"
+        case Delete(name=name):
+            what = f"delete {name}"
+        case _:
+            what = "create"
+    return f"failed to {what} EndpointSlice for {owner}: {failed.error}"
 
 
 class SliceWrites:
@@ -166,7 +158,7 @@ class SliceWrites:
         self._tracker = tracker
         self._count = count
 
-    async def run(self, key: str, plan: Plan) -> WriteFailure | None:
+    async def run(self, key: str, plan: Plan) -> Failed | None:
         """Write the slices of a Service until a write fails. Returns that failure, or None."""
         outcome = await self._executor.run(plan)
         for done in outcome.done:
@@ -177,7 +169,4 @@ class SliceWrites:
             elif isinstance(done.result, EndpointSlice):
                 self._tracker.wrote(done.result)
                 self._count("create" if isinstance(action, Create) else "update")
-        if not outcome.failed:
-            return None
-        failed = outcome.failed[0]
-        return WriteFailure(failed.action, failed.error)
+        return outcome.failed[0] if outcome.failed else None

@@ -65,6 +65,8 @@ def test_a_stage_is_executed_anyway(anyway, skipped):
     assert [action.name for action in outcome.skipped] == skipped
 
 
-def test_in_sequence_the_first_failure_skips_the_rest():
-    outcome = run([None, SyncError, None], stage([0, 1, 2], Mode.SEQUENTIAL))
-    assert ([one.action.name for one in outcome.done], [one.name for one in outcome.skipped]) == (["0"], ["2"])
+@pytest.mark.parametrize("error", [SyncError, Alone])
+@pytest.mark.parametrize(("tolerates", "skipped"), [(0, ["2", "3"]), (1, ["3"]), (4, [])])
+def test_in_sequence_a_failure_that_is_not_tolerated_skips_the_rest(error, tolerates, skipped):
+    outcome = run([None, error, error, None], stage(range(4), Mode.SEQUENTIAL, tolerates=tolerates))
+    assert [one.name for one in outcome.skipped] == skipped
