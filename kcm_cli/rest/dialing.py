@@ -22,7 +22,7 @@ from kcm_cli.rest.connection import Connection
 from kcm_cli.rest.encoding import connect
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 from kcm_cli.rest.socks import ProxyRefused, tunnel
-from kcm_cli.rest.tls import trusting
+from kcm_cli.rest.tls import Resuming, trusting
 
 _STAGGER_S = 0.3
 _SOCKS = ("socks5", "socks5h")
@@ -103,7 +103,9 @@ class Dialer:
             _, connection = await loop.create_connection(
                 Connection, sock=made, ssl=context, server_hostname=name if context is not None else None
             )
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ssl.SSLError) and isinstance(context, Resuming):
+                context.resumes = False
             made.close()
             raise
         return connection

@@ -132,6 +132,51 @@ class ReloadedContext:
             self._metrics.ca_looked_at("success", "updated" if ca_changed else "unchanged")
 
 
+class Resuming(ssl.SSLContext):
+    """A context of clients whose connections resume the TLS session of an earlier one to the same name, if the server
+    still knows it: then neither side signs and verifies again what it has verified.
+
+    A session belongs to its context. New files make a new context, and so a whole handshake. ``resumes``: set it to
+    False where a handshake has failed, since some servers offer sessions and do not take them.
+    """
+
+    resumes: bool
+    _newest: dict[object, ssl.SSLObject]
+    _kept: dict[object, ssl.SSLSession]
+
+    def __new__(cls, protocol: int) -> "Resuming":
+        made = super().__new__(cls, protocol)
+        made.resumes, made._newest, made._kept = True, {}, {}
+        return made
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """See ssl.SSLContext.wrap_bio."""
+        if not self.resumes:
+            return super().wrap_bio(incoming, outgoing, server_side, server_hostname)
+        newest = self._newest.get(server_hostname)  # its tickets came after its handshake
+        known = _session_of(newest) if newest is not None else None
+        if known is not None and known.has_ticket:
+            self._kept[server_hostname] = known
+        session = session or self._kept.get(server_hostname)
+        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        self._newest[server_hostname] = made
+        return made
+
+
+def _session_of(connection: ssl.SSLObject) -> ssl.SSLSession | None:
+    try:
+        return connection.session
+    except ValueError:  # of OpenSSL: there is none that could be kept, before or without a handshake
+        return None
+
+
 def client_context(files: TLSFiles) -> ssl.SSLContext:
     """A context for connections to the API server. Raises TLSFilesError."""
     context = _context()
@@ -175,7 +220,7 @@ def bundle_fault(bundle: bytes) -> str:
 
 
 def _context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = Resuming(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # Newer Pythons ask for key identifiers that many cluster CAs do not have, and that Go does not ask for.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -79,6 +79,7 @@ class Asked:
     body: bytes
     peer: str
     connection: int
+    resumed: bool
 
     def header(self, name: str) -> str | None:
         return dict(self.headers).get(name)
@@ -115,7 +116,9 @@ class Server:
         number = self.connections
         peer = (writer.get_extra_info("peercert") or {}).get("subject", ((("", ""),),))[0][0][1]
         try:
-            while (asked := await _read(reader, peer, number)) is not None:
+            tls = writer.get_extra_info("ssl_object")
+            resumed = tls is not None and bool(tls.session_reused)
+            while (asked := await _read(reader, peer, number, resumed=resumed)) is not None:
                 self.asked.append(asked)
                 await self.answer(asked, writer)
                 await writer.drain()
@@ -126,7 +129,7 @@ class Server:
             writer.close()
 
 
-async def _read(reader: asyncio.StreamReader, peer: str, connection: int) -> Asked | None:
+async def _read(reader: asyncio.StreamReader, peer: str, connection: int, *, resumed: bool) -> Asked | None:
     first = await reader.read(1)
     if first == TLS_HELLO:
         raise ConnectionError("TLS where plain HTTP is spoken")
@@ -138,7 +141,7 @@ async def _read(reader: asyncio.StreamReader, peer: str, connection: int) -> Ask
         name, _, value = header.partition(":")
         headers.append((name.lower(), value.strip()))
     length = int(dict(headers).get("content-length", 0))
-    return Asked(line, headers, await reader.readexactly(length), peer, connection)
+    return Asked(line, headers, await reader.readexactly(length), peer, connection, resumed)
 
 
 @asynccontextmanager

@@ -352,6 +352,64 @@ async def test_a_dynamic_certificate_is_sent_and_replaced_after_a_401(serving, a
         assert server.connections == 2
 
 
+async def gathered(*streams):
+    for stream in streams:
+        assert [chunk async for chunk in stream.chunks] == [b"{}"]
+
+
+async def test_connections_resume_the_tls_session_of_an_earlier_one(serving, authority):
+    """Until files change; a session has been verified with a client certificate, which the server knows again."""
+    clock = SteppedClock()
+    files = client_files(authority)
+    async with (
+        serving(authority.issue("server", "127.0.0.1"), authority.path) as server,
+        session(server, files, clock) as made,
+    ):
+        await made.send(GET)
+        async with made.stream(GET) as one, made.stream(GET) as other:
+            await gathered(one, other)
+        for old, new in zip((files.cert_file, files.key_file), authority.issue("janet"), strict=True):
+            new.replace(old)
+        clock.ahead += FILES_PERIOD_S
+        await made.send(GET)
+        assert [asked.resumed for asked in server.asked] == [False, True, True, False]
+        assert [asked.peer for asked in server.asked] == ["jane", "jane", "jane", "janet"]
+
+
+class Picky(ssl.SSLObject):
+    """A connection to a server that sends tickets, and ends the handshake of whoever shows one, as some do."""
+
+    shown = 0
+
+    @classmethod
+    def _create(cls, incoming, outgoing, server_side=False, server_hostname=None, session=None, context=None):
+        made = super()._create(incoming, outgoing, server_side, server_hostname, session, context)
+        made.shows = session is not None
+        return made
+
+    def do_handshake(self):
+        super().do_handshake()  # until the server has answered
+        if self.shows:
+            Picky.shown += 1
+            error = ssl.SSLError(1, "session id context uninitialized")
+            error.reason = "SESSION_ID_CONTEXT_UNINITIALIZED"
+            raise error
+
+
+async def test_sessions_are_not_resumed_where_that_fails(serving, authority, monkeypatch):
+    monkeypatch.setattr(ssl.SSLContext, "sslobject_class", Picky)
+    monkeypatch.setattr(Picky, "shown", 0)
+    async with connected(serving, authority) as (server, made):
+        await made.send(GET)
+        with pytest.raises(Unreachable):
+            async with made.stream(GET):
+                pass
+        async with made.stream(GET) as one, made.stream(GET) as other:
+            await gathered(one, other)
+        assert [asked.resumed for asked in server.asked] == [False, False, False]
+        assert Picky.shown == 1
+
+
 def only_for(name, plain):
     async def answer(asked, writer):
         await plain(b"{}", "200 OK" if asked.peer == name else "401 Unauthorized")(asked, writer)
