@@ -97,7 +97,8 @@ class Executor:
         for batch in _batches_of(stage):
             answers = await self._together(batch, expect)
             results += answers
-            errors = [answer.error for answer in answers if isinstance(answer, Failed)]
+            if not (errors := [answer.error for answer in answers if isinstance(answer, Failed)]):
+                continue
             left -= sum(stage.mode is Mode.SEQUENTIAL or not isinstance(error, self._alone) for error in errors)
             if left < 0 or any(map(namespace_terminating, errors)):
                 return _gathered(results, self._skip(stage.actions[len(results) :], expect))

@@ -323,11 +323,11 @@ class GarbageCollector:
             version = meta.resource_version
         log.log(V2, "Processing item", extra={"fields": {"item": me, "virtual": node.virtual}})
         owners = [await self._read_owner(ref, me.namespace) for ref in meta.owner_references]
-        action = plan.plan(node, meta, owners)
-        for remark in plan.remarks(node, meta, owners, action) if log.isEnabledFor(V2) else ():
+        fate = plan.plan(node, meta, owners)
+        for remark in plan.remarks(node, meta, owners, fate) if log.isEnabledFor(V2) else ():
             tell(remark)
-        reason, owner = plan.reason(action, owners), self._named(meta, owners)
-        match action:
+        reason, owner = plan.reason(fate, owners), self._named(meta, owners)
+        match fate:
             case Keep():
                 return
             case Disown(uids):

@@ -40,10 +40,10 @@ class Remove(msgspec.Struct, frozen=True):
     unblock: bool = False
 
 
-Action = Keep | Disown | Remove
+Fate = Keep | Disown | Remove
 
 
-def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
+def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Fate:
     """Decide about an object. ``owners``: the state of the owner in each of its references.
 
     The list is by reference, not by uid: two references may have one uid and differ in other fields.
@@ -63,9 +63,9 @@ def plan(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Action:
 CYCLE = "owner references may form a cycle"
 
 
-def reason(action: Action, owners: Sequence[Owner]) -> str:
-    """Why the action was decided, for the log of writes."""
-    match action:
+def reason(fate: Fate, owners: Sequence[Owner]) -> str:
+    """Why it was decided, for the log of writes."""
+    match fate:
         case Keep():
             return ""
         case Disown():
@@ -74,7 +74,7 @@ def reason(action: Action, owners: Sequence[Owner]) -> str:
             return "owner waits for its dependents" if Owner.WAITING in owners else "no owner is left"
 
 
-def remarks(node: Node, meta: ObjectMeta, owners: Sequence[Owner], action: Action) -> Iterator[Remark]:
+def remarks(node: Node, meta: ObjectMeta, owners: Sequence[Owner], fate: Fate) -> Iterator[Remark]:
     """What upstream logs about a decision, at verbosity 2."""
     item = node.identity
     refs = list(zip(meta.owner_references, owners, strict=True))
@@ -83,7 +83,7 @@ def remarks(node: Node, meta: ObjectMeta, owners: Sequence[Owner], action: Actio
     if Owner.SOLID in owners:
         solid = _named(refs, Owner.SOLID)
         yield Remark("item has at least one existing owner, will not garbage collect", {"item": item, "owner": solid})
-    match action:
+    match fate:
         case Disown():
             yield Remark(
                 "remove dangling references and waiting references for item",

@@ -5,7 +5,7 @@ import pytest
 from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.controllers.garbage_collector import plan
 from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Identity, Node
-from kcm_cli.controllers.garbage_collector.plan import Action, Disown, Keep, Owner, Remove
+from kcm_cli.controllers.garbage_collector.plan import Disown, Fate, Keep, Owner, Remove
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 
 S, D, W = Owner.SOLID, Owner.DANGLING, Owner.WAITING
@@ -42,7 +42,7 @@ def node(*dependents: bool) -> Node:
         pytest.param([D], [True], Remove("Background"), id="no cycle without an owner that waits"),
     ],
 )
-def test_verdicts(states: list[Owner], dependents: list[bool], expected: Action) -> None:
+def test_verdicts(states: list[Owner], dependents: list[bool], expected: Fate) -> None:
     meta = ObjectMeta(owner_references=refs(*map(str, range(len(states)))))
     assert plan.plan(node(*dependents), meta, states) == expected
 
