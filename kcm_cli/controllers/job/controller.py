@@ -26,7 +26,6 @@ from kcm_cli.controllers.job.plan import (
     Tracking,
     counted,
     finished,
-    names,
     plan,
     remove_finalizer,
     spec,
@@ -65,7 +64,7 @@ _UNLIMITED = 1_000_000
 def _limiter(context: ControllerContext) -> RetryLimiter:
     """Failed keys are retried with an exponential backoff of 1 s to 1 min each, without an overall limit."""
     return RetryLimiter(
-        base_s=names.API_BACKOFF_S, maximum_s=names.MAX_API_BACKOFF_S, rate=float(_UNLIMITED), burst=_UNLIMITED
+        base_s=spec.API_BACKOFF_S, maximum_s=spec.MAX_API_BACKOFF_S, rate=float(_UNLIMITED), burst=_UNLIMITED
     )
 
 
@@ -88,7 +87,7 @@ class JobController:
         self._metrics = JobMetrics(context.metrics)
         self._expectations = context.expectations
         self._executor = context.executor()
-        self._refs = RefManager(self._executor, JOBS, PODS, (names.TRACKING_FINALIZER,))
+        self._refs = RefManager(self._executor, JOBS, PODS, (spec.TRACKING_FINALIZER,))
         self._backoffs: dict[str, tuple[str, Backoff]] = {}
         """By key, with the uid of the Job: one that is recreated under its name starts afresh."""
         self._queue, orphan_queue = context.queues
@@ -284,14 +283,14 @@ class JobController:
         if manager is not None:
             self._metrics.managed_by(manager)
         suspended = job.spec.suspend and job.status == JobStatus()
-        return (After(job.key, names.SUSPENDED_GRACE_S) if suspended else job.key,)
+        return (After(job.key, spec.SUSPENDED_GRACE_S) if suspended else job.key,)
 
     def job_updated(self, old: Job, new: Job) -> Keys:
         """A change of the status alone is synced after a delay, like changes of pods."""
         if is_finished(new):
             return ()
         same = old.metadata.generation == new.metadata.generation and old.uid == new.uid
-        return (After(new.key, names.BATCH_PERIOD_S) if same else new.key,)
+        return (After(new.key, spec.BATCH_PERIOD_S) if same else new.key,)
 
     def job_deleted(self, job: Job) -> Keys:
         """Forget the Job, and queue its key: a sync that is under way may store something for it again."""
@@ -307,7 +306,7 @@ def _adopted(pod: Pod) -> Pod:
     """The pod with the tracking finalizer if it was just adopted, since the cache does not show the finalizer yet."""
     if controller_of(pod) is not None or has_finalizer(pod):
         return pod
-    finalizers = (*pod.metadata.finalizers, names.TRACKING_FINALIZER)
+    finalizers = (*pod.metadata.finalizers, spec.TRACKING_FINALIZER)
     metadata = msgspec.structs.replace(pod.metadata, finalizers=finalizers)
     return msgspec.structs.replace(pod, metadata=metadata)
 

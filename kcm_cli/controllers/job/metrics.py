@@ -5,7 +5,7 @@ upstream: pkg/controller/job/metrics/metrics.go
 
 from kcm_cli.api.batch import Job, JobStatus
 from kcm_cli.component.metrics import Registry, Stability, exponential_buckets
-from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan import spec
 from kcm_cli.controllers.job.plan.decide import SyncAction
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.state import JobState
@@ -96,7 +96,7 @@ class JobMetrics:
         """Count the pods that one sync created, by reason: new pods, or replacements."""
         reason = "new"
         policy, replaces = state.job.spec.pod_replacement_policy, state.snapshot.features.replacement
-        if replaces and policy == names.REPLACE_FAILED and state.failed > 0:
+        if replaces and policy == spec.REPLACE_FAILED and state.failed > 0:
             reason = "recreate_failed"
         elif replaces and (state.failed > 0 or state.terminating > 0):
             reason = "recreate_terminating_or_failed"

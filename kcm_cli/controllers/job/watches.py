@@ -10,7 +10,7 @@ upstream: pkg/controller/job/job_controller.go#addPod, updatePod, deletePod, syn
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.metrics import JobMetrics
-from kcm_cli.controllers.job.plan import give_up, names, spec
+from kcm_cli.controllers.job.plan import give_up, spec
 from kcm_cli.controllers.job.plan.pods import has_finalizer
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.engine.controller import After, Keys
@@ -159,7 +159,7 @@ class PodWatch:
 
 
 def _later(job: Job) -> After:
-    return After(job.key, names.BATCH_PERIOD_S)
+    return After(job.key, spec.BATCH_PERIOD_S)
 
 
 def _ended_with_finalizer(pod: Pod) -> bool:

@@ -36,7 +36,7 @@ def test_every_constant_is_set_where_it_is_read() -> None:
     assert {path: value for path, value in found.items() if value != 4711} == {}
 
 
-@pytest.mark.parametrize("path", ["controllers.job.plan.names:NOPE", "cli.main:main"])
+@pytest.mark.parametrize("path", ["controllers.job.plan.spec:NOPE", "cli.main:main"])
 def test_other_names_are_refused(path: str) -> None:
     with pytest.raises(KeyError, match=path):
         tune({path: 1})

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Condition
-from kcm_cli.controllers.job.plan import names, policies, spec
+from kcm_cli.controllers.job.plan import policies, spec
 from kcm_cli.controllers.job.plan.pods import JobPod
 from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery.times import format_time
@@ -42,26 +42,26 @@ def ending(state: JobState, now: datetime) -> Condition | None:
     Its type is SuccessCriteriaMet or FailureTarget, or Failed where FailureTarget is in the status already.
     """
     job = state.job
-    announced = _true(job, names.SUCCESS_CRITERIA_MET)
+    announced = _true(job, spec.SUCCESS_CRITERIA_MET)
     if announced is not None:
         return announced
-    announced = _true(job, names.FAILURE_TARGET)
+    announced = _true(job, spec.FAILURE_TARGET)
     if announced is not None:
         return condition(FAILED, announced.reason, announced.message, now)
     failure = _failure(state)
     if failure is not None:
-        return condition(names.FAILURE_TARGET, *failure, now)
+        return condition(spec.FAILURE_TARGET, *failure, now)
     if spec.is_indexed(job):
         message = policies.met(job.spec.success_policy, spec.completions(job), state.succeeded_indexes)
         if message is not None:
-            return condition(names.SUCCESS_CRITERIA_MET, names.SUCCESS_POLICY, message, now)
+            return condition(spec.SUCCESS_CRITERIA_MET, spec.SUCCESS_POLICY, message, now)
     return None
 
 
 def completed(now: datetime) -> Condition:
     """The condition of a Job that has all its completions and no active pods."""
     message = "Reached expected number of succeeded pods"
-    return condition(names.SUCCESS_CRITERIA_MET, names.COMPLETIONS_REACHED, message, now)
+    return condition(spec.SUCCESS_CRITERIA_MET, spec.COMPLETIONS_REACHED, message, now)
 
 
 def _true(job: Job, type_: str) -> Condition | None:
@@ -75,12 +75,12 @@ def _failure(state: JobState) -> tuple[str, str] | None:
     failed_pods = (job_pod.pod for job_pod in state.pods if job_pod.failed)
     message = policies.failing_message(job.spec.pod_failure_policy, failed_pods)
     if message is not None:
-        return names.POD_FAILURE_POLICY, message
+        return spec.POD_FAILURE_POLICY, message
     if state.failed > spec.backoff_limit(job) or _restarted_too_often(job, state.pods):
-        return names.BACKOFF_LIMIT_EXCEEDED, "Job has reached the specified backoff limit"
+        return spec.BACKOFF_LIMIT_EXCEEDED, "Job has reached the specified backoff limit"
     deadline_s = state.deadline_s
     if deadline_s is not None and deadline_s <= 0:
-        return names.DEADLINE_EXCEEDED, "Job was active longer than specified deadline"
+        return spec.DEADLINE_EXCEEDED, "Job was active longer than specified deadline"
     return _failed_by_indexes(state)
 
 
@@ -91,9 +91,9 @@ def _failed_by_indexes(state: JobState) -> tuple[str, str] | None:
     limit = state.job.spec.max_failed_indexes
     if limit is not None and failed.total > limit:
         message = "Job has exceeded the specified maximal number of failed indexes"
-        return names.MAX_FAILED_INDEXES_EXCEEDED, message
+        return spec.MAX_FAILED_INDEXES_EXCEEDED, message
     if failed.total + state.succeeded_indexes.total >= spec.completions(state.job):
-        return names.FAILED_INDEXES, "Job has failed indexes"
+        return spec.FAILED_INDEXES, "Job has failed indexes"
     return None
 
 

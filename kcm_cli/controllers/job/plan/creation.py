@@ -6,7 +6,7 @@ upstream: pkg/controller/job/job_controller.go#manageJob, indexed_job_utils.go
 from collections.abc import Iterable, Sequence
 
 from kcm_cli.api.batch import JOBS, Job, template_of
-from kcm_cli.controllers.job.plan import names, policies, spec
+from kcm_cli.controllers.job.plan import policies, spec
 from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts
 from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery import codec
@@ -17,7 +17,7 @@ from kcm_cli.planning.pod_control import create_pod
 from kcm_cli.planning.pod_template import pod_from_template
 
 MAX_GENERATED_PREFIX = 58
-_FIELD_PATH = f"metadata.labels['{names.COMPLETION_INDEX}']"
+_FIELD_PATH = f"metadata.labels['{spec.COMPLETION_INDEX}']"
 
 
 def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tuple[Create, ...]:
@@ -47,12 +47,12 @@ def _for_index(state: JobState, pod: Doc, index: int) -> Doc:
     job = state.job
     number = str(index)
     metadata = nested_map(pod, "metadata")
-    annotations = {**nested_map(metadata, "annotations"), names.COMPLETION_INDEX: number}
+    annotations = {**nested_map(metadata, "annotations"), spec.COMPLETION_INDEX: number}
     if spec.counts_per_index(job):
         annotations.update(_failure_annotations(job, state.delayed.get(index)))
     own = {
         "generateName": name_prefix(job.name, index),
-        "labels": {**nested_map(metadata, "labels"), names.COMPLETION_INDEX: number},
+        "labels": {**nested_map(metadata, "labels"), spec.COMPLETION_INDEX: number},
         "annotations": annotations,
     }
     return {
@@ -65,21 +65,21 @@ def _for_index(state: JobState, pod: Doc, index: int) -> Doc:
 def _failure_annotations(job: Job, replaced: JobPod | None) -> dict[str, str]:
     """The annotations for the replacement of a failed pod: the failures of its index, including this one."""
     if replaced is None:
-        return {names.INDEX_FAILURES: "0"}
+        return {spec.INDEX_FAILURES: "0"}
     counted, ignored = failure_counts(replaced.pod)
     if policies.match(job.spec.pod_failure_policy, replaced.pod).counts:
         counted += 1
     else:
         ignored += 1
-    annotations = {names.INDEX_FAILURES: str(counted)}
+    annotations = {spec.INDEX_FAILURES: str(counted)}
     if ignored > 0:
-        annotations[names.INDEX_IGNORED_FAILURES] = str(ignored)
+        annotations[spec.INDEX_IGNORED_FAILURES] = str(ignored)
     return annotations
 
 
 def _with_finalizer(finalizers: object) -> list[object]:
     known = list(finalizers) if isinstance(finalizers, Iterable) else []
-    return known if names.TRACKING_FINALIZER in known else [*known, names.TRACKING_FINALIZER]
+    return known if spec.TRACKING_FINALIZER in known else [*known, spec.TRACKING_FINALIZER]
 
 
 def _with_index_variable(pod_spec: Doc) -> Doc:
@@ -94,7 +94,7 @@ def _with_index_variable(pod_spec: Doc) -> Doc:
 
 def _with_variable(container: Doc) -> Doc:
     known = nested_list(container, "env")
-    if any(nested_str(entry, "name") == names.COMPLETION_INDEX_ENV for entry in known):
+    if any(nested_str(entry, "name") == spec.COMPLETION_INDEX_ENV for entry in known):
         return container
-    variable = {"name": names.COMPLETION_INDEX_ENV, "valueFrom": {"fieldRef": {"fieldPath": _FIELD_PATH}}}
+    variable = {"name": spec.COMPLETION_INDEX_ENV, "valueFrom": {"fieldRef": {"fieldPath": _FIELD_PATH}}}
     return {**container, "env": [*known, variable]}

@@ -14,11 +14,10 @@ import msgspec
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import PODS, Condition, Pod
 from kcm_cli.controllers.job.backoff import finished_at
-from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan import spec
 from kcm_cli.controllers.job.plan.conditions import ending
 from kcm_cli.controllers.job.plan.creation import creations
-from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, has_finalizer
-from kcm_cli.controllers.job.plan.ranking import surplus
+from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, has_finalizer, surplus
 from kcm_cli.controllers.job.plan.state import JobState, Snapshot, state_of
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Create, Delete, Patch, ref_to
@@ -75,7 +74,7 @@ def plan(snapshot: Snapshot, now: datetime) -> Management:
     active = len(state.active)
     going = surplus(state.active, max(0, active - wanted), indexed=spec.is_indexed(job))
     if going:
-        return _removal(state, going[: names.MAX_PODS_PER_SYNC], "too many active pods")
+        return _removal(state, going[: spec.MAX_PODS_PER_SYNC], "too many active pods")
     waits = state.terminating if spec.replaces_only_failed(job, snapshot.features) else 0
     missing = wanted - waits - active
     if missing > 0:
@@ -95,7 +94,7 @@ def give_up(pod: Pod) -> Patch:
 
 
 def _without_finalizer(pod: Pod, precondition: Doc) -> Patch:
-    metadata = {**precondition, "$deleteFromPrimitiveList/finalizers": [names.TRACKING_FINALIZER]}
+    metadata = {**precondition, "$deleteFromPrimitiveList/finalizers": [spec.TRACKING_FINALIZER]}
     return Patch(PODS, pod.namespace, pod.name, {"metadata": metadata}, reason="tracking finalizer removed")
 
 
@@ -123,12 +122,12 @@ def _addition(state: JobState, missing: int, now: datetime) -> Management:
     job = state.job
     per_index = spec.counts_per_index(job)
     wait_s = 0.0 if per_index else remaining_s(state.backoff.failures, state.backoff.last_failure, now)
-    count = min(missing, names.MAX_PODS_PER_SYNC)
+    count = min(missing, spec.MAX_PODS_PER_SYNC)
     indexes = _pending(state, count) if spec.is_indexed(job) and wait_s <= 0 else None
     if indexes is not None and per_index:
         indexes, wait_s = _due(state, indexes, now)
     if wait_s > 0:
-        return Management(state, action=SyncAction.PODS_CREATED, managed=True, wait_s=max(wait_s, names.BATCH_PERIOD_S))
+        return Management(state, action=SyncAction.PODS_CREATED, managed=True, wait_s=max(wait_s, spec.BATCH_PERIOD_S))
     return Management(state, action=SyncAction.PODS_CREATED, managed=True, creations=creations(state, count, indexes))
 
 
@@ -174,5 +173,5 @@ def remaining_s(failures: int, last_failure: datetime | None, now: datetime) -> 
     if failures == 0 or last_failure is None:
         return 0.0
     doubled = 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
-    delay_s = min(names.POD_BACKOFF_S * doubled, names.MAX_POD_BACKOFF_S)
+    delay_s = min(spec.POD_BACKOFF_S * doubled, spec.MAX_POD_BACKOFF_S)
     return max(0.0, delay_s - (now - last_failure).total_seconds())

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, PodGroup, Workload
-from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan import spec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import fnv32a, safe_encode
 from kcm_cli.planning.conditions import find
@@ -31,7 +31,7 @@ def is_new(job: Job, pods: Sequence[Pod]) -> bool:
     """Whether the Job has never started. Jobs that started before the gate was on get no Workload."""
     status = job.status
     started = pods or status.start_time is not None or status.succeeded or status.failed
-    return not started and find(status.conditions, names.SUSPENDED) is None
+    return not started and find(status.conditions, spec.SUSPENDED) is None
 
 
 def workload_of(job: Job) -> Doc:

@@ -1,20 +1,22 @@
-"""Classifies the pods of a Job once, for all rules.
+"""Classifies the pods of a Job once, for all rules, and chooses those to delete when there are too many.
 
-upstream: pkg/controller/job/indexed_job_utils.go, tracking_utils.go
+upstream: pkg/controller/job/indexed_job_utils.go, tracking_utils.go, pkg/controller/controller_utils.go#ActivePods
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan import spec
 from kcm_cli.machinery.integers import parse_int64
-from kcm_cli.planning.pods import is_active
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.pods import PHASES, is_active, is_ready, ready_since, restarts
 
 UNKNOWN = -1
 _MAX_INT32 = 2**31 - 1
+_NO_TIME = (0, 0.0)
 
 
 class JobPod(msgspec.Struct, frozen=True, gc=False):
@@ -56,7 +58,7 @@ def job_pods_of(job: Job, pods: Iterable[Pod], *, only_ended: bool) -> tuple[Job
 
 
 def has_finalizer(pod: Pod) -> bool:
-    return names.TRACKING_FINALIZER in pod.metadata.finalizers
+    return spec.TRACKING_FINALIZER in pod.metadata.finalizers
 
 
 def _failed(pod: Pod, *, only_ended: bool) -> bool:
@@ -68,7 +70,7 @@ def _failed(pod: Pod, *, only_ended: bool) -> bool:
 
 def completion_index(pod: Pod) -> int:
     """The value of the annotation; UNKNOWN if it is absent, not a number, or negative."""
-    text = pod.annotations.get(names.COMPLETION_INDEX, "")
+    text = pod.annotations.get(spec.COMPLETION_INDEX, "")
     number = parse_int64(text)
     return UNKNOWN if number is None else max(number, UNKNOWN)
 
@@ -76,10 +78,68 @@ def completion_index(pod: Pod) -> int:
 def failure_counts(pod: Pod) -> tuple[int, int]:
     """The earlier failures of the pod's index: those that counted, and those that the pod failure policy ignored."""
     annotations = pod.annotations
-    return _count(annotations.get(names.INDEX_FAILURES)), _count(annotations.get(names.INDEX_IGNORED_FAILURES))
+    return _count(annotations.get(spec.INDEX_FAILURES)), _count(annotations.get(spec.INDEX_IGNORED_FAILURES))
 
 
 def _count(text: str | None) -> int:
     """A non-negative int32; 0 for any other text."""
     value = parse_int64(text or "")
     return value if value is not None and 0 <= value <= _MAX_INT32 else 0
+
+
+# -- surplus pods
+
+
+def surplus(active: Sequence[JobPod], at_least: int, *, indexed: bool) -> list[JobPod]:
+    """At least ``at_least`` pods to delete, those with least progress first.
+
+    For an Indexed Job they include all pods that repeat an index or have an invalid one.
+    """
+    if not indexed:
+        return sorted(active, key=_progress)[:at_least] if at_least else []
+    going, staying = _duplicates(active)
+    if len(going) < at_least:
+        going += sorted(staying, key=_progress)[: at_least - len(going)]
+    return going
+
+
+def _duplicates(active: Sequence[JobPod]) -> tuple[list[JobPod], list[JobPod]]:
+    by_index: dict[int, list[JobPod]] = {}
+    going: list[JobPod] = []
+    for job_pod in active:
+        if job_pod.valid:
+            by_index.setdefault(job_pod.index, []).append(job_pod)
+        else:
+            going.append(job_pod)
+    staying: list[JobPod] = []
+    for index in sorted(by_index):
+        repeated = by_index[index]
+        if len(repeated) > 1:
+            repeated.sort(key=_progress)
+        going += repeated[:-1]
+        staying.append(repeated[-1])
+    return going, staying
+
+
+def _progress(job_pod: JobPod) -> tuple[object, ...]:
+    """The sort key; smaller is deleted first: unassigned, pending, not ready, ready for a shorter time, more restarts,
+    younger."""
+    pod = job_pod.pod
+    ready = is_ready(pod)
+    regular, sidecar = restarts(pod)
+    return (
+        bool(pod.spec.node_name),
+        PHASES.get(pod.status.phase, 0),
+        ready,
+        _age(ready_since(pod)) if ready else _NO_TIME,
+        -regular,
+        -sidecar,
+        _age(pod.metadata.creation_timestamp),
+        pod.name,
+        pod.uid,
+    )
+
+
+def _age(since: str | None) -> tuple[int, float]:
+    """The sort key of a time: later is smaller, and no time is smallest."""
+    return _NO_TIME if since is None else (1, -parse_time(since).timestamp())

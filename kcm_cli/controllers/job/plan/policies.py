@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.api.batch import FailurePolicy, FailureRule, OnExitCodes, SuccessPolicy, SuccessRule
 from kcm_cli.api.core import ContainerStatus, Pod
 from kcm_cli.controllers.job.plan.indexes import Indexes, parse
-from kcm_cli.controllers.job.plan.names import COUNT, FAIL_INDEX, FAIL_JOB, IGNORE
+from kcm_cli.controllers.job.plan.spec import COUNT, FAIL_INDEX, FAIL_JOB, IGNORE
 
 
 class Match(msgspec.Struct, frozen=True):

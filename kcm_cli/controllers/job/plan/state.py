@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff, finished_at
-from kcm_cli.controllers.job.plan import names, policies, spec
+from kcm_cli.controllers.job.plan import policies, spec
 from kcm_cli.controllers.job.plan.indexes import NONE, Indexes, parse
 from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, job_pods_of
 from kcm_cli.machinery.times import format_time, parse_time
@@ -153,7 +153,7 @@ def _index_failed(job: Job, job_pod: JobPod) -> bool:
     if not job_pod.failed:
         return False
     match = policies.match(job.spec.pod_failure_policy, job_pod.pod)
-    if match.action == names.FAIL_INDEX:
+    if match.action == spec.FAIL_INDEX:
         return True
     return match.counts and failure_counts(job_pod.pod)[0] >= (job.spec.backoff_limit_per_index or 0)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from kcm_cli.api.batch import JOBS, JobStatus, Uncounted
 from kcm_cli.api.core import Condition, Pod
-from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan import spec
 from kcm_cli.controllers.job.plan.conditions import completed, condition, ensured
 from kcm_cli.controllers.job.plan.decide import Management
 from kcm_cli.controllers.job.plan.spec import Features
@@ -57,7 +57,7 @@ def status(plan: Management, outcome: Outcome, now: datetime) -> Tracking:
     if over is None and plan.managed:
         numbers, notices = _suspension(state, numbers, now)
     new = counted(numbers, waiting)
-    failing = over is not None and over.type != names.SUCCESS_CRITERIA_MET
+    failing = over is not None and over.type != spec.SUCCESS_CRITERIA_MET
     ended = ended_pods(state, new, over=over is not None, failing=failing)
     uncounted = Uncounted(tuple(ended.succeeded), tuple(ended.failed))
     new = msgspec.structs.replace(new, uncounted_terminated_pods=uncounted)
@@ -75,7 +75,7 @@ def status(plan: Management, outcome: Outcome, now: datetime) -> Tracking:
         waiting=waiting,
         release=tuple(ended.release),
         final=final,
-        full=len(ended) >= names.MAX_UNCOUNTED,
+        full=len(ended) >= spec.MAX_UNCOUNTED,
         policy_actions=ended.actions,
     )
 
@@ -117,11 +117,11 @@ def _announced(
     later."""
     if over is None:
         return status, None
-    by_policy = over.reason in (names.POD_FAILURE_POLICY, names.SUCCESS_POLICY)
-    interim = over.type in (names.FAILURE_TARGET, names.SUCCESS_CRITERIA_MET)
+    by_policy = over.reason in (spec.POD_FAILURE_POLICY, spec.SUCCESS_POLICY)
+    interim = over.type in (spec.FAILURE_TARGET, spec.SUCCESS_CRITERIA_MET)
     if interim and (by_policy or features.delays_end) and not is_true(status.conditions, over.type):
         status = msgspec.structs.replace(status, conditions=(*status.conditions, over))
-    type_ = COMPLETE if over.type == names.SUCCESS_CRITERIA_MET else FAILED
+    type_ = COMPLETE if over.type == spec.SUCCESS_CRITERIA_MET else FAILED
     return status, condition(type_, over.reason, over.message, now)
 
 
@@ -155,10 +155,10 @@ def _suspension(state: JobState, status: JobStatus, now: datetime) -> tuple[JobS
     job = state.job
     suspended = spec.is_suspended(job)
     if suspended:
-        new = condition(names.SUSPENDED, "JobSuspended", "Job suspended", now)
+        new = condition(spec.SUSPENDED, "JobSuspended", "Job suspended", now)
         notice = Notice(ref_to(JOBS, job), "Normal", "Suspended", "Job suspended")
     else:
-        new = condition(names.SUSPENDED, "JobResumed", "Job resumed", now, status="False")
+        new = condition(spec.SUSPENDED, "JobResumed", "Job resumed", now, status="False")
         notice = Notice(ref_to(JOBS, job), "Normal", "Resumed", "Job resumed")
     conditions = ensured(status.conditions, new)
     if conditions is status.conditions:

@@ -14,7 +14,7 @@ import msgspec
 
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.job.plan import names, policies, spec
+from kcm_cli.controllers.job.plan import policies, spec
 from kcm_cli.controllers.job.plan.pods import JobPod
 from kcm_cli.controllers.job.plan.state import NO_UNCOUNTED, JobState
 
@@ -64,7 +64,7 @@ def ended_pods(state: JobState, status: JobStatus, *, over: bool, failing: bool)
             _note_success(state, ended, job_pod, known=uid in known_succeeded)
         elif (job_pod.failed or failing) and job_pod.valid and uid not in known_failed:
             _note_failure(state.job, ended, job_pod.pod)
-        if len(ended) >= names.MAX_UNCOUNTED:
+        if len(ended) >= spec.MAX_UNCOUNTED:
             break
     return ended
 
