@@ -5,6 +5,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
@@ -15,8 +16,11 @@ from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.version import OWN_VERSION, raw_version
 from kcm_cli.machinery.quoting import escaped, quote
-from kcm_cli.manager.config import Config, ConfigError, complete
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.options import flag_set, flags_beside_file
+
+if TYPE_CHECKING:
+    from kcm_cli.manager.config import Config, ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +41,9 @@ def run_manager(parsed: Parsed) -> int:
         sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {OWN_VERSION}\n")
         return 0
 
+    # imported here: help and version complete no configuration
+    from kcm_cli.manager.config import ConfigError, complete
+
     try:
         config = complete(parsed)
     except ConfigError as error:
@@ -50,7 +57,7 @@ def run_manager(parsed: Parsed) -> int:
     return _write(config, target)
 
 
-def _refuse(error: ConfigError) -> int:
+def _refuse(error: "ConfigError") -> int:
     """Report the errors: in the log if that is JSON, otherwise on standard error."""
     if error.logs is None or error.logs.format != "json":
         return fail(error.problems)
@@ -88,9 +95,6 @@ def help_text(columns: int, *, bold: bool = False) -> str:
 
 def _controllers(columns: int, *, bold: bool) -> Iterator[str]:
     """What --controllers may name."""
-    # imported here: the table of controllers imports the options of each
-    from kcm_cli.manager.controller_map import all_controllers
-
     usual = sorted(one.name for one in all_controllers() if one.default_enabled)
     others = sorted(one.name for one in all_controllers() if not one.default_enabled)
     yield from usage.title("Controllers", bold=bold)
@@ -109,7 +113,7 @@ def _gates(columns: int, *, bold: bool) -> Iterator[str]:
             )
 
 
-def _write(config: Config, target: str) -> int:
+def _write(config: "Config", target: str) -> int:
     # imported here: YAML is needed for nothing else
     from kcm_cli.manager.configz import text
 
@@ -124,7 +128,7 @@ def _write(config: Config, target: str) -> int:
     return 0
 
 
-def announce(config: Config) -> None:
+def announce(config: "Config") -> None:
     """Set up logging, and log warnings and, at -v=1, the values of all flags."""
     logs.setup(config.logs)
     for warning in config.warnings:
@@ -134,7 +138,7 @@ def announce(config: Config) -> None:
             log.log(logs.V1, "FLAG: --%s=%s", name, quote(value))
 
 
-def _start(config: Config) -> int:
+def _start(config: "Config") -> int:
     announce(config)
     if warning := lease_warning(config.component.generic):
         log.warning(warning)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 import msgspec
-import yaml
 
 from kcm_cli.component.options import Binding, Group, Path, layout, read
 
@@ -29,31 +28,6 @@ class ConfigFileError(Exception):
         super().__init__("; ".join(self.problems))
 
 
-class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys, and reads dates as strings."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
-    found: dict[object, object] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str):
-            raise yaml.MarkedYAMLError(
-                problem=f"field names must be strings, not {key!r}", problem_mark=key_node.start_mark
-            )
-        if key in found:
-            raise yaml.MarkedYAMLError(problem=f'field "{key}" is given twice', problem_mark=key_node.start_mark)
-        found[key] = loader.construct_object(value_node, deep=True)
-    return found
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 class _Node(msgspec.Struct):
     """A place in the document: nested fields, or an option's value."""
 
@@ -63,13 +37,16 @@ class _Node(msgspec.Struct):
 
 def parse(text: str, form: Form, root: type[Group]) -> dict[Path, object]:
     """The values that a file sets, by attribute path. Raises ConfigFileError."""
+    # imported here: a start without a file needs no YAML
+    from kcm_cli.component.yaml_documents import documents
+
     try:
-        documents = [d for d in yaml.load_all(text, Loader=_Loader) if d is not None]  # a SafeLoader
-    except yaml.YAMLError as error:
-        raise ConfigFileError([f"not YAML: {_one_line(error)}"]) from error
-    if len(documents) != 1:
-        raise ConfigFileError([f"must hold one document, and holds {len(documents)}"])
-    document = documents[0]
+        found = [document for document in documents(text) if document is not None]
+    except ValueError as error:
+        raise ConfigFileError([f"not YAML: {error}"]) from error
+    if len(found) != 1:
+        raise ConfigFileError([f"must hold one document, and holds {len(found)}"])
+    document = found[0]
     if not isinstance(document, dict):
         raise ConfigFileError(["must be an object with apiVersion and kind"])
     values: dict[Path, object] = {}
@@ -142,9 +119,3 @@ def to_document(tree: Group) -> dict[str, object]:
 def _short(value: object) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _one_line(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return " ".join(str(error).split())

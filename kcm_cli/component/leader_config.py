@@ -1,7 +1,7 @@
 """Options of leader election and leader migration."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace  # noqa: TID251  # option groups are dataclasses
 from typing import ClassVar
 
 from kcm_cli.component.kinds import BOOL, CONTROLLER_LEADERS, STRING
@@ -71,6 +71,10 @@ class LeaderElectionConfig:
         key="resourceNamespace",
         help="Namespace of the lock object.",
     )
+
+    def completed(self) -> "LeaderElectionConfig":
+        """With leases instead of a lock of an earlier release."""
+        return replace(self, resource_lock=LOCK) if self.resource_lock in FORMER_LOCKS else self
 
     def problems(self) -> Iterator[str]:
         if not self.enabled:

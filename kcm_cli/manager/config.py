@@ -13,7 +13,7 @@ from kcm_cli.component import featuregates, options
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.leader_config import DEFAULT_MIGRATION, FORMER_LOCKS, LOCK, LeaderMigrationConfig
+from kcm_cli.component.leader_config import DEFAULT_MIGRATION, LeaderMigrationConfig
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
@@ -23,8 +23,6 @@ from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.controller_map import all_controllers, installed
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.validation import problems_of
-
-_LOCK = ("component", "generic", "leader_election", "resource_lock")
 
 
 class ConfigError(Exception):
@@ -78,7 +76,6 @@ def complete(parsed: Parsed) -> Config:
     """Complete the configuration of parsed flags. Raises ConfigError with all errors."""
     problems = [*parsed.problems, *(f"unexpected argument: {arg} (see kcm --help)" for arg in parsed.rest)]
     given, file_problems = _given(parsed)
-    lock_warnings = _present_lock(given)
     tree = options.build(Options, given)
     problems += [*file_problems, *options.problems(tree)]
     version = EffectiveVersion()
@@ -109,7 +106,6 @@ def complete(parsed: Parsed) -> Config:
         warnings=(
             *installed().problems,
             *parsed.warnings,
-            *lock_warnings,
             *resolved.warnings,
             *inert.warnings(given, parsed.values),
         ),
@@ -122,21 +118,10 @@ def _given(parsed: Parsed) -> tuple[dict[options.Path, Any], list[str]]:
     problems: list[str] = []
     if parsed.values.get("config"):
         given, problems = component_values(str(parsed.values["config"]))
-        values.update(given)
+        values |= given
     chosen = parsed.values
-    values.update({one.path: chosen[one.option.name] for one in bindings() if one.option.name in chosen})
+    values |= {one.path: chosen[one.option.name] for one in bindings() if one.option.name in chosen}
     return values, problems
-
-
-def _present_lock(given: dict[options.Path, Any]) -> list[str]:
-    """Replace a lock type of an earlier release by leases; returns a warning about it, if any."""
-    former = given.get(_LOCK)
-    if former not in FORMER_LOCKS:
-        return []
-    given[_LOCK] = LOCK
-    return [
-        f'leader-elect-resource-lock={former} no longer does anything: the only lock left is "{LOCK}", which is used'
-    ]
 
 
 def _completed(tree: Options) -> tuple[ComponentConfig, list[str]]:
@@ -159,5 +144,5 @@ def _reported(requested: str) -> str:
 
 def _flag_texts(given: Mapping[options.Path, object], parsed: Parsed) -> dict[str, str]:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in flag_set()}
-    values.update({one.option.name: given[one.path] for one in bindings() if one.option.name and one.path in given})
+    values |= {one.option.name: given[one.path] for one in bindings() if one.option.name and one.path in given}
     return {name: flag_set()[name].kind.show(values[name]) for name in sorted(values)}

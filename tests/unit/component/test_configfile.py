@@ -122,3 +122,8 @@ def test_fields_are_written_in_order_of_declaration() -> None:
     document = configfile.to_document(Root())
     assert document == {"Name": "x", "Inner": {"Period": "5s", "Below": {"Deep": 1}}, "Empty": {}, "Names": []}
     assert list(document) == ["Name", "Inner", "Empty", "Names"]
+
+
+def test_deep_nesting_is_an_error_of_one_line() -> None:
+    with pytest.raises(configfile.ConfigFileError, match="not YAML: nested too deeply"):
+        configfile.parse("a: " + "[" * 100_000, FORM, Root)
