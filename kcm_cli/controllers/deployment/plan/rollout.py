@@ -75,9 +75,9 @@ class Rollout(msgspec.Struct, frozen=True, eq=False):
     """The decision about a Deployment: its ReplicaSets as they are to be, and the writes.
 
     status: before the writes. annotations: the Deployment's annotations. progresses: whether the progress deadline
-    applies (not while paused, scaling or being deleted). counts_later: the status is written without new counts, which
-    follow in the next sync (see ``status.renews``, ``rollback.rollback``). rolls_back: the Deployment's template is
-    replaced by an earlier one.
+    applies (not while paused, scaling or being deleted). counts_later: only the next sync counts, since upstream's ends
+    at this point: it has written the Deployment itself, so that its update of the status conflicts. It decides when new
+    counts are seen as progress. rolls_back: the Deployment's template is replaced by an earlier one.
     """
 
     snapshot: Snapshot

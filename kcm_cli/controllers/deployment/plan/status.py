@@ -70,8 +70,8 @@ def found_new(rollout: Rollout, now: datetime) -> Rollout:
 def renews(rollout: Rollout) -> bool:
     """Whether an old ReplicaSet becomes the new one, and the Deployment's annotations or conditions do not show it yet.
 
-    Upstream writes the revision to the ReplicaSet and then to the Deployment. Where it scales them as well, its status
-    update conflicts, so that the counts are progress only in the next sync.
+    Upstream writes these to the Deployment in the middle of its sync. Where it scales ReplicaSets as well, it then
+    fails to write the status (see ``Rollout.counts_later``).
     """
     deployment = rollout.snapshot.deployment
     unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, names.PROGRESSING) is None
