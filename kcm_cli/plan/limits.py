@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
+from kcm_cli.plan.losses import SERVICES
+from kcm_cli.plan.observe import NAMESPACES
 from kcm_cli.plan.outcome import Outcome
+from kcm_cli.plan.problems import Key
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.pods import DEFAULTS
 from kcm_cli.plan.twin.twin import lacking
@@ -15,13 +18,24 @@ _ALWAYS = (
     "load on autoscaled workloads stays what it was",
     "a new leader has lost its predecessor's memory: back-offs and stabilisation windows begin anew",
 )
+_OF_THE_SERVER: dict[Key, str] = {
+    (SERVICES, "default", "kubernetes"): "Service default/kubernetes",
+    **{(NAMESPACES, "", name): f"Namespace {name}" for name in ("kube-node-lease", "kube-public")},
+}
+"""Objects that an API server keeps. upstream: pkg/controlplane/controller/{kubernetesservice,systemnamespaces}"""
 _USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom resources"}
 """What is not read unless it is asked for."""
 
 
 def not_modelled(snapshot: Snapshot, config: Config, outcome: Outcome) -> tuple[str, ...]:
     """One line for each limit, the specific ones first."""
-    return (*outcome.notes, *_cut(snapshot), *_controllers(snapshot, config), *_ALWAYS, DEFAULTS)
+    return (*outcome.notes, *_restored(outcome), *_cut(snapshot), *_controllers(snapshot, config), *_ALWAYS, DEFAULTS)
+
+
+def _restored(outcome: Outcome) -> Iterator[str]:
+    for key, kind in _OF_THE_SERVER.items():
+        if key in outcome.finals and outcome.finals[key] is None:
+            yield f"the API server creates {kind} anew within a minute, which the plan does not show"
 
 
 def _cut(snapshot: Snapshot) -> Iterator[str]:

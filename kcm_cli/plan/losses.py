@@ -92,7 +92,8 @@ def lost_data(
 ) -> Iterator[Refusal]:
     """The volumes and the bound claims that are deleted because of the change.
 
-    base, changed: the final states of written objects, None for deleted ones. initial: those of the snapshot.
+    base, changed: the final states of written objects, None for deleted ones. initial: those of the snapshot, also of
+    the volumes of claims.
     """
     volumes = {key[2] for key, data in changed.items() if key[0] == VOLUMES and data is None}
     for key in sorted((key for key in changed if key[0] in (VOLUMES, CLAIMS) and key in initial), key=str):
@@ -107,9 +108,21 @@ def lost_data(
             yield Refusal(
                 "data", Object("PersistentVolume", "", name), f"the volume{of} is deleted{how.rstrip()} with its data"
             )
-        elif (volume := nested_str(doc, "spec", "volumeName")) and volume not in volumes:
-            text = f"the claim is deleted{how.rstrip(' ,')}; no claim can use its volume {volume} without work by hand"
+        elif (volume := volume_of(doc)) and volume not in volumes:
+            kept = f"no claim can use its volume {volume} without work by hand"
+            if (known := initial.get((VOLUMES, "", volume))) is not None and _is_deleted_when_released(known):
+                kept = f"its volume {volume} is deleted with it, and so is the data"
+            text = f"the claim is deleted{how.rstrip(' ,')}; {kept}"
             yield Refusal("data", Object("PersistentVolumeClaim", namespace, name), text)
+
+
+def volume_of(claim: codec.Doc) -> str:
+    """The volume that a claim names."""
+    return nested_str(claim, "spec", "volumeName")
+
+
+def _is_deleted_when_released(volume: bytes) -> bool:
+    return nested_str(codec.decode_doc(volume), "spec", "persistentVolumeReclaimPolicy") == "Delete"
 
 
 def _leaves(data: bytes | None) -> str:

@@ -20,7 +20,7 @@ from kcm_cli.plan.availability import availability
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.forking import Copy, may_fork
 from kcm_cli.plan.formatting import span
-from kcm_cli.plan.losses import Serving, serving
+from kcm_cli.plan.losses import CLAIMS, VOLUMES, Serving, serving, volume_of
 from kcm_cli.plan.observe import NODES, PODS, Observer, Occurrence, seen
 from kcm_cli.plan.problems import Key, Problems
 from kcm_cli.plan.refusals import Refusal
@@ -48,8 +48,11 @@ _BY_POD = "Preempted by pod "
 
 
 class Outcome(msgspec.Struct):
-    """The outcome of a run. finals: the final state of written objects; None for deleted ones. initial: their state in
-    the snapshot. writes: all writes, including those before the change, which is made at ``since_s``."""
+    """The outcome of a run.
+
+    finals: the final state of written objects; None for deleted ones. initial: their state in the snapshot, and that of
+    the volumes of written claims. writes: all writes, including those before the change, which is made at ``since_s``.
+    """
 
     since_s: float
     writes: list[Write]
@@ -160,6 +163,12 @@ class _Life:
         return _outcome(twin, self._observer, self._applying, self._options, begins_at)
 
 
+def _initial(loaded: Mapping[Key, bytes], keys: Sequence[Key]) -> dict[Key, bytes]:
+    found = {key: loaded[key] for key in keys if key in loaded}
+    volumes = [(VOLUMES, "", volume_of(codec.decode_doc(data))) for key, data in found.items() if key[0] == CLAIMS]
+    return {**{key: loaded[key] for key in volumes if key in loaded}, **found}
+
+
 def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options, begins_at: str) -> Outcome:
     keys = [key for key in twin.loaded.touched if key[0] not in _UNSHOWN]
     loaded = {(gvr, space, name): data for gvr, space, name, _, data in twin.loaded.rows}
@@ -177,7 +186,7 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Option
         events=list(twin.written.events.values()),
         occurred=observer.occurred(_preemptors(twin.written.events)),
         finals=finals,
-        initial={key: loaded[key] for key in keys if key in loaded},
+        initial=_initial(loaded, keys),
         problems=problems,
         fills=dict(_fills(twin.store)),
         restarts=observer.restarts,

@@ -358,8 +358,15 @@ def test_lost_volumes_are_a_problem(run: Run) -> None:
     assert ran.code == 3
     assert (
         f"PersistentVolumeClaim {NAMESPACE}/data-store-0: the claim is deleted, as soon as nothing uses it; "
-        in ran.text
+        "its volume pvc-" in ran.text
     )
+    assert "is deleted with it, and so is the data" in ran.text
+
+
+def test_objects_that_the_api_server_creates_anew_are_named(run: Run) -> None:
+    restored = "the API server creates Service default/kubernetes anew within a minute"
+    assert restored in run(settled(), "--delete", "default/svc/kubernetes").text
+    assert restored not in run(settled(), "--delete", f"{NAMESPACE}/deploy/web").text
 
 
 def test_a_lost_target_breaks_its_autoscaler(run: Run) -> None:
