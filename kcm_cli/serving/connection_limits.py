@@ -102,6 +102,8 @@ class Slot:
             self._idle = False
             self.until = self._limits.now() + self._limits.settings.head_s
             self._limits.expect(self.until)
+        if not self._limits.has(self):
+            return False
         self.head_bytes += count
         fits = self._limits.head_grown(self, count)
         return fits and self.head_bytes <= self._limits.settings.head_bytes + self.headers * HEADER_BYTES
@@ -113,6 +115,8 @@ class Slot:
 
     def body(self, count: int) -> bool:
         """Count bytes of a body that is collected. Returns False if there are too many."""
+        if not self._limits.has(self):
+            return False
         self.body_bytes += count
         return self._limits.body_grown(self, count)
 
@@ -132,7 +136,7 @@ class Slot:
         self.forget()
         self._idle = not held
         self.wait(self._limits.settings.idle_s if self._idle else self._limits.settings.head_s)
-        if held:
+        if held and self._limits.has(self):
             self.head_bytes = held
             self._limits.head_grown(self, held)
 
@@ -190,7 +194,7 @@ class ConnectionLimits:
             if not self._counts[slot.address]:
                 del self._counts[slot.address]
             slot.on_refusal(_nothing, _nothing)
-        slot.forget()  # bytes may have come after its end
+            slot.forget()
 
     def end(self, slot: Slot) -> None:
         """Close a connection, if it is not closed."""
@@ -209,6 +213,10 @@ class ConnectionLimits:
         self._due = -_NEVER
         for slot in list(self._slots):
             self.end(slot)
+
+    def has(self, slot: Slot) -> bool:
+        """Whether the connection counts. Bytes that come after its end do not: no other would be closed for them."""
+        return slot in self._slots
 
     def head_grown(self, slot: Slot, count: int) -> bool:
         """Count more bytes of a slot's heads. Returns False if there are too many."""

@@ -44,6 +44,23 @@ async def test_timeouts_equal_gos() -> None:
     assert len(peers.limits) == 1
 
 
+async def test_bytes_that_come_after_the_end_of_a_connection_cost_the_others_nothing() -> None:
+    peers = Peers(Limits(4, all_head_bytes=1000, all_body_bytes=1000))
+    for name in ("other", "gone"):
+        peers.connect(name)
+    assert peers.slots["other"].received(900)
+    gone = peers.slots["gone"]
+    peers.limits.leave(gone)
+    for _ in range(2):
+        assert not gone.received(5000)
+        assert not gone.body(5000)
+        gone.answered(5000)
+    assert peers.refused == []
+    peers.connect("next", "b")
+    assert peers.slots["next"].received(100)
+    assert not peers.slots["next"].received(1) or peers.refused == ["other"]
+
+
 async def test_a_flood_closes_the_longest_idle_connection_of_its_address() -> None:
     peers = Peers(Limits(4))
     peers.connect("other", "b")
