@@ -1,5 +1,7 @@
 """Reads the secure port (10257) of a controller manager."""
 
+import asyncio
+
 from kcm_cli.rest.transport import Request, RequestError, Response, Transport
 
 
@@ -19,18 +21,34 @@ class ManagerPort:
         try:
             return await self._transport.send(Request("GET", path, query, timeout_s=timeout_s))
         except RequestError as error:
-            raise ReadError(f"{error} (does the manager run? --server names its address)") from error
+            raise _unanswered(error) from error
 
     async def read(
         self, path: str, query: tuple[tuple[str, str], ...] = (), *, most_bytes: int, timeout_s: float = 10.0
     ) -> bytes:
-        """The body of a successful answer. Raises ReadError."""
-        answer = await self.get(path, query, timeout_s=timeout_s)
-        if answer.status != 200:
-            raise ReadError(f"{self._url}{path}: {_refused(answer.status, path)}")
-        if len(answer.body) > most_bytes:
-            raise ReadError(f"{self._url}{path}: more than {most_bytes >> 20} MiB")
-        return answer.body
+        """The body of a successful answer, of which no more than ``most_bytes`` are read. Raises ReadError."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._body(Request("GET", path, query, timeout_s=timeout_s), most_bytes)
+        except TimeoutError:
+            raise ReadError(f"{self._url}{path}: no whole answer within {timeout_s:g} s") from None
+        except RequestError as error:
+            raise _unanswered(error) from error
+
+    async def _body(self, request: Request, most_bytes: int) -> bytes:
+        where, body = f"{self._url}{request.path}", bytearray()
+        async with self._transport.stream(request) as answer:
+            if answer.status != 200:
+                raise ReadError(f"{where}: {_refused(answer.status, request.path)}")
+            async for chunk in answer.chunks:
+                body += chunk
+                if len(body) > most_bytes:
+                    raise ReadError(f"{where}: more than {most_bytes >> 20} MiB")
+        return bytes(body)
+
+
+def _unanswered(error: RequestError) -> ReadError:
+    return ReadError(f"{error} (does the manager run? --server names its address)")
 
 
 def _refused(status: int, path: str) -> str:

@@ -91,6 +91,12 @@ class Held(Around):
             yield chunk
 
 
+async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
+    """The body of a stream."""
+    for part in parts:
+        yield part
+
+
 def refusal(status: int, reason: str, message: str = "no", causes: Iterable[dict[str, str]] = ()) -> Response:
     """An error response of an API server."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason}

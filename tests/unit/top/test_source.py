@@ -1,6 +1,8 @@
 """Reading a manager: metrics, health and the lease."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -9,9 +11,10 @@ import pytest
 from kcm_cli.api.coordination import Lease, LeaseSpec
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.transport import Request, Response, Transport, Unreachable
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 from kcm_cli.top import figures
 from kcm_cli.top.source import Held, ReadError, Reading, Source
+from tests.kit.faults import chunks
 
 NOW = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
 METRICS = b'workqueue_depth{name="job"} 3\n'
@@ -23,6 +26,11 @@ class Manager:
     def __init__(self, metrics: bytes = METRICS, status: int = 200, health: bytes = b"[+]a ok\n[-]b failed\n") -> None:
         self.answers = {"/metrics": (status, metrics), "/healthz": (500, health)}
         self.down = False
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        answer = await self.send(request)
+        yield Stream(answer.status, answer.headers, chunks(answer.body))
 
     async def send(self, request: Request) -> Response:
         if self.down:
@@ -86,3 +94,22 @@ def test_no_manager_and_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "MOST_BYTES", 10)
     with pytest.raises(ReadError, match="more than"):
         reading(Manager())
+
+
+def test_a_body_without_end_is_left_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = [0]
+
+    class Endless(Manager):
+        @asynccontextmanager
+        async def stream(self, request: Request) -> AsyncIterator[Stream]:
+            async def parts() -> AsyncIterator[bytes]:
+                while True:
+                    sent[0] += 1
+                    yield b"# a line of metrics\n"
+
+            yield Stream(200, {}, parts())
+
+    monkeypatch.setattr(figures, "MOST_BYTES", 100)
+    with pytest.raises(ReadError, match="more than"):
+        reading(Endless())
+    assert sent == [6]
