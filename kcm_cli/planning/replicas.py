@@ -19,7 +19,7 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import NO_LABELS, Object
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
-from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Remark, Stage, ref_to
+from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Plan, Remark, Stage, ref_to
 from kcm_cli.planning.conditions import find, removed
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of, pod_from_template
@@ -60,8 +60,8 @@ class ReplicaOwner(msgspec.Struct, frozen=True):
 
 def plan(
     owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime, *, costs: bool = True
-) -> Stage | None:
-    """Create missing pods, or delete surplus pods in the order of their rank; None if the number is right.
+) -> Plan:
+    """Create missing pods, or delete surplus pods in the order of their rank; nothing if the number is right.
 
     Raises UnselectedTemplate.
 
@@ -70,18 +70,18 @@ def plan(
     diff = len(active) - owner.replicas
     if diff < 0:
         fields = {"replicaSet": kobj(owner.obj), "need": owner.replicas, "creating": min(-diff, BURST)}
-        return _creations(owner, min(-diff, BURST), Remark("Too few replicas", fields))
+        return (_creations(owner, min(-diff, BURST), Remark("Too few replicas", fields)),)
     if diff > 0:
         count = min(diff, BURST)
         ranked = active if count == len(active) else pod_rules.rank_for_deletion(active, related, now, costs=costs)
         fields = {"replicaSet": kobj(owner.obj), "need": owner.replicas, "deleting": count}
-        return _deletions(owner, ranked[:count], Remark("Too many replicas", fields))
-    return None
+        return (_deletions(owner, ranked[:count], Remark("Too many replicas", fields)),)
+    return ()
 
 
-def age_ratios(active: Sequence[Pod], stage: Stage, now: datetime) -> list[int]:
-    """Of the ready pods that a stage deletes: the ages in whole multiples of the youngest ready pod's."""
-    chosen = {action.uid for action in stage.actions if isinstance(action, Delete)}
+def age_ratios(active: Sequence[Pod], planned: Plan, now: datetime) -> list[int]:
+    """Of the ready pods that are to be deleted: the ages in whole multiples of the youngest ready pod's."""
+    chosen = {action.uid for stage in planned for action in stage.actions if isinstance(action, Delete)}
     if not chosen or len(chosen) == len(active):
         return []
     ages = {pod.uid: _age_ms(pod, now) for pod in active if pod_rules.is_ready(pod)}

@@ -96,14 +96,14 @@ class ReplicaController(Generic[T]):
         related = self.related(obj) if len(active) > owner.replicas else []
         now = self._clock.now()
         try:
-            stage = rules.plan(owner, active, related, now, costs=self._counts_costs)
+            planned = rules.plan(owner, active, related, now, costs=self._counts_costs)
         except UnselectedTemplate as unselected:
             return unselected
-        if stage is None:
+        if not planned:
             return None
-        for ratio in rules.age_ratios(active, stage, now):
+        for ratio in rules.age_ratios(active, planned, now):
             self._deletion_ages.observe(ratio)
-        outcome = await self._executor.stage(stage)
+        outcome = await self._executor.run(planned)
         self._log_failures(obj, outcome)
         error = outcome.error
         # In a terminating namespace nothing can be created: this is no error.

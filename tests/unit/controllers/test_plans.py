@@ -4,7 +4,7 @@ import ast
 import importlib
 import inspect
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from types import UnionType
@@ -77,10 +77,10 @@ def test_a_plan_is_called_plan(name: str) -> None:
     assert any(one == "plan" or one.startswith("plan_") for one in exposed(FOLDER / name))
 
 
-def plans(name: str) -> dict[str, Any]:
-    """What the functions ``plan`` and ``plan_*`` of a controller return, by module and function."""
+def plans(paths: Iterable[Path]) -> dict[str, Any]:
+    """What the functions ``plan`` and ``plan_*`` of modules return, by module and function."""
     found: dict[str, Any] = {}
-    for path in modules(FOLDER / name, "plan"):
+    for path in paths:
         module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
         for function, made in inspect.getmembers(module, inspect.isfunction):
             if made.__module__ == module.__name__ and (function == "plan" or function.startswith("plan_")):
@@ -104,7 +104,14 @@ def is_decision(type_: Any) -> bool:
 
 @pytest.mark.parametrize("name", PLANNING)
 def test_a_decision_is_frozen_and_is_not_called_a_plan(name: str) -> None:
-    assert {where: type_ for where, type_ in plans(name).items() if not is_decision(type_)} == {}
+    found = plans(modules(FOLDER / name, "plan"))
+    assert {where: type_ for where, type_ in found.items() if not is_decision(type_)} == {}
+
+
+def test_shared_plans_are_frozen_too() -> None:
+    found = plans((ROOT / "kcm_cli" / "planning").rglob("*.py"))
+    assert {"kcm_cli.planning.replicas.plan", "kcm_cli.planning.protection.plan"} <= found.keys()
+    assert all(map(is_decision, found.values()))
 
 
 @pytest.mark.parametrize(
