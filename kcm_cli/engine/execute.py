@@ -33,8 +33,10 @@ from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
 
 T = TypeVar("T")
-MAX_BATCH = 500
 SendOne = Callable[[Action], Awaitable[Object | None]]
+
+MAX_BATCH = 500
+"""The maximum number of writes that slow start sends at the same time."""
 
 
 class Recorder(Protocol):
@@ -51,7 +53,7 @@ class Executor:
     the actions that do not follow in order.
     """
 
-    def __init__(  # what a controller writes with, and how it differs from others
+    def __init__(
         self,
         client: Door,
         recorder: Recorder,
@@ -158,8 +160,8 @@ def _batches_of(stage: Stage) -> Iterable[Sequence[Action]]:
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Slow start: 1, 2, 4, … items in their order, never more than 500 at a time, so that a server that refuses one
-    creation does not get a thousand.
+    """Slow start: 1, 2, 4, … items in their order, at most MAX_BATCH, so that a server that refuses one creation
+    does not get a thousand.
 
     upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
     """

@@ -110,7 +110,6 @@ class Patch(Action, frozen=True, gc=False):
     body: Doc | list[Doc]
     content_type: str = STRATEGIC_MERGE
     subresource: str = ""
-    uid: str = ""
 
 
 class Apply(Action, frozen=True, gc=False):

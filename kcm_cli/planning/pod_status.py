@@ -42,7 +42,7 @@ def status_patch(
         status["observedGeneration"] = pod.metadata.generation
     body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
     reason = str(condition.get("reason", "")) if condition is not None else "pod has failed"
-    return Patch(PODS, pod.namespace, pod.name, body, subresource="status", uid=pod.uid, reason=reason)
+    return Patch(PODS, pod.namespace, pod.name, body, subresource="status", reason=reason)
 
 
 def _condition(pod: Pod, condition: Doc, now: datetime, tracks: bool, states: bool) -> Doc | None:
