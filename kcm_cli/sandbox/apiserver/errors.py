@@ -38,12 +38,6 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
     return ApiError(404, "NotFound", message, details=details(group, plural, name))
 
 
-def already_exists(group: str, plural: str, name: str) -> ApiError:
-    """409: a create with the name of an existing object."""
-    message = f"{group_resource(group, plural)} {quote(name)} already exists"
-    return ApiError(409, "AlreadyExists", message, details=details(group, plural, name))
-
-
 def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
     """409: an update or a precondition does not match the stored object."""
     message = f"Operation cannot be fulfilled on {group_resource(group, plural)} {quote(name)}: {why}"
@@ -107,3 +101,102 @@ def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError])
     causes: list[Doc] = [{"reason": error.type, "message": error.message, "field": error.field} for error in errors]
     message = f"{group_resource(group, kind)} {quote(name)} is invalid: {joined}"
     return ApiError(422, "Invalid", message, details=details(group, kind, name, causes))
+
+
+def already_exists(info: ResourceInfo, name: str, *, deleting: bool = False, generated: bool = False) -> ApiError:
+    """409: the name is taken. ``generated``: several generated names were taken."""
+    text, found = f"{info.gvr.group_resource} {quote(name)} already exists", details(*info.named, name)
+    if not generated:
+        return ApiError(409, "AlreadyExists", f"object is being deleted: {text}" if deleting else text, details=found)
+    text += ", the server was not able to generate a unique name for the object"
+    error = ApiError(409, "AlreadyExists", text, details={**found, "retryAfterSeconds": 1})
+    error.headers["retry-after"] = "1"
+    return error
+
+
+def precondition(field: str, wanted: object, known: object) -> str:
+    """The text of a failed precondition on ``UID`` or ``ResourceVersion``."""
+    return f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {known}"
+
+
+def storage_conflict(info: ResourceInfo, name: str, key: str, field: str, wanted: object, known: object) -> ApiError:
+    """409: a precondition failed in upstream's storage layer. ``key``: see ``objects.storage_key``."""
+    why = precondition(field, wanted, known)
+    text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    return conflict(*info.named, name, text)
+
+
+def verb_not_supported(info: ResourceInfo, verb: str) -> ApiError:
+    """405: the custom resource does not have the verb."""
+    message = f'{verb} is not supported on resources of kind "{info.gvr.group_resource}"'
+    return ApiError(405, "MethodNotAllowed", message, details=details(*info.named, ""))
+
+
+def outdated(info: ResourceInfo, name: str) -> ApiError:
+    """409: the update is based on an older resourceVersion."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(*info.named, name, why)
+
+
+def initializing(info: ResourceInfo, why: str) -> ApiError:
+    """429: stored objects of a listed or watched resource cannot be read."""
+    kind = f"{info.gvr.group}/{info.gvr.version}, Kind={info.kind}"
+    message = f"storage is (re)initializing: failed to list {kind}: {why}"
+    error = ApiError(429, "TooManyRequests", message, details={"retryAfterSeconds": 1})
+    error.headers["retry-after"] = "1"
+    return error
+
+
+def no_such_path() -> ApiError:
+    """404: the group is served, but not the path."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def expired(message: str) -> ApiError:
+    """410: the history of a resourceVersion has been compacted."""
+    return ApiError(410, "Expired", message)
+
+
+def too_large_version(asked: int, current: int) -> ApiError:
+    """504: a resourceVersion has not been reached."""
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    error = ApiError(504, "Timeout", message, details={"causes": causes, "retryAfterSeconds": 1})
+    error.headers["retry-after"] = "1"
+    return error
+
+
+class NotAcceptable(ApiError):
+    """406: no accepted media type can be produced. Its Status is never protobuf."""
+
+    def __init__(self, media_types: str) -> None:
+        super().__init__(406, "NotAcceptable", f"only the following media types are accepted: {media_types}")
+
+
+def no_representation(media_types: str) -> ApiError:
+    """406 by the router, which checks media types without their parameters."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {media_types}"
+    return ApiError(406, "NotAcceptable", message, details={})
+
+
+def wrong_shape(what: str, really: str) -> ApiError:
+    """406: PartialObjectMetadata was requested for a list, or PartialObjectMetadataList for an object."""
+    return ApiError(406, "NotAcceptable", f"you requested {what}, but the requested object is {really}")
+
+
+def unsupported_media_type(media_types: str, why: str = "") -> ApiError:
+    """415: the body's media type is not supported."""
+    message = f"the body of the request was in an unknown format - accepted media types include: {media_types}"
+    if why:
+        message = f"{message} ({why})"
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def unsupported_patch() -> ApiError:
+    """415: the built-in resource does not support the patch type."""
+    return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+
+
+def not_implemented(message: str) -> ApiError:
+    """501: a sandbox without kubelets cannot do this."""
+    return ApiError(501, "NotImplemented", message)

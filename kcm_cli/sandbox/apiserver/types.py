@@ -30,6 +30,11 @@ class ResourceInfo(msgspec.Struct, frozen=True):
     def api_version(self) -> str:
         return self.gvr.group_version
 
+    @property
+    def named(self) -> tuple[str, str]:
+        """Group and plural, as errors name it."""
+        return self.gvr.group, self.gvr.plural
+
 
 LONGEST_KEY = 4096
 """Results for requests with longer names and paths, which clients choose, are not cached."""

@@ -14,8 +14,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.discovery import documents, health
-from kcm_cli.sandbox.apiserver.errors import method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import NotAcceptable, method_not_allowed, no_such_path
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.media import as_yaml
@@ -92,13 +91,13 @@ class Discovery:
             case ["apis", group, version] if group and self._catalog.knows(group, version):
                 return self._listed(request, group, version)
         if parts[0] == "api":
-            raise api_errors.no_such_path()
+            raise no_such_path()
         return text_response(404, PLAIN_404)
 
     def _page(self, request: Request, page: zpages.Page) -> Response:
         answer = page.answer(request.headers.get("accept", ""))
         if answer is None:
-            raise api_errors.NotAcceptable(zpages.ACCEPTED)
+            raise NotAcceptable(zpages.ACCEPTED)
         if answer.document is None:
             return Response(200, answer.headers, answer.text.encode())
         response = Response(200, JSON_HEADERS, codec.encode(answer.document) + b"\n")
@@ -115,7 +114,7 @@ class Discovery:
         if not self._catalog.has_version(group, version):
             if custom:
                 return text_response(404, PLAIN_404)
-            raise api_errors.no_such_path()
+            raise no_such_path()
         if not custom:  # custom groups have no router
             check_route(request)
         return self._found(request, lambda: documents.resource_list(self._catalog, group, version))

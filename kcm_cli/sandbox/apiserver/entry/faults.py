@@ -9,9 +9,9 @@ from typing import Protocol
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening, happening
+from kcm_cli.sandbox.apiserver.errors import conflict
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.serving.connection import Dropped
 
@@ -245,7 +245,7 @@ def _refusal(fault: Fault, asked: Asked) -> Exception:
     if fault.kind == "away":
         return Dropped(effect=False)
     if fault.kind == "conflict":
-        return api_errors.conflict(info.group, info.plural, asked.name, fault.message or _OUTDATED)
+        return conflict(info.group, info.plural, asked.name, fault.message or _OUTDATED)
     if fault.kind == "throttle":
         status, message = 429, fault.message or "injected: too many requests, please try again later"
     else:

@@ -15,8 +15,7 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, document_of, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
-from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed, no_such_path
 from kcm_cli.sandbox.apiserver.registry.responses import doc_response
 
 PATH = "/sandbox.kcm.dev/faults"
@@ -32,7 +31,7 @@ def answer(faults: Faults, request: Request) -> Response:
     number = request.path.removeprefix(PATH).strip("/")
     chosen = [one for one in faults.all.values() if number in ("", str(one.number))]
     if number and not chosen:
-        raise api_errors.no_such_path()
+        raise no_such_path()
     match request.method:
         case "GET":
             pass

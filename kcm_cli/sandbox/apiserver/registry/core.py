@@ -20,8 +20,7 @@ from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.apply.resets import ALL, SPEC, SPEC_AND_METADATA, STATUS, Writable
 from kcm_cli.sandbox.apiserver.components import Components
-from kcm_cli.sandbox.apiserver.errors import UnknownVersion
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import UnknownVersion, initializing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Facts, Served
 from kcm_cli.sandbox.apiserver.registry.conversion import StoredAs
@@ -260,14 +259,14 @@ class Core(msgspec.Struct, frozen=True):
             try:
                 served.conversion.check_versions(one.doc for one in self.store.scan(served.storage))
             except UnknownVersion as error:
-                raise api_errors.initializing(served.info, str(error)) from None
+                raise initializing(served.info, str(error)) from None
 
     async def prepare_all(self, served: Served, stored: Iterable[Stored]) -> None:
         """``prepare`` for a list. Raises ApiError 429, 500."""
         try:
             await self.prepare(served, *stored, cached=True)
         except UnknownVersion as error:  # upstream's watch cache cannot be filled then
-            raise api_errors.initializing(served.info, str(error)) from None
+            raise initializing(served.info, str(error)) from None
 
     async def stored_version(self, served: Served, doc: Tree) -> Tree:
         """A custom object in the storage version. Raises ApiError 500."""

@@ -12,8 +12,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import forbidden, invalid, plain
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid, plain
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
@@ -116,10 +115,10 @@ class Creator:
                 taken = doc["metadata"]["name"]
                 doc = attrs.obj = codec.decode_doc(pristine)
         else:
-            raise api_errors.already_exists(call.resource, taken, generated=True)
+            raise already_exists(call.resource, taken, generated=True)
         current = core.store.get(call.hub.storage, call.namespace, meta["name"])
         deleting = current is not None and "deletionTimestamp" in current.doc["metadata"]  # type: ignore[operator]
-        raise api_errors.already_exists(call.resource, meta["name"], deleting=deleting)
+        raise already_exists(call.resource, meta["name"], deleting=deleting)
 
     def around(self, call: Call, write: Write) -> AbstractAsyncContextManager[None]:
         """What the kind declares around the write of an object."""

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from kcm_cli.api.well_known import FOREGROUND, ORPHAN
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import conflict, forbidden
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import conflict, forbidden, not_found, precondition
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -93,7 +92,7 @@ class Deleter:
         while True:
             current = self._core.store.get(call.hub.storage, call.namespace, call.name)
             if current is None:
-                raise api_errors.not_found(call.resource, call.name)
+                raise not_found(*call.resource.named, call.name)
             await self._core.prepare(call.served, current)
             try:
                 return await self._attempt(call, options, current, admit=admit)
@@ -224,7 +223,7 @@ def _check_metadata(call: Call, options: DeleteOptions, meta: Tree) -> None:
         ("ResourceVersion", wanted.resourceVersion, meta["resourceVersion"]),
     ):
         if given is not None and given != known:
-            raise api_errors.conflict(call.resource, call.name, api_errors.precondition(word, given, known))
+            raise conflict(*call.resource.named, call.name, precondition(word, given, known))
 
 
 class _Mark:

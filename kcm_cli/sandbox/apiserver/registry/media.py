@@ -13,9 +13,9 @@ from kcm_cli.api.protobuf.encoding import to_protobuf, to_protobuf_frame
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.sandbox.apiserver.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.registry import responses, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
-from kcm_cli.sandbox.apiserver.registry.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.types import Tree
 

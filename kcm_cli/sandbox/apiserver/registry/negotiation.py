@@ -13,8 +13,7 @@ from kcm_cli.api.protobuf.decoding import UnknownForm, to_json
 from kcm_cli.component.zpages import MAX_ACCEPT
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.errors import bad_request
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import NotAcceptable, bad_request, no_representation, unsupported_media_type
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (
     PROTOBUF,
@@ -111,11 +110,11 @@ def readable(request: Request, *, custom: bool) -> Request:
     if not header or media in (JSON, YAML):
         return request
     if media != PROTOBUF or custom:
-        raise api_errors.unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)
+        raise unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)
     try:
         body = to_json(request.body)
     except UnknownForm as error:
-        raise api_errors.unsupported_media_type(CUSTOM_TYPES, str(error)) from error
+        raise unsupported_media_type(CUSTOM_TYPES, str(error)) from error
     except FormatError as error:
         raise bad_request(str(error)) from error
     return replace(request, headers={**request.headers, "content-type": JSON}, body=body)
@@ -178,7 +177,7 @@ def wanted(
     if found is None or (found.protobuf and custom and found.transform not in PARTIAL):
         raise refused()  # custom objects have no protobuf form, only their metadata
     if stream and found.yaml:
-        raise api_errors.NotAcceptable(_STREAM_TYPES)
+        raise NotAcceptable(_STREAM_TYPES)
     return found
 
 
@@ -190,12 +189,12 @@ def check_produced(header: str, produced: str) -> None:
     names = [part.partition(";")[0].strip() for part in header[:MAX_ACCEPT].split(",")] if header else ["*/*"]
     known = produced.split(", ")
     if not any(name == "*/*" or name in known for name in names):
-        raise api_errors.no_representation(produced)
+        raise no_representation(produced)
 
 
 def refused() -> ApiError:
     """406: no accepted form can be produced."""
-    return api_errors.NotAcceptable(BUILTIN_TYPES)
+    return NotAcceptable(BUILTIN_TYPES)
 
 
 def media_for(served: Served, form: Wanted, convert: Convert) -> Media:

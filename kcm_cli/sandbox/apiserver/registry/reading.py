@@ -19,8 +19,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import base64url_text
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import bad_request, plain
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import bad_request, expired, not_found, plain, too_large_version
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options, unsigned
@@ -67,7 +66,7 @@ def fetch(core: Core, call: Call) -> Stored:
     if call.at is not None:
         stored = core.store.get_at(call.hub.storage, call.namespace, call.name, call.at)
     if stored is None:
-        raise api_errors.not_found(call.resource, call.name)
+        raise not_found(*call.resource.named, call.name)
     return stored
 
 
@@ -148,7 +147,7 @@ class Reader:
     async def reach(self, revision: int) -> None:
         """Wait for a revision. Raises ApiError 504 after ``FRESH_WAIT_S``."""
         if not await reached(self._core, revision, FRESH_WAIT_S):
-            raise api_errors.too_large_version(revision, self._core.store.revision)
+            raise too_large_version(revision, self._core.store.revision)
 
 
 async def reached(core: Core, revision: int, timeout_s: float) -> bool:
@@ -191,7 +190,7 @@ def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tup
         raise _expired(options, start, prefix)
     at = call.at if at is None else at
     if at is not None and at > store.revision:
-        raise api_errors.too_large_version(at, store.revision)
+        raise too_large_version(at, store.revision)
     limit = options.limit if options.version != "0" else 0
     try:
         if chosen.name is not None and (namespace or not call.resource.namespaced) and at is None:
@@ -284,7 +283,7 @@ def _not_base64(text: str) -> str:
 
 def _expired(options: ListOptions, start: str, prefix: str) -> ApiError:
     if not options.more:
-        return api_errors.expired(_VERSION_EXPIRED)
-    error = api_errors.expired(_TOKEN_EXPIRED)
+        return expired(_VERSION_EXPIRED)
+    error = expired(_TOKEN_EXPIRED)
     error.status["metadata"] = {"continue": _encoded(_INCONSISTENT, start.removeprefix(prefix))}
     return error

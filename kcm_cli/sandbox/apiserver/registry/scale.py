@@ -13,8 +13,7 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.apply.serverside import check_kind
-from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, internal, invalid_kind
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, internal, invalid_kind, not_found, precondition
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
@@ -119,7 +118,7 @@ class Scaling:
     async def _write(self, call: Call, options: WriteOptions, make: Make) -> Response:
         def produce(current: Stored | None) -> Tree:
             if current is None:
-                raise api_errors.not_found(call.resource, call.name)
+                raise not_found(*call.resource.named, call.name)
             doc: Tree = self._core.from_storage(call.hub, current.copy())
             self._scaled(call, doc, make, current, dry_run=options.dry_run)
             if call.resource.custom:
@@ -170,7 +169,7 @@ def _check_uid(call: Call, uid: str | None, known: str) -> None:
     """Raises ApiError 409 if a patch states another uid than the object's."""
     if uid and uid != known:
         gvr = call.resource.gvr
-        raise conflict(gvr.group, f"{gvr.plural}/{SCALE}", call.name, api_errors.precondition("UID", uid, known))
+        raise conflict(gvr.group, f"{gvr.plural}/{SCALE}", call.name, precondition("UID", uid, known))
 
 
 def _unapplicable(call: Call, live: Tree) -> ApiError:

@@ -15,8 +15,16 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.errors import invalid, invalid_kind
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import (
+    conflict,
+    invalid,
+    invalid_kind,
+    not_found,
+    outdated,
+    storage_conflict,
+    unsupported_media_type,
+    unsupported_patch,
+)
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
@@ -99,7 +107,7 @@ class Updater:
 
         def produce(current: Stored | None) -> Tree:
             if current is None:
-                raise api_errors.not_found(resource, call.name)
+                raise not_found(*resource.named, call.name)
             live = self._live(call, current.copy())
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
             call.warnings[:] = before + patched.warnings
@@ -135,7 +143,7 @@ class Updater:
             self._core.default(resource, doc)
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
-                raise api_errors.conflict(resource, call.name, f"{why}, and no existing object was found")
+                raise conflict(*resource.named, call.name, f"{why}, and no existing object was found")
             self._check_identity(call, doc)
             return call.served.to_storage(doc)
 
@@ -178,7 +186,7 @@ class Updater:
 
     async def _create(self, call: Call, change: Change) -> "Stored | Tree":
         if not change.creates:
-            raise api_errors.not_found(call.resource, call.name)
+            raise not_found(*call.resource.named, call.name)
         doc = change.produce(None)
         create = replace(call.info, verb="create")
         decision = self._core.security.authorizer.authorize(call.user, create)
@@ -261,7 +269,7 @@ class Updater:
             doc["metadata"]["resourceVersion"] = str(current.revision)
             return
         if version != current.revision:
-            raise api_errors.outdated(call.resource, call.name)
+            raise outdated(call.resource, call.name)
 
     def _default(self, call: Call, doc: Tree, current: Stored | None) -> None:
         if current is not None and call.subresource == STATUS:
@@ -290,14 +298,14 @@ class Updater:
         if uid and uid != known:
             name = f"{call.namespace}/{call.name}" if call.namespace else call.name
             key = self._core.storage_key(call.hub.info, name, dry_run=dry_run)
-            raise api_errors.storage_conflict(call.resource, call.name, key, "UID", uid, known)
+            raise storage_conflict(call.resource, call.name, key, "UID", uid, known)
 
     def check_patch_type(self, call: Call, media: str) -> None:
         """Raises ApiError 415."""
         if media not in _PATCH_TYPES and (media != STRATEGIC_MERGE or call.resource.custom):
             if call.resource.custom:
-                raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
-            raise api_errors.unsupported_patch()
+                raise unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
+            raise unsupported_patch()
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:

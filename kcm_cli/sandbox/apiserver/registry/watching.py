@@ -19,7 +19,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.entrance import Asked
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import expired, too_large_version
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import ProtobufMedia, protobuf_stream
@@ -129,7 +129,7 @@ class Watching:
             return
         wait_s = min(plan.timeout_s, FRESH_WAIT_S)
         if plan.ahead and plan.initial and not await reached(self._core, plan.since, wait_s):
-            yield _error(api_errors.too_large_version(plan.since, store.revision))
+            yield _error(too_large_version(plan.since, store.revision))
             return
         try:
             await self._prepare_initial(call, plan)
@@ -267,7 +267,7 @@ def _frame(call: Call, chosen: Selection, event: Event) -> bytes | None:
 
 
 def _too_old(error: Compacted) -> ApiError:
-    return api_errors.expired(f"too old resource version: {error.asked} ({error.oldest})")
+    return expired(f"too old resource version: {error.asked} ({error.oldest})")
 
 
 def _error(error: ApiError) -> bytes:

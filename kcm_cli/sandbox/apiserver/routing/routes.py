@@ -5,8 +5,13 @@ upstream: apiserver pkg/endpoints/installer.go, v1.36
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import (
+    bad_request,
+    method_not_allowed,
+    no_such_path,
+    not_found,
+    verb_not_supported,
+)
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo
 
@@ -43,7 +48,7 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
             raise Unavailable
         if not catalog.has_group(info.group) or catalog.is_custom(info.group):
             raise NoSuchGroup
-        raise api_errors.no_such_path()
+        raise no_such_path()
     if served.info.custom:
         _check_scope(served, info)
         if served.warning:
@@ -56,11 +61,11 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
         _check_unnamed(resource, info, path)
     elif resource.namespaced:
         if not info.namespace and _has_name(info, path):
-            raise api_errors.no_such_path()
+            raise no_such_path()
     elif info.namespace and (resource.gvr.group_resource != "namespaces" or _nested(info, path)):
-        raise api_errors.no_such_path()
+        raise no_such_path()
     if rest and not (info.subresource == "proxy" and "proxy" in served.subresources):
-        raise api_errors.no_such_path()
+        raise no_such_path()
     _check_verb(served, info, method)
     _check_name(info)
     return served
@@ -79,7 +84,7 @@ def _check_unnamed(resource: ResourceInfo, info: RequestInfo, path: str) -> None
     """An empty namespace (``/namespaces//pods``) means all namespaces, for lists. Raises ApiError 400, 404."""
     _, found, rest = path.partition("/namespaces//")
     if not found or "//" in rest or bool(rest) != resource.namespaced:
-        raise api_errors.no_such_path()
+        raise no_such_path()
     if rest and info.verb not in _WITHOUT_NAMESPACE:
         raise bad_request("Namespace parameter required.")
 
@@ -97,10 +102,10 @@ def _route_custom(served: Served, info: RequestInfo) -> None:
     upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go#ServeHTTP
     """
     if info.subresource and info.subresource not in served.subresources:
-        raise api_errors.not_found(served.info, info.name)
+        raise not_found(*served.info.named, info.name)
     verbs = served.subresources[info.subresource].verbs if info.subresource else served.info.verbs
     if info.verb not in verbs:
-        raise api_errors.verb_not_supported(served.info, info.verb)
+        raise verb_not_supported(served.info, info.verb)
     if info.verb in ("update", "patch", "delete") and not info.name:
         raise bad_request("name must be provided")
 
@@ -123,13 +128,13 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     verbs = served.info.verbs
     old_watch = info.verb == "watch" and info.path.startswith(f"{served.info.gvr.base}/watch/")
     if old_watch and (info.subresource or "watch" not in verbs):
-        raise api_errors.no_such_path()
+        raise no_such_path()
     if old_watch and method != "GET":
         raise method_not_allowed()
     if info.subresource:
         subresource = served.subresources.get(info.subresource)
         if subresource is None:
-            raise api_errors.no_such_path()
+            raise no_such_path()
         verbs = subresource.verbs
     if info.subresource == "proxy" and method in _PROXIED:
         return
@@ -138,7 +143,7 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     collection = not _has_name(info, info.path)
     everywhere = collection and served.info.namespaced and not info.namespace
     if (everywhere and "list" not in verbs) or not (collection or info.subresource or _OF_OBJECTS.intersection(verbs)):
-        raise api_errors.no_such_path()
+        raise no_such_path()
     if method not in _METHODS or info.verb not in verbs:
         raise method_not_allowed()
     if info.verb in ("update", "patch", "delete") and collection:

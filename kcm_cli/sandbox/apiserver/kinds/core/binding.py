@@ -6,9 +6,8 @@ upstream: pkg/registry/core/pod/storage/storage.go (v1.36)
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, plain
+from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, not_found, plain, storage_conflict
 from kcm_cli.sandbox.apiserver.kinds.core.pod_conditions import set_condition
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
 from kcm_cli.sandbox.apiserver.registry.options import write_options
@@ -38,7 +37,7 @@ async def bind(core: Core, call: Call) -> Response:
     while True:
         current = core.store.get(PODS, call.namespace, name)
         if current is None:
-            raise api_errors.not_found(pods, name)
+            raise not_found(*pods.named, name)
         doc = _bound(core, current, meta, target["name"], dry_run=options.dry_run)
         if options.dry_run:
             break
@@ -81,7 +80,7 @@ def _check_identity(core: Core, current: Stored, meta: Tree, known: Tree, *, dry
         if not asked or asked == found:
             continue
         key = core.storage_key(pods, current.key, dry_run=dry_run)
-        raise api_errors.storage_conflict(pods, current.name, key, what, asked, found)
+        raise storage_conflict(pods, current.name, key, what, asked, found)
 
 
 def _check_target(target: Tree) -> None:

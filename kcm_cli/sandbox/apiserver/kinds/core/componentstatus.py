@@ -9,8 +9,7 @@ from datetime import datetime
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.components import Components
-from kcm_cli.sandbox.apiserver.errors import not_found
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.errors import not_found, verb_not_supported
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
 from kcm_cli.sandbox.apiserver.registry.options import list_options
@@ -25,7 +24,7 @@ async def _read(core: Core, call: Call) -> Response:
     """Get and list. No object is stored: each is made from the present health."""
     components = core.components
     if call.info.verb == "watch":
-        raise api_errors.verb_not_supported(call.resource, call.info.verb)
+        raise verb_not_supported(call.resource, call.info.verb)
     if call.info.verb == "list":
         chosen = chosen_by(core, call, list_options(call.query))
         every = await asyncio.gather(*(_status(components, name) for name in components.names))

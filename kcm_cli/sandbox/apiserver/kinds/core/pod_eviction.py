@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.errors import bad_request, forbidden
+from kcm_cli.sandbox.apiserver.errors import bad_request, forbidden, not_found
 from kcm_cli.sandbox.apiserver.kinds.core.binding import DONE, PODS
 from kcm_cli.sandbox.apiserver.kinds.core.pod_conditions import set_condition
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
@@ -52,7 +51,7 @@ async def evict(core: Core, call: Call) -> Response:
     await admit(core, call, options, call.name, eviction)
     pod = core.store.get(PODS, call.namespace, call.name)
     if pod is None:
-        raise api_errors.not_found(call.resource, call.name)
+        raise not_found(*call.resource.named, call.name)
     check_delete_options(wanted)
     if not _ignores_budgets(pod.doc):
         error = _charge(core, call, pod, wanted)
@@ -131,7 +130,7 @@ async def _remove(core: Core, call: Call, wanted: DeleteOptions) -> None:
 def _marked(core: Core, deleter: Deleter, call: Call, wanted: DeleteOptions) -> Stored:
     current = core.store.get(PODS, call.namespace, call.name)
     if current is None:
-        raise api_errors.not_found(call.resource, call.name)
+        raise not_found(*call.resource.named, call.name)
     pod: Tree = current.copy()
     deleter.check_preconditions(call, wanted, pod["metadata"])
     condition = {

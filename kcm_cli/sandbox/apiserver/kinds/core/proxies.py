@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.errors import bad_request, not_found
+from kcm_cli.sandbox.apiserver.errors import bad_request, not_found, not_implemented
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import admit
 from kcm_cli.sandbox.apiserver.kinds.core.passing_on import passed_on, unavailable
-from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.store import Stored
@@ -43,7 +42,7 @@ async def of_service(core: Core, call: Call) -> Response | Stream:
 async def of_node(core: Core, call: Call) -> Response | Stream:
     """Refuse the request. Raises ApiError."""
     await _asked(core, call)
-    raise api_errors.not_implemented("nodes/proxy needs a real kubelet, which a sandbox does not have")
+    raise not_implemented("nodes/proxy needs a real kubelet, which a sandbox does not have")
 
 
 async def _asked(core: Core, call: Call) -> tuple[str, str, Stored]:
@@ -58,7 +57,7 @@ async def _asked(core: Core, call: Call) -> tuple[str, str, Stored]:
 
 def _refuse_upgrade(call: Call) -> None:
     if call.request.headers.get("upgrade"):
-        raise api_errors.not_implemented("proxies of a sandbox do not upgrade connections")
+        raise not_implemented("proxies of a sandbox do not upgrade connections")
 
 
 async def _passed_on(call: Call, where: Where, scheme: str) -> Response | Stream:
