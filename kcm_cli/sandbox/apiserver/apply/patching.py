@@ -64,16 +64,22 @@ class Patching:
         """The result of a patch that applies, before it is decoded. Changes ``current``."""
         return self._patches.merged(target_of(resource), current, body, content_type)
 
-    def track_update(
-        self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime, stated: Doc | None = None
+    def track(
+        self,
+        at: tuple[ResourceInfo, str],
+        old: Doc | None,
+        new: Doc,
+        manager: str,
+        now: datetime,
+        stated: Doc | None = None,
     ) -> None:
-        """Set the managedFields of ``new``, for a create (``old`` is None), update or patch.
+        """Set the managedFields of ``new``, for a create (``old`` is None), update or patch. at: resource, subresource.
 
         To be called after decoding and defaulting, before admission and the strategy, whose changes have no owner. An
         empty ``managedFields`` in the request removes all managers. ``stated``: ``new`` as the client wrote it, if that
         has empty lists.
         """
-        self._tracker.update(place, old, new, manager, now, stated)
+        self._tracker.update(self.place(*at), old, new, manager, now, stated)
 
     def applied(self, body: bytes, mode: str, warnings: list[str]) -> Doc:
         """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
@@ -122,7 +128,7 @@ class Patching:
         tracking.settle_times(old, new)
 
     def place(self, resource: ResourceInfo, subresource: str) -> Place:
-        """The target of a write, for ``track_update``."""
+        """The target of a write."""
         if self._seen != self._schemas.changes:  # custom kinds were added, changed or removed
             self._places.clear()
             self._seen = self._schemas.changes

@@ -65,7 +65,7 @@ class Creator:
         objects.match_namespace(meta, call.namespace)
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
         doc = core.completed(call.served, doc)
-        core.patching.track_update(core.patching.place(resource, ""), None, doc, options.manager, now)
+        core.patching.track((resource, ""), None, doc, options.manager, now)
         unnamed = meta.get("generateName") and not meta.get("name")
         if unnamed and not call.warnings and not resource.custom and len(body) <= _LONGEST_BODY:
             if len(self._decoded) >= _KEPT_BODIES:

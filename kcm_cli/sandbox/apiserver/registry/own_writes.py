@@ -38,7 +38,7 @@ class OwnWrites:
     def create(self, gvr: GVR, doc: Tree) -> None:
         """Create a cluster-scoped object with system metadata, managedFields, and its kind's preparation."""
         info, now = self._catalog.info(gvr), self._clock.now()
-        self._patching.track_update(self._patching.place(info, ""), None, doc, MANAGER, now)
+        self._patching.track((info, ""), None, doc, MANAGER, now)
         objects.fill_system_fields(doc["metadata"], self._random, now)
         self._rules(info).prepare_create(doc, Context(format_time(now)))
         self._store.create(gvr, "", doc["metadata"]["name"], objects.ordered(info, doc))
@@ -46,14 +46,13 @@ class OwnWrites:
     def update(self, gvr: GVR, current: Stored, doc: Tree, manager: str = MANAGER) -> None:
         """Update an object to ``doc``, a changed copy, with managedFields and its kind's preparation (generation)."""
         info, now, old = self._catalog.info(gvr), self._clock.now(), current.doc
-        self._patching.track_update(self._patching.place(info, ""), old, doc, manager, now)
+        self._patching.track((info, ""), old, doc, manager, now)
         self._rules(info).prepare_update(doc, old, Context(format_time(now)))
         self._store.update(gvr, current.namespace, current.name, objects.ordered(info, doc), current.revision)
 
     def update_status(self, gvr: GVR, current: Stored, doc: Tree) -> None:
         """Update the status of an object to that of ``doc``, a changed copy."""
-        place = self._patching.place(self._catalog.info(gvr), "status")
-        self._patching.track_update(place, current.doc, doc, MANAGER, self._clock.now())
+        self._patching.track((self._catalog.info(gvr), "status"), current.doc, doc, MANAGER, self._clock.now())
         self._store.update(gvr, current.namespace, current.name, doc, current.revision)
 
     def apply_status(self, gvr: GVR, current: Stored, status: Tree, manager: str) -> None:

@@ -110,9 +110,7 @@ class Scaling:
         return scale
 
     def _tracked(self, current: Tree, scale: Tree, options: WriteOptions) -> Tree:
-        self._core.patching.track_update(
-            self._core.patching.place(_SCALES, SCALE), current, scale, options.manager, self._core.clock.now()
-        )
+        self._core.patching.track((_SCALES, SCALE), current, scale, options.manager, self._core.clock.now())
         return scale
 
     async def _write(self, call: Call, options: WriteOptions, make: Make) -> Response:

@@ -22,8 +22,8 @@ def received(core: Core, call: Call, options: WriteOptions, target: Target | Non
 
 def track(core: Core, call: Call, options: WriteOptions, doc: Tree, resource: ResourceInfo | None = None) -> None:
     """Set the managedFields of the object. resource: that of its kind, if not the request's."""
-    place = core.patching.place(resource or call.resource, call.subresource)
-    core.patching.track_update(place, None, doc, options.manager, core.clock.now())
+    at = resource or call.resource, call.subresource
+    core.patching.track(at, None, doc, options.manager, core.clock.now())
 
 
 async def admit(

@@ -78,13 +78,7 @@ class Updater:
         def produce(current: Stored | None) -> Tree:
             doc = first.pop() if first else self._decoded(call, options, [], current)
             self.check_uid(call, doc["metadata"].get("uid"), current, dry_run=options.dry_run)
-            old = None if current is None else self._live(call, current.doc)
-            doc = core.completed(call.served, doc)
-            now, sent = core.clock.now(), stated(current) if self._empties(call) else None
-            core.patching.track_update(
-                core.patching.place(resource, call.subresource), old, doc, options.manager, now, sent
-            )
-            return call.served.to_storage(doc)
+            return self._tracked(call, options, doc, current, stated)
 
         def stated(current: Stored | None) -> Tree:
             return core.schemas.stated(resource, call.request.body, call.content_type)
@@ -114,14 +108,8 @@ class Updater:
             doc = patched.doc
             doc.setdefault("metadata", {})
             self._default(call, doc, current)
-            doc = self._core.completed(call.served, doc)
-            old = self._live(call, current.doc)
-            now, sent = core.clock.now(), stated(current) if self._empties(call) else None
-            core.patching.track_update(
-                core.patching.place(resource, call.subresource), old, doc, options.manager, now, sent
-            )
             self._check_identity(call, doc)
-            return call.served.to_storage(doc)
+            return self._tracked(call, options, doc, current, stated)
 
         def stated(current: Stored | None) -> Tree:
             assert current is not None
@@ -153,6 +141,15 @@ class Updater:
 
         creates = not call.subresource or self._creates(call)
         return await self._run(call, Change(produce, options, call.subresource, creates, stated))
+
+    def _tracked(self, call: Call, options: WriteOptions, doc: Tree, current: Stored | None, stated: Produce) -> Tree:
+        """The new object in the stored form, with managedFields."""
+        core, old = self._core, None if current is None else self._live(call, current.doc)
+        doc = core.completed(call.served, doc)
+        sent = stated(current) if self._empties(call) else None
+        at = call.resource, call.subresource
+        core.patching.track(at, old, doc, options.manager, core.clock.now(), sent)
+        return call.served.to_storage(doc)
 
     def _live(self, call: Call, doc: Tree) -> Tree:
         """A stored document in the form of the resource, with what upstream stores of it and does not show."""

@@ -53,7 +53,7 @@ class Live:
         new = self.patching._schemas.normalizers.run(
             self.patching.place(self.resource, "").node, {**new, **copy.deepcopy(content)}
         )
-        self.patching.track_update(self.patching.place(self.resource, subresource), self.doc, new, manager, now)
+        self.patching.track((self.resource, subresource), self.doc, new, manager, now)
         new["metadata"]["uid"] = "u"
         self.doc = new
         return self
