@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.apply import patches, tracking
+from kcm_cli.sandbox.apiserver.apply import patches
 from kcm_cli.sandbox.apiserver.apply.patches import Patched
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.apply.serverside import ServerSide, described
@@ -81,13 +81,6 @@ class Patching:
         """
         self._tracker.update(self.place(*at), old, new, manager, now, stated)
 
-    def applied(self, body: bytes, mode: str, warnings: list[str]) -> Doc:
-        """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
-
-        Repeated keys are refused in mode Strict, and added to ``warnings`` in mode Warn.
-        """
-        return patches.read_configuration(body, mode or WARN, warnings)
-
     def apply(
         self,
         resource: ResourceInfo,
@@ -119,13 +112,6 @@ class Patching:
     ) -> tuple[Doc, list[Doc]]:
         place = self.place(resource, subresource)
         return self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
-
-    def settle_times(self, old: Doc, new: Doc) -> None:
-        """If only the times of managedFields differ, set those of ``old`` in ``new``.
-
-        To be called after defaulting and admission of an update, patch or apply.
-        """
-        tracking.settle_times(old, new)
 
     def place(self, resource: ResourceInfo, subresource: str) -> Place:
         """The target of a write."""

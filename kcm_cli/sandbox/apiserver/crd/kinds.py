@@ -21,6 +21,7 @@ from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_em
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural, structural
 from kcm_cli.sandbox.apiserver.errors import UnknownVersion, internal, invalid_kind
+from kcm_cli.sandbox.apiserver.registry.conversion import Conversion
 from kcm_cli.sandbox.apiserver.schema import strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
     STRICT,
@@ -99,7 +100,7 @@ class Shape:
         shape.fill(self.schema, doc)
 
 
-class CustomVersion:
+class CustomVersion(Conversion):
     """See the module."""
 
     def __init__(
@@ -193,9 +194,6 @@ class CustomVersion:
             raise invalid_kind(found.group, found.kind, name, [error.error]) from None
 
     # Conversion: see ``registry.conversion``.
-
-    def to_storage(self, doc: Tree) -> Tree:
-        return doc
 
     def default(self, doc: Tree) -> None:
         """Fill in the defaults of this version, in place."""

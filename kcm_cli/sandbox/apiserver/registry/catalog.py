@@ -102,6 +102,10 @@ class Declared(Protocol):
     """What the declaration of a built-in kind says about its resource: see ``core.Kind``."""
 
     @property
+    def group(self) -> str: ...
+    @property
+    def resource(self) -> str: ...
+    @property
     def stored_as(self) -> Mapping[str, StoredAs]: ...
     @property
     def warning(self) -> str: ...
@@ -109,13 +113,6 @@ class Declared(Protocol):
     def hidden(self) -> str: ...
     @property
     def facts(self) -> Facts | None: ...
-
-
-class AllDeclared(Protocol):
-    """The declarations of built-in kinds: see ``core.Kinds``."""
-
-    def get(self, group: str, resource: str) -> Declared: ...
-    def __iter__(self) -> Iterator[Declared]: ...
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -143,16 +140,16 @@ def _names(served: Served) -> Iterator[str]:
 class Catalog:
     """The served resources. ``changed``: callbacks, called after each change (discovery drops its cache)."""
 
-    def __init__(self, kinds: AllDeclared) -> None:
-        recorded = _recorded()
+    def __init__(self, kinds: Iterable[Declared]) -> None:
+        recorded, declared = _recorded(), {(kind.group, kind.resource): kind for kind in kinds}
         self._builtin_groups = recorded.groups
         self._custom_groups: dict[str, Group] = {}
         self._served: dict[tuple[str, str, str], Served] = {}
         self._versions: set[tuple[str, str]] = set()
         self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
-        for facts in (*recorded.resources, *(kind.facts for kind in kinds if kind.facts is not None)):
-            self._insert(_served(facts, kinds.get(facts.gv[0], facts.name)))
+        for facts in (*recorded.resources, *(kind.facts for kind in declared.values() if kind.facts is not None)):
+            self._insert(_served(facts, declared.get((facts.gv[0], facts.name))))
             self._builtin_groups = _with_version(self._builtin_groups, *facts.gv)
 
     @property
@@ -281,7 +278,7 @@ def _recorded() -> _File:
     return codec.decode(read_data("discovery"), _File)
 
 
-def _served(data: Facts, declared: Declared) -> Served:
+def _served(data: Facts, declared: Declared | None) -> Served:
     gvr = GVR(*data.gv, data.name)
     info = ResourceInfo(
         gvr=gvr,
@@ -295,9 +292,9 @@ def _served(data: Facts, declared: Declared) -> Served:
     )
     subresources = {sub.name: replace(sub, kind=sub.kind or data.kind) for sub in data.subresources}
     list_kind = "" if "list" not in data.verbs else data.kind + "List"
-    conversion = declared.stored_as.get(gvr.version)
-    storage = gvr if conversion is None else conversion.storage
-    return Served(
-        info, storage, subresources, data.hash, list_kind,
-        warning=declared.warning, hidden=declared.hidden, conversion=conversion,
-    )  # fmt: skip
+    served = Served(info, gvr, subresources, data.hash, list_kind)
+    if declared is None:
+        return served
+    form = declared.stored_as.get(gvr.version)
+    served = replace(served, warning=declared.warning, hidden=declared.hidden, conversion=form)
+    return served if form is None else replace(served, storage=form.storage)

@@ -11,6 +11,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
+from kcm_cli.sandbox.apiserver.apply.patches import read_configuration
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.apply.serverside import check_kind
 from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, internal, invalid_kind, not_found, precondition
@@ -87,7 +88,7 @@ class Scaling:
 
     async def _apply(self, call: Call) -> Response:
         core, options = self._core, write_options("PatchOptions", call.request, call.query, apply=True)
-        applied = core.patching.applied(call.request.body, options.validation, call.warnings)
+        applied = read_configuration(call.request.body, options.validation, call.warnings)
 
         def make(current: Tree) -> Tree:
             if call.resource.custom:

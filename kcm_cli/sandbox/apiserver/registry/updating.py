@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.apply.patches import read_configuration
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
+from kcm_cli.sandbox.apiserver.apply.tracking import settle_times
 from kcm_cli.sandbox.apiserver.errors import (
     conflict,
     invalid,
@@ -121,7 +123,7 @@ class Updater:
     async def _apply(self, call: Call) -> Response:
         options = write_options("PatchOptions", call.request, call.query, apply=True)
         core, resource = self._core, call.resource
-        applied = core.patching.applied(call.request.body, options.validation, call.warnings)
+        applied = read_configuration(call.request.body, options.validation, call.warnings)
 
         wanted = Applied(applied, options.manager, options.force)
 
@@ -213,7 +215,7 @@ class Updater:
     ) -> "Stored | Tree":
         core, hub = self._core, call.hub.info
         self._prepare(call, change, doc, old, current)
-        core.patching.settle_times(old, doc)
+        settle_times(old, doc)
         await core.admission.validate(attrs)
         core.rules(hub).on_read(doc)
         doc = objects.ordered(hub, doc)

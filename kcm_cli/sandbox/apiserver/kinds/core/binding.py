@@ -7,7 +7,6 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, not_found, plain, storage_conflict
-from kcm_cli.sandbox.apiserver.kinds.core.pod_conditions import set_condition
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Kind
 from kcm_cli.sandbox.apiserver.registry.options import write_options
@@ -81,6 +80,19 @@ def _check_identity(core: Core, current: Stored, meta: Tree, known: Tree, *, dry
             continue
         key = core.storage_key(pods, current.key, dry_run=dry_run)
         raise storage_conflict(pods, current.name, key, what, asked, found)
+
+
+def set_condition(status: Tree, condition: Tree, now: str) -> None:
+    """Add or replace a condition of a pod. lastTransitionTime changes only with the status."""
+    known: list[Tree] = status.get("conditions") or []
+    entry = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
+    for index, one in enumerate(known):
+        if one["type"] == condition["type"]:
+            if one.get("status") == condition["status"]:
+                entry["lastTransitionTime"] = one.get("lastTransitionTime")
+            status["conditions"] = [*known[:index], entry, *known[index + 1 :]]
+            return
+    status["conditions"] = [*known, entry]
 
 
 def _check_target(target: Tree) -> None:

@@ -10,8 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, forbidden, not_found
-from kcm_cli.sandbox.apiserver.kinds.core.binding import DONE, PODS
-from kcm_cli.sandbox.apiserver.kinds.core.pod_conditions import set_condition
+from kcm_cli.sandbox.apiserver.kinds.core.binding import DONE, PODS, set_condition
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.apply import fieldset
 from kcm_cli.sandbox.apiserver.apply.patching import Applied, Patching
+from kcm_cli.sandbox.apiserver.apply.tracking import settle_times
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
@@ -44,7 +45,7 @@ class Live:
         assert self.doc == before, "the live object is not changed"
         doc["metadata"]["uid"] = "u"
         if self.doc is not None:
-            self.patching.settle_times(self.doc, doc)
+            settle_times(self.doc, doc)
         self.doc = doc
         return self
 
