@@ -6,10 +6,11 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
+import msgspec
+
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid, plain
@@ -19,13 +20,27 @@ from kcm_cli.sandbox.apiserver.registry.core import Core, Write
 from kcm_cli.sandbox.apiserver.registry.empties import reworded
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, unsigned, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
-from kcm_cli.sandbox.apiserver.strategy import Context
+from kcm_cli.sandbox.apiserver.strategy import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import required
 
 _NAME_ATTEMPTS = 8
 _KEPT_BODIES, _LONGEST_BODY = 32, 16 * 1024
 _CLOSED = "create not allowed while custom resource definition is terminating"
+
+
+class _Draft(msgspec.Struct, frozen=True):
+    """What stays the same while names are tried for a new object.
+
+    from_body: it is the request's body. stem: the generateName of one without a name. alike: see ``Strategy.alike``.
+    """
+
+    call: Call
+    options: WriteOptions
+    attrs: Attributes
+    from_body: bool
+    stem: str = ""
+    alike: bytes = b""
 
 
 class Creator:
@@ -87,8 +102,7 @@ class Creator:
         """
         core, meta = self._core, doc["metadata"]
         if call.hub.closed:
-            gvr, name = call.resource.gvr, meta.get("name") or ""
-            raise forbidden(gvr.group, gvr.plural, name, _CLOSED)
+            raise forbidden(*call.resource.named, meta.get("name") or "", _CLOSED)
         attrs = Attributes(
             "CREATE", call.resource, "", namespace_of(core, call, meta), meta.get("name") or "", call.user, doc, None,
             options.dry_run, options.document("CreateOptions"), call.warnings,
@@ -101,24 +115,35 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         stem = "" if meta.get("name") else meta.get("generateName") or ""
         pristine = codec.encode(doc) if stem else b""
-        alike = core.rules(call.hub.info).alike(pristine)
-        for _ in range(_NAME_ATTEMPTS):
-            objects.fill_system_fields(doc["metadata"], core.random, core.clock.now())
-            if stem:
-                doc["metadata"]["name"] = generate_name(stem, core.random)
+        draft = _Draft(call, options, attrs, from_body, stem, core.rules(call.hub.info).alike(pristine))
+        for _ in range(_NAME_ATTEMPTS if stem else 1):
             try:
-                async with self.around(call, Write(doc, None, options.dry_run)):
-                    return await self._checked(call, doc, attrs, options, alike, from_body)
+                return await self._insert_once(draft, doc)
             except AlreadyExists:
-                if not stem:
-                    break
                 taken = doc["metadata"]["name"]
-                doc = attrs.obj = codec.decode_doc(pristine)
-        else:
-            raise already_exists(call.resource, taken, generated=True)
-        current = core.store.get(call.hub.storage, call.namespace, meta["name"])
+                doc = attrs.obj = codec.decode_doc(pristine) if stem else doc
+        current = core.store.get(call.hub.storage, call.namespace, taken)
         deleting = current is not None and "deletionTimestamp" in current.doc["metadata"]  # type: ignore[operator]
-        raise already_exists(call.resource, meta["name"], deleting=deleting)
+        raise already_exists(call.resource, taken, deleting=deleting, generated=bool(stem))
+
+    async def _insert_once(self, draft: "_Draft", doc: Tree) -> "Stored | Tree":
+        """Prepare, validate and store an object. Raises AlreadyExists, ApiError."""
+        core, call, options = self._core, draft.call, draft.options
+        objects.fill_system_fields(doc["metadata"], core.random, core.clock.now(), draft.stem)
+        async with self.around(call, Write(doc, None, options.dry_run)):
+            rules, meta = self._validate(draft, doc), doc["metadata"]
+            draft.attrs.name = meta["name"]  # may have been generated
+            await core.admission.validate(draft.attrs)
+            if _is_version(meta.get("resourceVersion") or "0") and not options.dry_run:
+                raise plain("resourceVersion should not be set on objects to be created")
+            rules.on_read(doc)
+            doc = objects.ordered(call.hub.info, doc)
+            kept = await core.stored_version(call.served, doc)
+            if not options.dry_run:
+                return core.store.create(call.hub.storage, call.namespace, meta["name"], kept)
+            if core.store.get(call.hub.storage, call.namespace, meta["name"]) is not None:
+                raise AlreadyExists(meta["name"])
+            return kept
 
     def around(self, call: Call, write: Write) -> AbstractAsyncContextManager[None]:
         """What the kind declares around the write of an object."""
@@ -126,22 +151,19 @@ class Creator:
         around = None if call.subresource else self._around.get((gvr.group, gvr.plural))
         return nullcontext() if around is None else around(write)
 
-    async def _checked(
-        self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, alike: bytes, from_body: bool
-    ) -> "Stored | Tree":
-        """Prepare, validate and store an object.
+    def _validate(self, draft: "_Draft", doc: Tree) -> Strategy:
+        """Prepare and validate an object by its kind's strategy, which is returned. Raises ApiError 422.
 
-        alike: what decides whether it is valid, or empty. It is the same for all pods that a ReplicaSet creates in a
-        second, so that only the first is validated.
+        Of the pods that a ReplicaSet creates in a second, which differ by their name only, the first is validated.
         """
-        core, hub, meta = self._core, call.hub.info, doc["metadata"]
-        rules = self._core.rules(call.ruled)
+        core, call, hub, meta = self._core, draft.call, draft.call.hub.info, doc["metadata"]
+        rules = core.rules(call.ruled)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
-        valid = call.hub.storage, alike
+        valid = call.hub.storage, draft.alike
         known = valid in self._valid
         refused = core.kinds.of(hub).check_access(core, call, doc, None)
         if errors := [*refused, *(() if known else rules.validate_create(doc))]:
-            if from_body and call.resource is hub and not hub.custom:
+            if draft.from_body and call.resource is hub and not hub.custom:
                 stated = core.schemas.stated(hub, call.request.body, call.content_type)
                 errors = reworded(errors, doc, stated, rules.validate_create)
             raise invalid(hub, meta.get("name") or "", errors)
@@ -150,22 +172,11 @@ class Creator:
         if not known:
             warnings = rules.warn(doc, None)
             call.warnings += warnings
-            if not warnings and 0 < len(alike) <= _LONGEST_BODY:
+            if not warnings and 0 < len(draft.alike) <= _LONGEST_BODY:
                 if len(self._valid) >= _KEPT_BODIES:
                     self._valid.clear()
                 self._valid.add(valid)
-        attrs.name = meta["name"]  # may have been generated
-        await core.admission.validate(attrs)
-        if _is_version(meta.get("resourceVersion") or "0") and not options.dry_run:
-            raise plain("resourceVersion should not be set on objects to be created")
-        rules.on_read(doc)
-        doc = objects.ordered(hub, doc)
-        kept = await core.stored_version(call.served, doc)
-        if options.dry_run:
-            if core.store.get(call.hub.storage, call.namespace, meta["name"]) is not None:
-                raise AlreadyExists(meta["name"])
-            return kept
-        return core.store.create(call.hub.storage, call.namespace, meta["name"], kept)
+        return rules
 
 
 def namespace_of(core: Core, call: Call, meta: Tree) -> str:

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
+from kcm_cli.machinery.names import generate_name
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.strategy import Strategy
@@ -35,10 +36,12 @@ def wipe_system_fields(meta: Tree) -> None:
         meta.pop(field, None)
 
 
-def fill_system_fields(meta: Tree, rng: random.Random, now: datetime) -> None:
-    """Set uid and creationTimestamp."""
+def fill_system_fields(meta: Tree, rng: random.Random, now: datetime, stem: str = "") -> None:
+    """Set uid and creationTimestamp, and a name that begins with ``stem``, if that is not empty."""
     meta["uid"] = new_uid(rng)
     meta["creationTimestamp"] = format_time(now)
+    if stem:
+        meta["name"] = generate_name(stem, rng)
 
 
 def new_uid(rng: random.Random) -> str:
