@@ -84,7 +84,6 @@ def _delete(client: Door, action: Delete) -> Awaitable[None]:
         uid=action.uid,
         resource_version=action.resource_version,
         propagation=action.propagation,
-        grace_s=action.grace_s,
         reason=action.reason,
     )
 

@@ -132,7 +132,6 @@ class Delete(Action, frozen=True, gc=False):
     uid: str = ""
     resource_version: str = ""
     propagation: str | None = None
-    grace_s: int | None = None
 
 
 class Mode(Enum):
