@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.planning.actions import MERGE
+from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from tests.kit.forms import InProtobuf
 from tests.simulation.run import settle, story
 from tests.simulation.workload import Workload, deployment, template
 from tests.simulation.world import NAMESPACE, World, simulate
@@ -30,10 +33,21 @@ FAULTS = [
 ]
 
 
-async def roll_out(world: World, faults: list[Fault], *, kill: tuple[float, ...] = ()) -> Workload:
-    """Create a Deployment and update it; ``kill``: the manager is replaced after so many seconds."""
+def unchanged(transport: Transport) -> Transport:
+    return transport
+
+
+async def roll_out(
+    world: World,
+    faults: list[Fault],
+    *,
+    kill: tuple[float, ...] = (),
+    through: Callable[[Transport], Transport] = unchanged,
+) -> Workload:
+    """Create a Deployment and update it; ``kill``: the manager is replaced after so many seconds. ``through``: what
+    stands between the manager and the server."""
     work = Workload(world, world.rng)
-    manager = world.manager(faults)
+    manager = world.manager(faults, through=through)
     await world.create("apps/v1/deployments", deployment("web", SIZE))
     work.deployments["web"] = SIZE
     await settle(world, work)
@@ -66,6 +80,24 @@ def test_a_rollout_has_the_same_result_under_faults(faults: list[Fault]) -> None
         await roll_out(world, faults)
         assert world.server.api.faults.counts().keys() == {fault.kind for fault in faults}
         # Old and new pods once each: none was made twice, none for nothing.
+        pods = created(world)
+        assert len(pods) == len(set(pods)) == 2 * SIZE
+
+    simulate(7, scenario)
+
+
+@pytest.mark.parametrize("faults", [*FAULTS[:1], *FAULTS[2:5]])
+def test_a_rollout_in_protobuf_has_the_same_result_under_faults(faults: list[Fault]) -> None:
+    """Also where watches end in the middle of a frame."""
+    forms: list[InProtobuf] = []
+
+    def packed(transport: Transport) -> Transport:
+        forms.append(InProtobuf(transport))
+        return forms[-1]
+
+    async def scenario(world: World) -> None:
+        await roll_out(world, faults, through=packed)
+        assert forms[0].packed > 25
         pods = created(world)
         assert len(pods) == len(set(pods)) == 2 * SIZE
 

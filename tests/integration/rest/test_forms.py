@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from msgspec.structs import fields, replace
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.machinery.envelope import MEDIA_TYPE
 from kcm_cli.machinery.meta import ObjectMeta, PartialObject
 from kcm_cli.rest.access import load
 from kcm_cli.rest.authorized import Authorized
@@ -26,10 +25,10 @@ from kcm_cli.rest.errors import MethodNotSupported, NotFound
 from kcm_cli.rest.listing import list_all
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
-from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from kcm_cli.runtime.frames import FrameDecoder, decoder_of
 from kcm_cli.runtime.informer import WATCH_LIST
 from kcm_cli.runtime.wire import Bookmark, BrokenEvent
+from tests.kit.forms import OnlyFirst
 from tests.kit.processes import ask
 from tests.kit.servers import TOKEN, real_server, sandbox_server
 from tests.unit.api.schemas import resources
@@ -72,32 +71,13 @@ def _kubeconfig(folder: Path, url: str) -> Path:
     return path
 
 
-class OnlyProtobuf(Around):
-    """A client that accepts protobuf only, if at all: the sandbox answers others in JSON."""
-
-    def __init__(self, inner: Transport) -> None:
-        super().__init__(inner)
-        self.packed = 0
-
-    def _only(self, request: Request) -> Request:
-        accept = request.headers["accept"].split(",")[0]
-        self.packed += accept.startswith(MEDIA_TYPE)
-        return replace(request, headers={**request.headers, "accept": accept})
-
-    async def send(self, request: Request) -> Response:
-        return await self._inner.send(self._only(request))
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(self._only(request))
-
-
 @asynccontextmanager
-async def clients(kubeconfig: Path) -> AsyncIterator[tuple[Client, Client, OnlyProtobuf]]:
+async def clients(kubeconfig: Path) -> AsyncIterator[tuple[Client, Client, OnlyFirst]]:
     """One for JSON, one for protobuf, and what counts its requests."""
     clock = LoopClock()
     access = await load(path=str(kubeconfig), master="", clock=clock)
     plain = Authorized(Session(access, clock), access.credentials)
-    only = OnlyProtobuf(plain)
+    only = OnlyFirst(plain)
     try:
         yield (
             Client(plain, limiter=Unlimited(), user_agent="test", clock=clock),
