@@ -32,7 +32,7 @@ def test_they_run_with_the_kinds_that_they_declare(install: Install) -> None:
 
 
 def test_one_whose_kind_is_not_read_is_left_out(install: Install) -> None:
-    install(team_label=TEAM_LABELS.replace("NAMESPACES", "CONFIG_MAPS"))
+    install(team_label=TEAM_LABELS.replace("NAMESPACES", "SECRETS"))
 
     async def story(world: World) -> None:
         await world.clock.sleep(5)
