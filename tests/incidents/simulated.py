@@ -160,7 +160,7 @@ def simulated(one: Incident) -> Trace:
         found = trace(recorded.entries, target, forgotten=recorded.forgotten)
         return combined(found, Linked(history.steps, history.relations))
 
-    return simulate(7, story, NodeOptions(count=0))
+    return simulate(2, story, NodeOptions(count=0))
 
 
 def causes(ring: CauseRing) -> CausesDocument:
