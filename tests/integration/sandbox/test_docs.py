@@ -1,14 +1,14 @@
 """The unchanged examples of the pages about tests, each run by a pytest of its own in a folder of its own."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.kit.forked import run_pytest
 from tests.kit.places import ROOT
 
+pytestmark = pytest.mark.xdist_group("examples")  # forked from one process
 TEXT = "".join((ROOT / "docs" / page).read_text() for page in ("testing-operators.md", "perturbation.md"))
 FILE = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = dict(FILE.findall(TEXT))
@@ -26,8 +26,7 @@ def test_an_example_passes_alone(tmp_path: Path, name: str) -> None:
         if file == name or not file.startswith("test_"):
             (tmp_path / file).parent.mkdir(exist_ok=True)
             (tmp_path / file).write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    code, output = run_pytest(tmp_path, "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider")
     tests = FILES[name].count("\ndef test_") + FILES[name].count("\nasync def test_")
-    assert done.returncode == 0, done.stdout
-    assert f"{tests} passed" in done.stdout
+    assert code == 0, output
+    assert f"{tests} passed" in output
