@@ -863,11 +863,11 @@ async def test_a_refusing_or_unreachable_socks_proxy_is_named(authority):
 
 async def test_a_proxy_can_use_tls(serving, authority):
     seen = []
-    certificate = authority.issue("proxy", "localhost")
+    certificate = authority.issue("proxy", "127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
     proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0, ssl=context)
-    url = f"https://localhost:{proxy.sockets[0].getsockname()[1]}"
+    url = f"https://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
     async with (
         serving(authority.issue("server", "127.0.0.1")) as server,
         session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
