@@ -148,8 +148,10 @@ class Catalog:
         self._versions: set[tuple[str, str]] = set()
         self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
-        for facts in (*recorded.resources, *(kind.facts for kind in declared.values() if kind.facts is not None)):
+        own = [kind.facts for kind in declared.values() if kind.facts is not None]
+        for facts in (*recorded.resources, *own):
             self._insert(_served(facts, declared.get((facts.gv[0], facts.name))))
+        for facts in own:
             self._builtin_groups = _with_version(self._builtin_groups, *facts.gv)
 
     @property
