@@ -70,7 +70,7 @@ class Kind(msgspec.Struct, frozen=True):
     facts, schema: its resource, and its fields as OpenAPI publishes them; None for what is recorded of upstream, whose
     types are ``{"$ref": "#/definitions/NAME"}``. ``kind``, ``apiVersion`` and ``metadata`` need not be there.
     defaults: sets defaults in place, and makes quantities canonical. Idempotent.
-    status_defaults: the part of them that a write of the status needs which leaves the spec as it is stored.
+    status_defaults: instead of ``defaults``, for a write of the status that leaves the spec unchanged.
     strategy: preparation, validation and deletion of objects, and of their status.
     subresources: strategies of subresources with rules of their own (``finalize``, ``approval``, ``resize``).
     check_access: the errors of a user who may not create this object, or set this status (``old`` is not None).
@@ -176,7 +176,7 @@ class CustomKinds(Protocol):
         """Fill in defaults, in place."""
 
 
-class KubeletApi(Protocol):
+class Kubelets(Protocol):
     """What kubelets serve: the insides of containers, and the servers that stand for their ports."""
 
     def logs(self, call: Call, stored: Stored) -> Response | Stream:
@@ -207,7 +207,7 @@ class Core(msgspec.Struct, frozen=True):
     own: OwnWrites
     admission: Admission
     security: Security
-    kubelets: KubeletApi
+    kubelets: Kubelets
     routes: Routes
     components: Components
     settings: Settings

@@ -5,7 +5,7 @@ order:
 
 - create: ``prepare_create``, then ``validate_create``, then ``warn(doc, None)``;
 - update: ``prepare_update``, then ``validate_update``, then ``warn(new, old)``;
-- ``.../status``: the same with ``_status``; other subresources have strategies of their own (``for_resource``).
+- ``.../status``: the same with ``_status``; other subresources have strategies of their own (``registry.core.Kind.subresources``).
 
 ``prepare_*`` change the new document in place and may share parts of the old one with it; neither the old document
 nor anything shared may be changed in place afterwards.
@@ -126,8 +126,8 @@ class Strategy(msgspec.Struct, frozen=True):
     (upstream compares with reflect.DeepEqual).
     on_read: changes an object after validation and admission; upstream makes this change when it reads the object.
     stored: the object with the fields that upstream stores and does not return; changes nothing.
-    completes_on_read: whether upstream stores this new object without fields that it adds when it reads it, so that
-    an update with the object as it was returned is a write.
+    completes_on_read: whether upstream adds fields to this new object only when it reads it. An update with the object
+    as it was returned is then a write.
     terminating: how a deletion begins, for kinds whose objects are deleted later by what clears them.
     kept_dependents: the warning of a deletion that does not say what happens to dependents.
     alike: the part of a new object's JSON that decides whether it is valid: an object without a name that has it in

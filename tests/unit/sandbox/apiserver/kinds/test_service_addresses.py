@@ -1,0 +1,52 @@
+"""A Service holds its addresses and ports while it is written, and a refused one leaves them free."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.kit.api import Api
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+def service(name: str, port: int = 80) -> dict[str, Any]:
+    spec = {"type": "NodePort", "clusterIP": "10.0.7.7", "ports": [{"port": port, "nodePort": 30777}]}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+async def test_what_a_refused_service_took_is_free(api: Api) -> None:
+    await api.json("POST", SERVICES, service("bad", port=0), status=422)
+    await api.json("POST", SERVICES, service("good"), status=201)
+
+
+async def test_a_dry_run_takes_nothing(api: Api) -> None:
+    await api.json("POST", SERVICES, service("tried"), status=201, query={"dryRun": "All"})
+    await api.json("POST", SERVICES, service("good"), status=201)
+
+
+async def test_a_service_that_is_being_written_has_them(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    admission, admitted = api.server.api.core.admission, asyncio.Event()
+    validate = admission.validate
+
+    async def wait(attrs: Any) -> None:
+        if attrs.name == "slow":
+            await admitted.wait()
+        await validate(attrs)
+
+    monkeypatch.setattr(admission, "validate", wait)
+    slow = asyncio.create_task(api.json("POST", SERVICES, service("slow"), status=201))
+    await asyncio.sleep(1)
+    refused = await api.json("POST", SERVICES, service("fast"), status=422)
+    assert "already allocated" in refused["message"]
+    admitted.set()
+    await slow
+
+
+async def test_an_update_that_fails_leaves_the_new_port_free(api: Api) -> None:
+    made = await api.json("POST", SERVICES, service("one"), status=201)
+    made["spec"]["ports"] = [{"port": 0, "nodePort": 30778}]
+    await api.json("PUT", f"{SERVICES}/one", made, status=422)
+    other = service("two")
+    other["spec"] |= {"clusterIP": "10.0.7.8", "ports": [{"port": 80, "nodePort": 30778}]}
+    await api.json("POST", SERVICES, other, status=201)
