@@ -5,7 +5,7 @@ order:
 
 - create: ``prepare_create``, then ``validate_create``, then ``warn(doc, None)``;
 - update: ``prepare_update``, then ``validate_update``, then ``warn(new, old)``;
-- ``.../status``: the same with ``_status``; other subresources have strategies of their own (``registry.core.Kind.subresources``).
+- ``.../status``: the same with ``_status``; other subresources have strategies of their own (``Kind.subresources``).
 
 ``prepare_*`` change the new document in place and may share parts of the old one with it; neither the old document
 nor anything shared may be changed in place afterwards.
