@@ -43,6 +43,8 @@ class Condition(View, frozen=True, gc=False):
 
 
 class ContainerPort(View, frozen=True, gc=False):
+    SHARED: ClassVar[bool] = True
+
     name: str = ""
     container_port: int = 0
     host_port: int = 0
@@ -52,6 +54,8 @@ class ContainerPort(View, frozen=True, gc=False):
 
 class ResourceRequirements(View, frozen=True, gc=False):
     """Requests and limits. Quantities are text."""
+
+    SHARED: ClassVar[bool] = True
 
     requests: dict[str, str] | None = None
     limits: dict[str, str] | None = None
@@ -129,6 +133,8 @@ class PodAffinity(View, frozen=True, gc=False):
 
 class Affinity(View, frozen=True, gc=False):
     """Node affinity, and the namespaces that pod (anti-)affinity names."""
+
+    SHARED: ClassVar[bool] = True
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None

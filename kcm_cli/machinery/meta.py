@@ -17,7 +17,7 @@ class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=F
     """The base of all views: frozen, camelCase, unknown fields are skipped, not tracked by Python's garbage
     collector.
 
-    SHARED: lists of these are equal in many objects, which may share them.
+    SHARED: these are equal in many objects, which may share them.
     """
 
     SHARED: ClassVar[bool] = False

@@ -10,8 +10,8 @@ form of the same object has:
 - Fields that the table of this version does not have are skipped, as are all that the view does not have.
 - Documents (``Doc``) have zeros where JSON leaves them out. API servers see no difference.
 
-Times, maps and lists of views that are ``SHARED`` are the same in many objects. They are made from their bytes, and
-equal bytes give the same value, which nobody changes.
+Times, maps, and views that are ``SHARED`` are the same in many objects. They are made from their bytes, and equal bytes
+give the same value, which nobody changes.
 
 A view with fields of other types has no reader, and where ``protobuf`` is not upb no view has: its objects are read in
 JSON.
@@ -20,7 +20,7 @@ upstream: none; Go has generated code for each type
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -35,6 +35,7 @@ from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.upb import BOOL, BYTES, INT64, MESSAGE, STRING, Declared, Parse
 
 T = TypeVar("T")
+K = TypeVar("K", bytes, tuple[bytes, ...])
 
 LONGEST = 512
 """Bytes of a map or list that is kept to be shared."""
@@ -187,11 +188,15 @@ class _Writer:
             return self._leaf(at, declare, held, field, view, optional=optional)
         if isinstance(type_, inspect.StructType) and special(field.type) is None:
             place = self.message(type_, field.type)
+            if _is_shared(type_):
+                declare(BYTES)
+                self.names[f"shared_{place}"] = _shared_one(type_.cls, field.type, lenient=self._lenient)
+                return held(f"shared_{place}({at})")
             declare(MESSAGE, place)
             return held(f"read_{place}({at})")
         declare(BYTES)
         if field.type in _TIMES and isinstance(type_, inspect.StrType) and optional:
-            return f"{'time' if field.type == _TIMES[0] else 'micro_time'}({at})"
+            return f"{'time' if field.type == _TIMES[0] else 'micro_time'}(x) if (x := {at}) else None"
         if field.type == _QUANTITY and isinstance(type_, inspect.StrType):
             return held(f"quantity({at})")
         if field.type == _INT_OR_STRING and isinstance(type_, inspect.UnionType):
@@ -237,7 +242,7 @@ class _Writer:
         if not isinstance(item, inspect.StructType) or special(field.type) is not None:
             raise _Unsupported(f"a list of {field.type}")
         place = self.message(item, field.type)
-        if issubclass(item.cls, View) and item.cls.SHARED:
+        if _is_shared(item):
             declare(BYTES)
             self.names[f"list_{place}"] = _shared_list(item.cls, field.type, lenient=self._lenient)
             return f"list_{place}(tuple(x[:])) if (x := {at}) else ()"
@@ -284,15 +289,41 @@ def _is_document(type_: inspect.Type) -> bool:
 # -- values that many objects share
 
 
-def _shared(make: Callable[[tuple[bytes, ...]], T]) -> Callable[[tuple[bytes, ...]], T]:
-    kept = lru_cache(KEPT)(make)
-    return lambda parts: kept(parts) if sum(map(len, parts)) <= LONGEST else make(parts)
+def _shared(make: Callable[[K], T], size: Callable[[K], int], most: int = KEPT) -> Callable[[K], T]:
+    """The function, whose last values are kept for parameters of up to LONGEST bytes."""
+    known: dict[K, T] = {}
+
+    def shared(data: K) -> T:
+        found = known.get(data)
+        if found is None:
+            found = make(data)
+            if size(data) <= LONGEST:
+                if len(known) >= most:
+                    known.clear()
+                known[data] = found
+        return found
+
+    return shared
+
+
+def _size(parts: tuple[bytes, ...]) -> int:
+    return sum(map(len, parts))
+
+
+def _is_shared(type_: inspect.StructType) -> bool:
+    return issubclass(type_.cls, View) and type_.cls.SHARED
+
+
+@cache
+def _shared_one(view: Any, name: str, *, lenient: bool) -> Callable[[bytes], Any]:
+    made = _made(view, name, lenient=lenient)
+    return _shared(lambda data: made.view(made.parse(data)), len)
 
 
 @cache
 def _shared_list(view: Any, name: str, *, lenient: bool) -> Callable[[tuple[bytes, ...]], tuple[Any, ...]]:
     made = _made(view, name, lenient=lenient)
-    return _shared(lambda parts: tuple([made.view(made.parse(part)) for part in parts]))
+    return _shared(lambda parts: tuple([made.view(made.parse(part)) for part in parts]), _size)
 
 
 @cache
@@ -304,19 +335,18 @@ def _pairs(*, quantities: bool, lenient: bool) -> Callable[[tuple[bytes, ...]], 
     parse = upb.parsers((pair, ("Quantity", (Declared("string", 1, text),))))["Pair"]
     found: Callable[[Any], Any] = (lambda pair: pair.value.string) if quantities else (lambda pair: pair.value)
     if lenient:
-        return _shared(lambda parts: {_text(one.key): _text(found(one)) for one in map(parse, parts)})
-    return _shared(lambda parts: {one.key: found(one) for one in map(parse, parts)})
+        return _shared(lambda parts: {_text(one.key): _text(found(one)) for one in map(parse, parts)}, _size)
+    return _shared(lambda parts: {one.key: found(one) for one in map(parse, parts)}, _size)
 
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-def _of_bytes(name: str, kept: int = KEPT) -> Callable[[bytes], Any]:
+def _of_bytes(name: str, most: int = KEPT) -> Callable[[bytes], Any]:
     reader = special(name)
     assert reader is not None
-    known = lru_cache(kept)(reader)
-    return lambda data: known(data) if len(data) <= LONGEST else reader(data)
+    return _shared(reader, len, most)
 
 
 _time, _micro_time = (_of_bytes(name, 4 * KEPT) for name in _TIMES)

@@ -27,7 +27,7 @@ from kcm_cli.rest.listing import list_readable, read_page
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Unreadable
 from kcm_cli.runtime.frames import FrameDecoder, decoder_of
-from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Scope
+from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.wire import LONGEST_EVENT, Bookmark, BrokenEvent, EventDecoder
 
@@ -296,8 +296,7 @@ class Seen:
         async def main() -> None:
             clock = LoopClock()
             reported = ObjectErrors(now=clock.monotonic)
-            options = InformerOptions(reported)
-            informer: AnyInformer = Informer(PODS, self.server.client(), clock, random.Random(1), Scope(), options)
+            informer: AnyInformer = Informer(PODS, self.server.client(), clock, random.Random(1), Scope(), reported)
             task = asyncio.create_task(informer.run())
             await asyncio.sleep(60)
             assert not task.done()
