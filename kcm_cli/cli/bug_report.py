@@ -100,8 +100,9 @@ async def gather(port: ManagerPort, clock: RealClock) -> dict[str, object]:
             figures.read(before, at), figures.read(metrics, now), queue_owners(), clock.now().timestamp()
         )
         turns = {row.controller: row.longest_s for row in view.rows if row.longest_s}
-        report["manager"] = {**msgspec.to_builtins(view), "rows": None}
-        report["queues"] = msgspec.to_builtins(view.rows)
+        manager = msgspec.to_builtins(view)
+        report["queues"] = manager.pop("rows")
+        report["manager"] = manager
         report["longestTurns"] = dict(sorted(turns.items(), key=lambda pair: -pair[1]))
     except FormatError as error:
         problems.setdefault("/metrics", str(error))

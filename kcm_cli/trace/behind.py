@@ -8,14 +8,14 @@ upstream: none
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 
 import msgspec
 
 from kcm_cli.runtime.causes import ADDED, Change
 from kcm_cli.runtime.causes import DELETED as CHANGE_DELETED
 from kcm_cli.trace.history import Relations
-from kcm_cli.trace.join import FORGOTTEN, INFERRED, KNOWN, OTHERS, UNKNOWN, Node, Target, Trace
+from kcm_cli.trace.join import FORGOTTEN, INFERRED, KNOWN, OTHERS, UNKNOWN, Node, Target, Trace, first_cause
 from kcm_cli.trace.steps import (
     AUDIT,
     BOUND,
@@ -27,6 +27,7 @@ from kcm_cli.trace.steps import (
     ENDED,
     ENDINGS,
     GUESS,
+    IS,
     KIND_OF,
     KUBELET,
     MANAGERS,
@@ -56,7 +57,8 @@ _COLLECTOR, _PODGC, _SCHEDULER = "garbage-collector-controller", "pod-garbage-co
 _EVICTERS = frozenset(("node-controller", "taint-eviction-controller", "node-lifecycle-controller", _PODGC))
 _TTL, _NAMESPACES = "ttl-after-finished-controller", "namespace-controller"
 _FOR_OWNERS = frozenset((*CONTROLLER_OF.values(), *KIND_OF, *MANAGERS))
-_LEVELS, _CIRCLE = 8, 64
+_LEVELS, _CIRCLE, _LOOKS = 8, 64, 32
+"""Bounds of what is looked at for one step, so that a log of any content takes time in proportion to its length."""
 NOT_SEEN = "unknown: what it followed from was not seen"
 NOBODY = "unknown: nothing says who did it"
 _ABOVE = {
@@ -98,7 +100,8 @@ class Linked:
             step = _step(node)
             if step.verb in DEEDS:
                 self._of.setdefault(step.about.place, []).append(node)
-            if step.verb in _LOST and (owner := self.owner(step)) is not None:
+            is_lost = step.verb in _LOST and step.actor not in _FOR_OWNERS  # not what its own controller took away
+            if is_lost and (owner := self.owner(step)) is not None:
                 self._lost.setdefault(owner[0].place, []).append(node)
         for node in self.nodes:
             self._guess(node)
@@ -111,8 +114,16 @@ class Linked:
     def about(self, target: Target, earliest: float = float("-inf")) -> Trace:
         """What is about a target, or about what belongs to it, and what that followed from."""
         kept: dict[int, Node] = {}
+        known: dict[object, bool] = {}
         for node in self.nodes:
-            if node.at < earliest or not self._belongs(_step(node), target):
+            if node.at < earliest:
+                continue
+            step = _step(node)
+            place = step.about.place, step.behind, step.actor if step.verb == REFUSED else ""
+            belongs = known.get(place)
+            if belongs is None:
+                belongs = known[place] = self._belongs(step, target)
+            if not belongs:
                 continue
             above: Node | None = node
             while above is not None and id(above) not in kept:
@@ -144,10 +155,11 @@ class Linked:
         for _ in range(_LEVELS):
             if target.is_kind(place[0]) and target.is_key(place[1]):
                 return True
-            owner = self.owner(msgspec.structs.replace(step, about=Ref(*place), actor="", behind=None))
+            owner = self.owner(step)
             if owner is None:
                 break
             place = owner[0].place
+            step = Step(step.at, IS, Ref(*place))
         if not target.is_kind("HorizontalPodAutoscaler"):
             return False
         scaled = (ref for key, ref in self.relations.targets.items() if target.is_key(key))
@@ -201,7 +213,7 @@ class Linked:
     def _told(self, node: Node) -> Node | None:
         """Another step that says who ended the same object, and at the same time."""
         step = _step(node)
-        for other in self._of.get(step.about.place, ()):
+        for other in self._near(step.about.place, node.at):
             one = _step(other)
             is_close = (
                 abs(other.at - node.at) <= _CLOSE_S or (step.verb == DELETED and one.verb == MARKED) or step.vague
@@ -213,7 +225,7 @@ class Linked:
     def _collection(self, node: Node) -> Node | None:
         """The deletion of all objects of a kind in a namespace, shortly before an object's end."""
         step = _step(node)
-        found = self._of.get((step.about.kind, f"{step.about.key.rpartition('/')[0]}/"), ())
+        found = self._near((step.about.kind, f"{step.about.key.rpartition('/')[0]}/"), node.at)
         close = [one for one in found if node.at - _GRACE_S <= one.at <= node.at + _ROUGH_S and one is not node]
         return close[-1] if close else None
 
@@ -221,7 +233,7 @@ class Linked:
         """What another step of the same actor, and of the same end, names as the reason."""
         if step.behind is not None or step.verb not in ENDINGS:
             return step.behind
-        others = (_step(one) for one in self._of.get(step.about.place, ()))
+        others = (_step(one) for one in self._near(step.about.place, step.at))
         return next(
             (one.behind for one in others if one.actor == step.actor and one.verb in ENDINGS and one.behind), None
         )
@@ -292,6 +304,12 @@ class Linked:
         elif behind is not None and (behind.kind == "HorizontalPodAutoscaler" or step.actor == _SCHEDULER):
             yield _Behind(behind, DEEDS, TIME)
 
+    def _near(self, place: tuple[str, str], at: float) -> Sequence[Node]:
+        """The steps of an object around a time."""
+        found = self._of.get(place, [])
+        index = bisect_right(found, at, key=lambda one: one.at) if len(found) > _LOOKS else 0
+        return found[max(0, index - _LOOKS) : index + _LOOKS]
+
     def _last(self, node: Node, about: Ref, verbs: frozenset[str]) -> Node | None:
         return self._before(node, self._of.get(about.place, ()), about, verbs)
 
@@ -303,7 +321,8 @@ class Linked:
         """The last of these steps before a node. A time in full seconds may be up to a second later than it says."""
         step = _step(node)
         latest = node.at + (_ROUGH_S if step.rough or step.source != AUDIT else 0.0)
-        for index in range(bisect_right(among, latest, key=lambda one: one.at) - 1, -1, -1):
+        first = bisect_right(among, latest, key=lambda one: one.at) - 1
+        for index in range(first, max(-1, first - _LOOKS), -1):
             found = among[index]
             if found.at < node.at - _LONGEST_S:
                 return None
@@ -341,8 +360,8 @@ def combined(ring: Trace, linked: Linked, earliest: float = float("-inf")) -> Tr
     """A trace from a manager's record, with what other sources know of the changes of other clients, and of what keeps
     an object from going on. Everything else is in the record itself, which is exact."""
     nodes = {id(node): node for node in ring.nodes}
-    births = [list(node.birth.ancestors())[-1:] for node in ring.nodes if node.birth is not None]
-    for root in {id(one): one for one in (*ring.roots, *chain.from_iterable(births))}.values():
+    births = [first_cause(node.birth) for node in ring.nodes if node.birth is not None]
+    for root in {id(one): one for one in (*ring.roots, *births)}.values():
         change = root.what
         if not isinstance(change, Change) or root.origin not in (OTHERS, FORGOTTEN):
             continue

@@ -142,6 +142,11 @@ class Write(msgspec.Struct, frozen=True):
 class History:
     """The steps of what was seen so far. forgotten: how many made room for newer ones."""
 
+    @property
+    def total(self) -> int:
+        """How many steps there ever were."""
+        return self.forgotten + len(self.steps)
+
     def __init__(self) -> None:
         self.steps: deque[Step] = deque(maxlen=MOST)
         self.relations = Relations()

@@ -93,6 +93,22 @@ class Node(msgspec.Struct, eq=False):
             node = node.parent
 
 
+def first_cause(birth: Node) -> Node:
+    """What the creation of an object followed from in the end, also through changes of objects that were created
+    before: a new pod of a rollout follows from an older one that became ready, both from the change of the Deployment.
+    """
+    seen: set[int] = set()
+    node = birth
+    while True:
+        last = node
+        for above in node.ancestors():
+            last = above
+        if last.birth is None or id(last) in seen:
+            return last
+        seen.add(id(last))
+        node = last.birth
+
+
 class _Joining:
     """The entries by what they are joined by."""
 

@@ -25,6 +25,11 @@ class Source:
         self.forgotten = 0
         self._total = 0
 
+    @property
+    def total(self) -> int:
+        """How many entries there were since the manager's start."""
+        return self._total
+
     async def read(self) -> bool:
         """Read what is new. Returns whether the manager is another one than before, of which everything is forgotten.
         Raises ReadError."""

@@ -29,6 +29,7 @@ class Sources:
         self._since_s = since_s
         self._clock = clock
         self._earliest: float | None = None
+        self._known: tuple[tuple[int, int], Trace] | None = None
 
     @contextlib.asynccontextmanager
     async def observing(self, *, follow: bool) -> AsyncIterator[None]:
@@ -49,6 +50,12 @@ class Sources:
 
     def trace(self) -> Trace:
         """What is known now. The beginning stays where it was at the first time."""
+        place = self.history.total, self.ring.total if self.ring is not None else 0
+        if self._known is None or self._known[0] != place:
+            self._known = place, self._traced()
+        return self._known[1]
+
+    def _traced(self) -> Trace:
         if self._earliest is None:
             self._earliest = self._now() - self._since_s
         linked = Linked(self.history.steps, self.history.relations)

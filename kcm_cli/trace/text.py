@@ -8,7 +8,7 @@ import msgspec
 from kcm_cli.api.short_names import kind_of
 from kcm_cli.runtime.cause_ring import Later, Sync, Wrote
 from kcm_cli.runtime.causes import ADDED, DELETED, MODIFIED, Change
-from kcm_cli.trace.join import INFERRED, KNOWN, Node, Trace, deletion, is_grave, refused, swings, troubles
+from kcm_cli.trace.join import INFERRED, KNOWN, Node, Trace, deletion, first_cause, is_grave, refused, swings, troubles
 from kcm_cli.trace.steps import DELETED as GONE
 from kcm_cli.trace.steps import ENDED, IS, REFUSED, SAYS, WRITTEN, Step
 
@@ -179,8 +179,8 @@ def _birth(node: Node) -> list[str]:
     birth = node.birth
     if birth is None:
         return []
-    above = [one for one in birth.ancestors() if not isinstance(one.what, Later)]
-    after = f", which followed from {_time(above[-1])} {sentence(above[-1])}" if above else ""
+    first = first_cause(birth)
+    after = f", which followed from {_time(first)} {sentence(first)}" if first is not birth else ""
     return [f"     it was created at {_time(birth)} by {plain(getattr(birth.what, 'controller', ''))}{after}"]
 
 

@@ -150,10 +150,10 @@ def simulated(one: Incident) -> Trace:
         await world.clock.sleep(one.wait_s)
         kind, _, name = (one.observed_target or one.target).partition("/")
         if kind == "pod":
-            after = set(await stage.pods())
+            after = {pod["metadata"]["name"]: pod for pod in world.objects("v1/pods", one.name)}  # type: ignore[index]
             known = {key.rpartition("/")[2] for key in _seen(ring)}
-            gone = sorted(pod for pod in (before | known) - after if pod.startswith(name) and not pod.endswith("-"))
-            name = (gone or sorted(pod for pod in before if pod.startswith(name)))[0]
+            ended = {pod for pod in before | known if pod not in after or _ends(after[pod])}
+            name = min(pod for pod in (ended or before) if pod.startswith(name) and not pod.endswith("-"))
         target, history = Target(kind, one.name, name), History()
         await Observer(world.client, world.clock, target, history).look()
         recorded = causes(ring)
@@ -161,6 +161,10 @@ def simulated(one: Incident) -> Trace:
         return combined(found, Linked(history.steps, history.relations))
 
     return simulate(2, story, NodeOptions(count=0))
+
+
+def _ends(pod: Any) -> bool:
+    return "deletionTimestamp" in pod["metadata"] or pod["status"].get("phase") == "Failed"
 
 
 def causes(ring: CauseRing) -> CausesDocument:

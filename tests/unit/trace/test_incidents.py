@@ -2,8 +2,11 @@
 
 import pytest
 
+from kcm_cli.trace.behind import Linked
+from kcm_cli.trace.join import Target, deletion
+from kcm_cli.trace.steps import AUDIT, DELETED, EVICTED, KUBELET
 from kcm_cli.trace.text import HEAD, head, lines
-from tests.incidents.replay import AUDITED, LISTED, METADATA, WATCHED, traced
+from tests.incidents.replay import AUDITED, LISTED, METADATA, WATCHED, history, target, traced
 from tests.incidents.simulated import simulated
 from tests.incidents.table import INCIDENTS, OF_METADATA, RING, Incident
 from tests.incidents.table import LISTED as AFTERWARDS
@@ -61,3 +64,30 @@ def test_each_line_is_marked(one: Incident, source: str) -> None:
     for line in lines(traced(one.name, source), []):
         if " " in line and not line.startswith(("Times are", "Nothing is recorded", "  <- ...")):
             assert "known" in line or "inferred" in line, line
+
+
+def deletions(one: Incident) -> dict[Target, str]:
+    """Who deleted which object, as the audit log of the cluster knows it."""
+    found: dict[Target, str] = {}
+    for step in history(one.name, AUDITED, target(one.name)).steps:
+        namespace, _, name = step.key.rpartition("/")
+        if step.verb in (DELETED, EVICTED) and step.source == AUDIT and name and not step.actor.startswith(KUBELET):
+            found.setdefault(Target(step.kind, namespace, name), step.actor)
+    return found
+
+
+@pytest.mark.parametrize("source", [WATCHED, LISTED])
+def test_an_observer_is_right_about_who_deleted_or_does_not_know(source: str) -> None:
+    """Of all objects that went in all incidents, not only of the targets."""
+    right = 0
+    for one in INCIDENTS:
+        seen = history(one.name, source, target(one.name))
+        linked = Linked(seen.steps, seen.relations)
+        for about, actor in deletions(one).items():
+            node = deletion(linked.about(about))
+            told = getattr(node.what, "actor", "") if node is not None else ""
+            if told in ("", "the eviction API"):
+                continue  # it does not know who
+            assert told == ("taint-eviction-controller" if actor == "node-controller" else actor), (one.name, about)
+            right += 1
+    assert right > 20
