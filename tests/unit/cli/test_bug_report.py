@@ -1,7 +1,8 @@
 """kcm bug-report: what it gathers, and what it leaves out."""
 
 import json
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from kcm_cli.component.virtual import run
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
 from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
 from kcm_cli.runtime.cause_document import CausesDocument, LaterDocument, SyncDocument, WroteDocument
+from tests.kit.faults import chunks
 
 METRICS = """
 workqueue_depth{name="replicaset"} 3
@@ -58,8 +60,10 @@ class Manager:
         body = self._pages.get(request.path)
         return Response(404 if body is None else 200, {}, (body or "no").encode())
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        raise NotImplementedError
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        answer = await self.send(request)
+        yield Stream(answer.status, answer.headers, chunks(answer.body))
 
     async def close(self) -> None:
         pass
