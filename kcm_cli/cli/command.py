@@ -94,12 +94,8 @@ def _look_for_commands(parsed: Parsed) -> None:
 
 
 def _load(command: Subcommand) -> Any:
-    if command.plain:
-        plain = PlainCommand(command.name, short_help=command.help, add_help_option=False)
-        plain.module = command.module
-        return plain
-    loaded = typer.main.get_command(importlib.import_module(command.module).app)
-    loaded.name, loaded.short_help = command.name, command.help
+    loaded = PlainCommand(command.name, short_help=command.help, add_help_option=False)
+    loaded.module = command.module
     return loaded
 
 

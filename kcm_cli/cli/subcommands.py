@@ -1,7 +1,7 @@
 """The subcommands and their modules, which are imported on demand.
 
-Each module has ``app``, a ``typer.Typer`` with a command or a group. A ``plain`` module has ``main(arguments)``, which
-returns the exit code, and ``completion(arguments)`` instead.
+Each module has ``main(arguments)``, which returns the exit code, and ``completion(arguments)``, the flags and words
+that may come next.
 """
 
 import msgspec
@@ -13,13 +13,12 @@ class Subcommand(msgspec.Struct, frozen=True):
     name: str
     module: str
     help: str
-    plain: bool = False
 
 
 SUBCOMMANDS = (
-    Subcommand("sandbox", "kcm_cli.cli.sandbox", "Run a local control plane with the manager on it.", plain=True),
-    Subcommand("top", "kcm_cli.cli.top", "Watch what a controller manager does.", plain=True),
-    Subcommand("trace", "kcm_cli.cli.trace", "Show why something happened, and what followed.", plain=True),
-    Subcommand("bug-report", "kcm_cli.cli.bug_report", "Gather what there is to know about a manager.", plain=True),
-    Subcommand("plan", "kcm_cli.cli.plan", "Show what the controllers would do to a cluster.", plain=True),
+    Subcommand("sandbox", "kcm_cli.cli.sandbox", "Run a local control plane with the manager on it."),
+    Subcommand("top", "kcm_cli.cli.top", "Watch what a controller manager does."),
+    Subcommand("trace", "kcm_cli.cli.trace", "Show why something happened, and what followed."),
+    Subcommand("bug-report", "kcm_cli.cli.bug_report", "Gather what there is to know about a manager."),
+    Subcommand("plan", "kcm_cli.cli.plan", "Show what the controllers would do to a cluster."),
 )

@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.leader_config import DEFAULT_MIGRATION
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.manager.candidate import HEALTH_CHECK as INFORMER_SYNC
@@ -36,7 +37,7 @@ from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
-from kcm_cli.manager.selection import DEFAULT_NAME, Lock, chosen_under, served_apis
+from kcm_cli.manager.selection import Lock, chosen_under, served_apis
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.manager.standby import Standby
@@ -199,7 +200,7 @@ class Manager:
             main = Election(generic.leader_election.resource_name, elections)
             self._show.health.add(HEALTH_CHECK, main.check)
             if generic.leader_migration_enabled:
-                name = generic.leader_migration.leader_name or DEFAULT_NAME
+                name = generic.leader_migration.leader_name or DEFAULT_MIGRATION.leader_name
                 await self._work_apart(main, Election(name, elections))
             else:
                 await self._work(main, (Lock.MAIN,))

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 
+from kcm_cli.component.leader_config import DEFAULT_MIGRATION
 from kcm_cli.engine.context import Gates
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.config import Config
@@ -18,13 +19,6 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import resources_of
 
 log = logging.getLogger(__name__)
-
-DEFAULT_NAME = "cloud-provider-extraction-migration"
-DEFAULT_LEADERS = (
-    ("route-controller", "*"),
-    ("service-controller", "*"),
-    ("cloud-node-lifecycle-controller", "*"),
-)
 
 
 class Lock(Enum):
@@ -75,7 +69,7 @@ def _locks(config: Config, aliases: Mapping[str, str]) -> Mapping[str, Lock]:
     generic = config.component.generic
     if not generic.leader_migration_enabled:
         return {}
-    return locks(generic.leader_migration.controller_leaders or DEFAULT_LEADERS, aliases)
+    return locks(generic.leader_migration.controller_leaders or DEFAULT_MIGRATION.controller_leaders, aliases)
 
 
 def choose(

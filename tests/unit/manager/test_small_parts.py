@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.component.health import HealthChecks
+from kcm_cli.component.leader_config import DEFAULT_MIGRATION
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.notify import READY, notify
 from kcm_cli.manager.running import RunningControllers
-from kcm_cli.manager.selection import DEFAULT_LEADERS, Lock, locks
+from kcm_cli.manager.selection import Lock, locks
 
 pytestmark = pytest.mark.real_time
 
@@ -18,7 +19,7 @@ def test_migration_puts_controllers_under_locks() -> None:
     leaders = (("a", "kube-controller-manager"), ("b", "*"), ("c", "cloud-controller-manager"), ("old", "*"))
     found = locks(leaders, {"old": "new"})
     assert found == {"a": Lock.MIGRATION, "b": Lock.MIGRATION, "c": Lock.ELSEWHERE, "new": Lock.MIGRATION}
-    assert len(locks(DEFAULT_LEADERS, {})) == 3
+    assert len(locks(DEFAULT_MIGRATION.controller_leaders, {})) == 3
 
 
 def test_systemd_is_notified(tmp_path: Path) -> None:
