@@ -5,7 +5,7 @@ Help and completion read descriptors only, and import no controller.
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -40,7 +40,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     alias: str = ""
     client: str = ""
     source: str = ""
-    controller: "Controller | None" = None
+    controller: Any = None  # a Controller, whose module need not be imported here
     gates: tuple[str, ...] = ()
     options: type[Group] | None = None
     problems: Callable[[Mapping[type, Any]], Iterable[str]] | None = None
@@ -70,14 +70,11 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
 
     def load(self) -> "Controller":
         """Its declaration, imported if need be. Raises StartError."""
-        if self.controller is not None:
-            return self.controller
-        module = f"kcm_cli.controllers.{self.folder}.controller"
+        module, declared = f"kcm_cli.controllers.{self.folder}.controller", self.controller
         try:
-            declared: Controller = import_module(module).CONTROLLER
+            return cast("Controller", import_module(module).CONTROLLER if declared is None else declared)
         except (ModuleNotFoundError, AttributeError) as error:
             raise StartError(f"{self.name}: cannot import {module}: {error}") from error
-        return declared
 
     def build(self, context: "ControllerContext") -> "Runnable | None":
         """Import and build it. None where it has nothing to do. Raises StartError."""
