@@ -82,8 +82,8 @@ or raises ``rest.transport.TransportError`` as a broken connection does."""
 
 
 class Door(Client):
-    """A controller's client; see the module. ``count`` is called with each write before it is sent, ``ring`` records it
-    with its answer."""
+    """A controller's client, made of another one; see the module. ``count`` is called with each write before it is
+    sent, ``ring`` records it with its answer."""
 
     def __init__(
         self,
@@ -93,15 +93,11 @@ class Door(Client):
         interceptor: Interceptor | None = None,
         ring: CauseRing | None = None,
     ) -> None:
-        super().__init__(**client.parts)
+        vars(self).update(vars(client))
         self._controller = controller
         self._count = count
         self._interceptor = interceptor
         self._ring = ring
-
-    def faster(self, qps: float, burst: int) -> "Door":
-        """See ``Client.faster``."""
-        return Door(super().faster(qps, burst), self._controller, self._count, self._interceptor, self._ring)
 
     def raw(self, request: Request) -> Coroutine[Any, Any, Response]:
         """See ``Client.raw``."""
