@@ -10,7 +10,7 @@ from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.deployment.config import DeploymentConfig
-from kcm_cli.controllers.deployment.plan import Report, Rollout, names, next_check_s, plan, start, status, unobserved
+from kcm_cli.controllers.deployment.plan import Report, Rollout, next_check_s, plan, spec, start, status, unobserved
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.engine import writes
@@ -71,7 +71,7 @@ class DeploymentController:
 
     def _read(self, deployment: Deployment, owned: Sequence[ReplicaSet]) -> Snapshot:
         running: dict[str, int] = {}
-        if deployment.spec.strategy.type == names.RECREATE:
+        if deployment.spec.strategy.type == spec.RECREATE:
             for replica_set in owned:
                 pods = controlled_by(self._pods.store, deployment.namespace, replica_set.uid)
                 running[replica_set.uid] = sum(not is_terminal(pod) for pod in pods)
@@ -118,7 +118,7 @@ class DeploymentController:
         elif not namespace_terminating(failure.error):
             message = f'Failed to create new replica set "{name}": {failure.error}'
             ref = ref_to(DEPLOYMENTS, rollout.snapshot.deployment)
-            self._recorder.emit(Notice(ref, "Warning", names.CREATE_ERROR, message))
+            self._recorder.emit(Notice(ref, "Warning", spec.CREATE_ERROR, message))
         return outcome
 
     async def _write_status(self, deployment: Deployment, report: Report) -> None:
@@ -147,7 +147,7 @@ class DeploymentController:
         """The key of a Recreate Deployment whose last pod was deleted, so that new pods can be created."""
         replica_set = living_owner(REPLICA_SETS.kind, self._replica_sets.store, pod)
         deployment = self._owner_of(replica_set) if replica_set is not None else None
-        if deployment is None or deployment.spec.strategy.type != names.RECREATE:
+        if deployment is None or deployment.spec.strategy.type != spec.RECREATE:
             return ()
         namespace = deployment.namespace
         siblings = controlled_by(self._replica_sets.store, namespace, deployment.uid)

@@ -9,7 +9,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS
-from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.revisions import body_of, create_new, revision_of, start, sync_revision
 from kcm_cli.controllers.deployment.plan.rollback import rollback, rollback_revision
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Snapshot, Target
@@ -44,9 +44,9 @@ def plan(snapshot: Snapshot, now: datetime) -> Rollout:
 
 def _roll_out(rollout: Rollout) -> tuple[Rollout, bool]:
     strategy = rollout.snapshot.deployment.spec.strategy.type
-    if strategy == names.RECREATE:
+    if strategy == spec.RECREATE:
         return recreate(rollout)
-    if strategy == names.ROLLING_UPDATE:
+    if strategy == spec.ROLLING_UPDATE:
         return roll(rollout)
     raise SyncError(f"unexpected deployment strategy type: {strategy}")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from kcm_cli.api.apps import DEPLOYMENTS, Deployment, ReplicaSet
-from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.rollout import (
     Rollout,
     Snapshot,
@@ -52,7 +52,7 @@ def revision_of(replica_set: ReplicaSet) -> int | None:
 
 def revision_in(annotations: Mapping[str, str]) -> int | None:
     """The revision in a ReplicaSet's annotations: 0 without the annotation, None if it is not a number."""
-    text = annotations.get(names.REVISION)
+    text = annotations.get(spec.REVISION)
     return 0 if text is None else parse_int64(text)
 
 
@@ -79,25 +79,25 @@ def sync_revision(rollout: Rollout) -> Rollout:
 
 def _with_new(rollout: Rollout, new: Target) -> Rollout:
     """The rollout with this new ReplicaSet, whose revision becomes the Deployment's."""
-    revision = new.annotations.get(names.REVISION, "")
-    if not revision or rollout.annotations.get(names.REVISION) == revision:
+    revision = new.annotations.get(spec.REVISION, "")
+    if not revision or rollout.annotations.get(spec.REVISION) == revision:
         return replace(rollout, new=new)
-    return replace(rollout, new=new, annotations={**rollout.annotations, names.REVISION: revision})
+    return replace(rollout, new=new, annotations={**rollout.annotations, spec.REVISION: revision})
 
 
 def annotated(annotations: Mapping[str, str], deployment: Deployment, revision: int) -> Mapping[str, str]:
     """The annotations with those of the Deployment and the higher revision. Earlier revisions are kept in the history
     annotation. A ReplicaSet whose revision is not a number is left alone."""
-    before = annotations.get(names.REVISION)
+    before = annotations.get(spec.REVISION)
     number = parse_int64(before) if before else 0
     if number is None:
         return annotations
-    copied = {key: value for key, value in deployment.annotations.items() if key not in names.NOT_COPIED}
+    copied = {key: value for key, value in deployment.annotations.items() if key not in spec.NOT_COPIED}
     result = {**annotations, **copied}
     if number < revision:
-        result[names.REVISION] = str(revision)
+        result[spec.REVISION] = str(revision)
         if before is not None:
-            result[names.REVISION_HISTORY] = _history(annotations.get(names.REVISION_HISTORY, ""), before)
+            result[spec.REVISION_HISTORY] = _history(annotations.get(spec.REVISION_HISTORY, ""), before)
     return result
 
 
@@ -106,7 +106,7 @@ def _history(history: str, revision: str) -> str:
     if not history:
         return revision
     kept = history.split(",")
-    while kept and len(",".join(kept)) + len(revision) + 1 > names.HISTORY_LIMIT:
+    while kept and len(",".join(kept)) + len(revision) + 1 > spec.HISTORY_LIMIT:
         kept.pop(0)
     return ",".join([*kept, revision])
 
@@ -166,7 +166,7 @@ def body_of(deployment: Deployment, new: Target) -> Doc:
         "spec": {
             "replicas": new.replicas,
             "minReadySeconds": new.min_ready_seconds,
-            "selector": _selector(deployment, labels[names.HASH_LABEL]),
+            "selector": _selector(deployment, labels[spec.HASH_LABEL]),
             "template": new.template,
         },
     }
@@ -174,4 +174,4 @@ def body_of(deployment: Deployment, new: Target) -> Doc:
 
 def _selector(deployment: Deployment, value: object) -> Doc:
     own = codec.decode_doc(codec.encode(deployment.spec.selector)) if deployment.spec.selector else {}
-    return {**own, "matchLabels": {**nested_map(own, "matchLabels"), names.HASH_LABEL: value}}
+    return {**own, "matchLabels": {**nested_map(own, "matchLabels"), spec.HASH_LABEL: value}}

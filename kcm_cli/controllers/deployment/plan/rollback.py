@@ -6,7 +6,7 @@ upstream: pkg/controller/deployment/rollback.go
 from collections.abc import Mapping
 
 from kcm_cli.api.apps import DEPLOYMENTS
-from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.revisions import last_revision, revision_in
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target
 from kcm_cli.machinery.integers import parse_int64
@@ -15,14 +15,14 @@ from kcm_cli.planning.actions import ABSENT, Notice, Path, Update, Value, ref_to
 
 def rollback_revision(annotations: Mapping[str, str]) -> int | None:
     """The requested revision (0: the previous one); None if no rollback is requested."""
-    return parse_int64(annotations.get(names.ROLLBACK_TO, ""))
+    return parse_int64(annotations.get(spec.ROLLBACK_TO, ""))
 
 
 def rollback(rollout: Rollout, revision: int) -> Update:
     """Restore the template and the annotations of the revision. The annotation with the request is removed in any
     case."""
     deployment, known = rollout.snapshot.deployment, rollout.all()
-    annotations = {key: value for key, value in rollout.annotations.items() if key != names.ROLLBACK_TO}
+    annotations = {key: value for key, value in rollout.annotations.items() if key != spec.ROLLBACK_TO}
     wanted = revision or last_revision(target.annotations for target in known)
     found = next((target for target in known if revision_in(target.annotations) == wanted), None) if wanted else None
     changes: dict[Path, Value] = {}
@@ -44,5 +44,5 @@ def rollback(rollout: Rollout, revision: int) -> Update:
 
 def _annotations_of(found: Target, annotations: Mapping[str, str]) -> dict[str, str]:
     """The Deployment's annotations that are not copied to ReplicaSets, and the revision's other annotations."""
-    own = {key: value for key, value in annotations.items() if key in names.NOT_COPIED}
-    return own | {key: value for key, value in found.annotations.items() if key not in names.NOT_COPIED}
+    own = {key: value for key, value in annotations.items() if key in spec.NOT_COPIED}
+    return own | {key: value for key, value in found.annotations.items() if key not in spec.NOT_COPIED}

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.api.apps import Deployment, DeploymentStatus, ReplicaSet
-from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Path, Plan, Value
 
@@ -114,8 +114,8 @@ class Rollout(msgspec.Struct, frozen=True, eq=False):
 def about_sizes(deployment: Deployment) -> dict[str, str]:
     """Annotations with the Deployment's replicas and maximum, for proportional scaling."""
     return {
-        names.DESIRED_REPLICAS: str(spec.replicas_of(deployment)),
-        names.MAX_REPLICAS: str(spec.most_pods(deployment)),
+        spec.DESIRED_REPLICAS: str(spec.replicas_of(deployment)),
+        spec.MAX_REPLICAS: str(spec.most_pods(deployment)),
     }
 
 

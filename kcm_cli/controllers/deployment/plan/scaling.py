@@ -5,7 +5,7 @@ upstream: pkg/controller/deployment/sync.go#scale
 
 from collections.abc import Mapping
 
-from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, active, by_age, replicas_in
 from kcm_cli.machinery.integers import parse_int64
 
@@ -32,7 +32,7 @@ def scale(rollout: Rollout) -> Rollout:
 
 def _was_for_another_size(target: Target, desired: int) -> bool:
     """Whether the ReplicaSet's annotation has another value of spec.replicas."""
-    noted = _number(target, names.DESIRED_REPLICAS)
+    noted = _number(target, spec.DESIRED_REPLICAS)
     return noted is not None and noted != desired
 
 
@@ -54,7 +54,7 @@ def _saturated(rollout: Rollout) -> bool:
     return (
         target is not None
         and target.replicas == desired
-        and _number(target, names.DESIRED_REPLICAS) == desired
+        and _number(target, spec.DESIRED_REPLICAS) == desired
         and target.available == desired
     )
 
@@ -93,7 +93,7 @@ def _fraction(rollout: Rollout, target: Target) -> int:
     desired = spec.replicas_of(deployment)
     if desired == 0:
         return -target.replicas
-    before = _number(target, names.MAX_REPLICAS) or deployment.status.replicas
+    before = _number(target, spec.MAX_REPLICAS) or deployment.status.replicas
     if before == 0:
         return 0
     size = target.replicas * spec.most_pods(deployment) / before
@@ -110,4 +110,4 @@ def _number(target: Target, annotation: str) -> int | None:
     if text is None or not text.isascii() or not text.isdigit():
         return None
     number = parse_int64(text)
-    return number if number is not None and number <= names.MAX_INT32 else None
+    return number if number is not None and number <= spec.MAX_INT32 else None

@@ -12,7 +12,7 @@ import msgspec
 
 from kcm_cli.api.apps import Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import Condition
-from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan import spec
 from kcm_cli.controllers.deployment.plan.rollout import Rollout, replicas_in, target_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import conditions
@@ -44,14 +44,14 @@ def remove(status: DeploymentStatus, type_: str) -> DeploymentStatus:
 
 def paused_or_resumed(rollout: Rollout, now: datetime) -> Rollout:
     """The rollout with the condition Progressing of a paused or resumed Deployment. A missed deadline stays there."""
-    deployment, current = rollout.snapshot.deployment, find(rollout.status, names.PROGRESSING)
-    if spec.deadline_s(deployment) is None or (current is not None and current.reason == names.TIMED_OUT):
+    deployment, current = rollout.snapshot.deployment, find(rollout.status, spec.PROGRESSING)
+    if spec.deadline_s(deployment) is None or (current is not None and current.reason == spec.TIMED_OUT):
         return rollout
-    was_paused = current is not None and current.reason == names.PAUSED
+    was_paused = current is not None and current.reason == spec.PAUSED
     if deployment.spec.paused == was_paused:
         return rollout
-    reason, text = (names.RESUMED, "resumed") if was_paused else (names.PAUSED, "paused")
-    new = condition(names.PROGRESSING, "Unknown", reason, f"Deployment is {text}", now)
+    reason, text = (spec.RESUMED, "resumed") if was_paused else (spec.PAUSED, "paused")
+    new = condition(spec.PROGRESSING, "Unknown", reason, f"Deployment is {text}", now)
     return msgspec.structs.replace(rollout, status=put(rollout.status, new))
 
 
@@ -60,10 +60,10 @@ def found_new(rollout: Rollout, now: datetime) -> Rollout:
     now on."""
     if rollout.new is None or rollout.new.changes():
         return rollout
-    if spec.deadline_s(rollout.snapshot.deployment) is None or find(rollout.status, names.PROGRESSING) is not None:
+    if spec.deadline_s(rollout.snapshot.deployment) is None or find(rollout.status, spec.PROGRESSING) is not None:
         return rollout
     message = f'Found new replica set "{rollout.new.name}"'
-    found = condition(names.PROGRESSING, "True", names.FOUND_REPLICA_SET, message, now)
+    found = condition(spec.PROGRESSING, "True", spec.FOUND_REPLICA_SET, message, now)
     return msgspec.structs.replace(rollout, status=put(rollout.status, found))
 
 
@@ -74,7 +74,7 @@ def renews(rollout: Rollout) -> bool:
     fails to write the status (see ``Rollout.counts_later``).
     """
     deployment = rollout.snapshot.deployment
-    unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, names.PROGRESSING) is None
+    unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, spec.PROGRESSING) is None
     unwritten = unfollowed or rollout.annotations != deployment.annotations
     return rollout.new is not None and unwritten and bool(rollout.new.changes())
 
@@ -98,7 +98,7 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> Report | None:
     base = written.status
     if written.new is not None and written.new.new and spec.deadline_s(written.snapshot.deployment) is not None:
         message = f'Created new replica set "{written.new.name}"'
-        created = condition(names.PROGRESSING, "True", names.NEW_REPLICA_SET, message, now)
+        created = condition(spec.PROGRESSING, "True", spec.NEW_REPLICA_SET, message, now)
         base = put(base, created)
     if written.counts_later and not outcome.failed:
         return Report(base, written.annotations)
@@ -139,7 +139,7 @@ def _creation_failed(rollout: Rollout, outcome: Outcome, error: Exception, now: 
     if spec.deadline_s(rollout.snapshot.deployment) is None:
         return new
     message = f'Failed to create new replica set "{missing.name}": {error}'
-    failed = condition(names.PROGRESSING, "False", names.CREATE_ERROR, message, now)
+    failed = condition(spec.PROGRESSING, "False", spec.CREATE_ERROR, message, now)
     return put(new, failed)
 
 
@@ -159,10 +159,10 @@ def _counts(rollout: Rollout, base: DeploymentStatus, now: datetime, *, observed
     )
     if available >= spec.replicas_of(deployment) - spec.max_unavailable(deployment):
         message = "Deployment has minimum availability."
-        minimum = condition(names.AVAILABLE, "True", names.MINIMUM_AVAILABLE, message, now)
+        minimum = condition(spec.AVAILABLE, "True", spec.MINIMUM_AVAILABLE, message, now)
     else:
         message = "Deployment does not have minimum availability."
-        minimum = condition(names.AVAILABLE, "False", names.MINIMUM_UNAVAILABLE, message, now)
+        minimum = condition(spec.AVAILABLE, "False", spec.MINIMUM_UNAVAILABLE, message, now)
     return put(new, minimum)
 
 
@@ -199,35 +199,35 @@ def _advanced(old: DeploymentStatus, new: DeploymentStatus) -> bool:
 def _progress(rollout: Rollout, base: DeploymentStatus, new: DeploymentStatus, now: datetime) -> DeploymentStatus:
     deployment = rollout.snapshot.deployment
     if spec.deadline_s(deployment) is None:
-        return remove(new, names.PROGRESSING)
-    current = find(base, names.PROGRESSING)
-    done = current is not None and current.reason == names.REPLICA_SET_AVAILABLE
+        return remove(new, spec.PROGRESSING)
+    current = find(base, spec.PROGRESSING)
+    done = current is not None and current.reason == spec.REPLICA_SET_AVAILABLE
     if done and new.replicas == new.updated_replicas:
         return new
     what = f'ReplicaSet "{rollout.new.name}"' if rollout.new is not None else f'Deployment "{deployment.name}"'
     if is_complete(deployment, new):
         message = f"{what} has successfully progressed."
-        reached = condition(names.PROGRESSING, "True", names.REPLICA_SET_AVAILABLE, message, now)
+        reached = condition(spec.PROGRESSING, "True", spec.REPLICA_SET_AVAILABLE, message, now)
         return put(new, reached)
     if _advanced(deployment.status, new):
         message = f"{what} is progressing."
-        moving = condition(names.PROGRESSING, "True", names.REPLICA_SET_UPDATED, message, now)
+        moving = condition(spec.PROGRESSING, "True", spec.REPLICA_SET_UPDATED, message, now)
         if current is not None and current.status == "True":
             moving = msgspec.structs.replace(moving, last_transition_time=current.last_transition_time)
         return replace(new, moving)
     if _timed_out(deployment, new, now):
         message = f"{what} has timed out progressing."
-        late = condition(names.PROGRESSING, "False", names.TIMED_OUT, message, now)
+        late = condition(spec.PROGRESSING, "False", spec.TIMED_OUT, message, now)
         return put(new, late)
     return new
 
 
 def _timed_out(deployment: Deployment, new: DeploymentStatus, now: datetime) -> bool:
-    current = find(new, names.PROGRESSING)
+    current = find(new, spec.PROGRESSING)
     deadline = spec.deadline_s(deployment)
-    if current is None or deadline is None or current.reason == names.REPLICA_SET_AVAILABLE:
+    if current is None or deadline is None or current.reason == spec.REPLICA_SET_AVAILABLE:
         return False
-    if current.reason == names.TIMED_OUT:
+    if current.reason == spec.TIMED_OUT:
         return True
     return _age_s(current.last_update_time, now) > deadline
 
@@ -242,9 +242,9 @@ def _failures(rollout: Rollout, new: DeploymentStatus) -> DeploymentStatus:
     first = () if rollout.new is None else (rollout.new,)
     for target in (*first, *rollout.old):
         for found in target.replica_set.status.conditions:
-            if found.type == names.REPLICA_FAILURE:
+            if found.type == spec.REPLICA_FAILURE:
                 return put(new, _taken_over(found))
-    return remove(new, names.REPLICA_FAILURE)
+    return remove(new, spec.REPLICA_FAILURE)
 
 
 def _taken_over(found: Condition) -> Condition:
@@ -255,9 +255,9 @@ def next_check_s(rollout: Rollout, new: DeploymentStatus, now: datetime) -> floa
     """Seconds until the progress deadline may be exceeded; None if no deadline applies."""
     deployment = rollout.snapshot.deployment
     deadline = spec.deadline_s(deployment)
-    current = find(deployment.status, names.PROGRESSING)
+    current = find(deployment.status, spec.PROGRESSING)
     if not rollout.progresses or deadline is None or current is None:
         return None
-    if is_complete(deployment, new) or current.reason == names.TIMED_OUT:
+    if is_complete(deployment, new) or current.reason == spec.TIMED_OUT:
         return None
     return max(0.0, deadline - _age_s(current.last_update_time, now)) + 1.0

@@ -19,7 +19,7 @@ from kcm_cli.api.apps import (
 )
 from kcm_cli.api.core import Condition
 from kcm_cli.api.well_known import LAST_APPLIED
-from kcm_cli.controllers.deployment.plan import names, next_check_s, plan, spec, status
+from kcm_cli.controllers.deployment.plan import next_check_s, plan, spec, status
 from kcm_cli.controllers.deployment.plan.revisions import replica_set_name
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.controllers.deployment.plan.spec import same_template
@@ -54,9 +54,9 @@ def deployment(replicas: int = 10, image: str = "v2", **changes: object) -> Depl
 
 def replica_set(name: str, image: str, size: int, available: int | None = None, **changes: object) -> ReplicaSet:
     notes = {
-        names.DESIRED_REPLICAS: str(changes.get("desired", 10)),
-        names.MAX_REPLICAS: str(changes.get("most", 13)),
-        names.REVISION: str(changes.get("revision", 1)),
+        spec.DESIRED_REPLICAS: str(changes.get("desired", 10)),
+        spec.MAX_REPLICAS: str(changes.get("most", 13)),
+        spec.REVISION: str(changes.get("revision", 1)),
     }
     ready = size if available is None else available
     made = format_time(NOW - timedelta(hours=24 - int(str(changes.get("revision", 1)))))
@@ -95,10 +95,10 @@ def test_a_first_rollout_creates_all_replicas_at_once() -> None:
     (create,) = made[0].actions
     assert isinstance(create, Create) and isinstance(create.body, dict)
     assert sizes(made) == {"new": 3}
-    assert create.body["metadata"]["annotations"][names.REVISION] == "1"  # type: ignore[index]
-    value = create.body["metadata"]["labels"][names.HASH_LABEL]  # type: ignore[index]
+    assert create.body["metadata"]["annotations"][spec.REVISION] == "1"  # type: ignore[index]
+    value = create.body["metadata"]["labels"][spec.HASH_LABEL]  # type: ignore[index]
     assert create.body["metadata"]["name"] == f"web-{value}"  # type: ignore[index]
-    assert create.body["spec"]["selector"]["matchLabels"][names.HASH_LABEL] == value  # type: ignore[index]
+    assert create.body["spec"]["selector"]["matchLabels"][spec.HASH_LABEL] == value  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_pods_and_surge_beyond_32_bits_create_no_pod(replicas: int, surge: int |
     (create,) = made[0].actions
     assert isinstance(create, Create) and isinstance(create.body, dict)
     assert sizes(made) == {"new": size}
-    assert create.body["metadata"]["annotations"][names.MAX_REPLICAS] == most  # type: ignore[index]
+    assert create.body["metadata"]["annotations"][spec.MAX_REPLICAS] == most  # type: ignore[index]
 
 
 ROLLING = [
@@ -230,7 +230,7 @@ def test_a_rollout_continues_if_the_old_replica_set_has_the_new_size_already() -
     old = replica_set("old", "v1", 3, desired=4, most=5)
     noting = planned(deployment(3), old)
     (update,) = [a for stage in noting for a in stage.actions if isinstance(a, Update) and a.obj is old]
-    sizes_noted = {names.DESIRED_REPLICAS: "3", names.MAX_REPLICAS: "4", names.REVISION: "1"}
+    sizes_noted = {spec.DESIRED_REPLICAS: "3", spec.MAX_REPLICAS: "4", spec.REVISION: "1"}
     assert update.changes == {("metadata", "annotations"): sizes_noted}
     assert "new" in sizes(planned(deployment(3), replica_set("old", "v1", 3, desired=3, most=4)))
 
@@ -270,13 +270,13 @@ def test_a_terminating_deployment_is_not_scaled() -> None:
 
 
 def test_a_rollback_copies_template_and_annotations_and_clears_the_request() -> None:
-    d = deployment(meta={"annotations": {names.ROLLBACK_TO: "1", "note": "new"}})
+    d = deployment(meta={"annotations": {spec.ROLLBACK_TO: "1", "note": "new"}})
     old = replica_set("old", "v1", 0)
     new = replica_set("new", "v2", 10, revision=2)
     made = planned(d, old, new)
     update = next(a for s in made for a in s.actions if isinstance(a, Update) and a.obj is d)
     assert update.changes[("spec", "template")] == template("v1")
-    assert names.ROLLBACK_TO not in (update.changes[("metadata", "annotations")] or {})  # type: ignore[operator]
+    assert spec.ROLLBACK_TO not in (update.changes[("metadata", "annotations")] or {})  # type: ignore[operator]
     events = [a.done.reason for s in made for a in s.actions if a.done is not None]
     assert events == ["DeploymentRollback"]
 
@@ -284,7 +284,7 @@ def test_a_rollback_copies_template_and_annotations_and_clears_the_request() -> 
 def test_a_rollback_to_the_last_revision_counts_a_template_that_has_no_replica_set_yet() -> None:
     """Changed to v3 and rolled back in one write: the last revision is that of v2. First v3 gets its ReplicaSet, which
     the status records."""
-    d = deployment(image="v3", meta={"annotations": {names.ROLLBACK_TO: "0"}})
+    d = deployment(image="v3", meta={"annotations": {spec.ROLLBACK_TO: "0"}})
     sets = replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2)
     rollout = plan(Snapshot(d, sets, {}), NOW)
     assert not any(isinstance(a, Update) and a.obj is d for s in rollout.stages for a in s.actions)
@@ -292,14 +292,14 @@ def test_a_rollback_to_the_last_revision_counts_a_template_that_has_no_replica_s
     assert found is not None and reasons(found.status) == {"Progressing": ("True", "NewReplicaSetCreated")}
     create = next(a for s in rollout.stages for a in s.actions if isinstance(a, Create))
     assert isinstance(create.body, dict)
-    assert create.body["metadata"]["annotations"][names.REVISION] == "3"  # type: ignore[index]
+    assert create.body["metadata"]["annotations"][spec.REVISION] == "3"  # type: ignore[index]
     made = planned(d, *sets, replica_set("newest", "v3", 0, revision=3))
     update = next(a for s in made for a in s.actions if isinstance(a, Update) and a.obj is d)
     assert update.changes[("spec", "template")] == template("v2")
 
 
 def test_the_first_template_has_no_revision_to_go_back_to() -> None:
-    made = planned(deployment(meta={"annotations": {names.ROLLBACK_TO: "0"}}), replica_set("new", "v2", 10))
+    made = planned(deployment(meta={"annotations": {spec.ROLLBACK_TO: "0"}}), replica_set("new", "v2", 10))
     events = [a.done.message for s in made for a in s.actions if a.done is not None]
     assert events == ["Unable to find last revision."]
 
@@ -312,7 +312,7 @@ ROLLBACKS = [
 
 @pytest.mark.parametrize(("revision", "reason"), ROLLBACKS)
 def test_a_rollback_without_a_change_is_reported(revision: str, reason: str) -> None:
-    d = deployment(meta={"annotations": {names.ROLLBACK_TO: revision}})
+    d = deployment(meta={"annotations": {spec.ROLLBACK_TO: revision}})
     made = planned(d, replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2))
     events = [a.done.reason for s in made for a in s.actions if a.done is not None]
     assert events == [reason]
@@ -352,7 +352,7 @@ def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history()
     (update,) = [a for s in made for a in s.actions if isinstance(a, Update) and a.obj is again]
     notes = update.changes[("metadata", "annotations")]
     assert isinstance(notes, dict)
-    assert (notes[names.REVISION], notes[names.REVISION_HISTORY]) == ("3", "1")
+    assert (notes[spec.REVISION], notes[spec.REVISION_HISTORY]) == ("3", "1")
 
 
 def test_annotations_follow_the_deployment_except_internal_ones() -> None:
@@ -381,7 +381,7 @@ SAME = [
     ),
     pytest.param({"spec": {"securityContext": {}}}, {"spec": {}}, False, id="an-empty-object-is-there"),
     pytest.param(
-        {"metadata": {"labels": {"a": "b", names.HASH_LABEL: "x"}}},
+        {"metadata": {"labels": {"a": "b", spec.HASH_LABEL: "x"}}},
         {"metadata": {"labels": {"a": "b"}}},
         True,
         id="hash",
@@ -523,7 +523,7 @@ def test_pausing_and_resuming_are_conditions() -> None:
 
 
 def test_without_a_deadline_progress_is_not_checked() -> None:
-    found = status_of(deployment(progress_deadline_seconds=names.MAX_INT32), replica_set("new", "v2", 10))
+    found = status_of(deployment(progress_deadline_seconds=spec.MAX_INT32), replica_set("new", "v2", 10))
     assert "Progressing" not in reasons(found)
 
 

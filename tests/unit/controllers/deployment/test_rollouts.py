@@ -17,7 +17,7 @@ from kcm_cli.api.apps import (
     ReplicaSetStatus,
     RollingUpdateDeployment,
 )
-from kcm_cli.controllers.deployment.plan import names, plan, spec
+from kcm_cli.controllers.deployment.plan import plan, spec
 from kcm_cli.controllers.deployment.plan.revisions import annotated
 from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.machinery.labels import LabelSelector
@@ -265,13 +265,13 @@ def test_scaling(subject: Deployment, sets: list[ReplicaSet], expected: dict[str
 @pytest.mark.parametrize(
     ("known", "revision", "expected"),
     [
-        pytest.param({}, 3, {names.REVISION: "3"}, id="the first"),
-        pytest.param({names.REVISION: "1"}, 3, {names.REVISION: "3", names.REVISION_HISTORY: "1"}, id="used again"),
-        pytest.param({names.REVISION: "2", names.REVISION_HISTORY: "1"}, 3,
-                     {names.REVISION: "3", names.REVISION_HISTORY: "1,2"}, id="and again"),
-        pytest.param({names.REVISION: "3"}, 3, {names.REVISION: "3"}, id="the same"),
-        pytest.param({names.REVISION: "4"}, 3, {names.REVISION: "4"}, id="never back"),
-        pytest.param({names.REVISION: "x"}, 3, {names.REVISION: "x"}, id="an invalid number is kept"),
+        pytest.param({}, 3, {spec.REVISION: "3"}, id="the first"),
+        pytest.param({spec.REVISION: "1"}, 3, {spec.REVISION: "3", spec.REVISION_HISTORY: "1"}, id="used again"),
+        pytest.param({spec.REVISION: "2", spec.REVISION_HISTORY: "1"}, 3,
+                     {spec.REVISION: "3", spec.REVISION_HISTORY: "1,2"}, id="and again"),
+        pytest.param({spec.REVISION: "3"}, 3, {spec.REVISION: "3"}, id="the same"),
+        pytest.param({spec.REVISION: "4"}, 3, {spec.REVISION: "4"}, id="never back"),
+        pytest.param({spec.REVISION: "x"}, 3, {spec.REVISION: "x"}, id="an invalid number is kept"),
     ],
 )  # fmt: skip
 def test_revisions(known: dict[str, str], revision: int, expected: dict[str, str]) -> None:
@@ -279,9 +279,9 @@ def test_revisions(known: dict[str, str], revision: int, expected: dict[str, str
 
 
 def test_the_oldest_revision_history_is_truncated() -> None:
-    known = {names.REVISION: "9999", names.REVISION_HISTORY: ",".join(str(n) for n in range(1000, 1400))}
-    history = annotated(known, deployment(), 10000)[names.REVISION_HISTORY]
-    assert len(history) <= names.HISTORY_LIMIT
+    known = {spec.REVISION: "9999", spec.REVISION_HISTORY: ",".join(str(n) for n in range(1000, 1400))}
+    history = annotated(known, deployment(), 10000)[spec.REVISION_HISTORY]
+    assert len(history) <= spec.HISTORY_LIMIT
     assert history.endswith(",1399,9999") and not history.startswith("1000,")
-    monstrous = {names.REVISION: "5", names.REVISION_HISTORY: "1" * 3000}
-    assert annotated(monstrous, deployment(), 6)[names.REVISION_HISTORY] == "5"
+    monstrous = {spec.REVISION: "5", spec.REVISION_HISTORY: "1" * 3000}
+    assert annotated(monstrous, deployment(), 6)[spec.REVISION_HISTORY] == "5"
