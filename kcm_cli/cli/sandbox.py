@@ -138,7 +138,6 @@ async def _serve(command: Command, server: SandboxServer, stop: asyncio.Event) -
             manager = SandboxManager(server, command.manager_flags, real_time=True)
         except ConfigError as error:
             return fail(error.problems)
-        announce(manager.config)
     made = sandbox_cluster(server, manager, simulated=command.options.nodes > 0)
     shown = _shown(server, manager, stop if command.view else None)
     try:
@@ -158,10 +157,13 @@ async def _serve(command: Command, server: SandboxServer, stop: asyncio.Event) -
 async def _shown(
     server: SandboxServer, manager: "SandboxManager | None", stop: asyncio.Event | None
 ) -> AsyncIterator[None]:
-    """Run the server, say where it is, and show the state; stop: set from the view. None: without the view."""
+    """Run the server, say where it is, and show the state until ``stop``, or not if that is None. The manager logs
+    above the view, so that logging is set up within it."""
     async with server:
         _tell(server)
         async with _view(server, manager, stop) if stop is not None else contextlib.nullcontext():
+            if manager is not None:
+                announce(manager.config)
             yield
 
 
