@@ -25,6 +25,7 @@ from kcm_cli.controllers.node_lifecycle.plan import Periods, Rates, ZoneState
 from kcm_cli.controllers.node_lifecycle.pods import PodMarks
 from kcm_cli.controllers.node_lifecycle.taints import TAINT_PERIOD_S, EvictionTaints
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction
+from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
 from kcm_cli.engine.passes import ObjectFailed, for_each
@@ -85,15 +86,11 @@ class NodeLifecycleController:
         node = self._nodes.store.get(key)
         if node is None:
             return
-        taints = plan.plan_taints(node, self._clock.now())
-        if taints is not None:
-            reason = "NoSchedule taints follow the conditions"
-            await self._client.patch(NODES, "", key, plan.taints_patch(node, taints), reason=reason)
-        labels = plan.plan_labels(node)
-        if labels:
-            reason = "beta labels follow the stable ones"
+        if taints := plan.plan_taints(node, self._clock.now()):
+            await writes.send(self._client, taints)
+        if labels := plan.plan_labels(node):
             try:
-                await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}}, reason=reason)
+                await writes.send(self._client, labels)
             except RequestError as error:
                 fields = {"node": kobj(node), "err": str(error)}
                 log.error("Failed to reconcile labels for node, requeue it", extra={"fields": fields})

@@ -15,7 +15,7 @@ from kcm_cli.api.well_known import NOT_READY, REGION, UNREACHABLE, ZONE
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.planning.actions import EventRef, Notice, Patch
 from kcm_cli.planning.conditions import find
 
 READY = "Ready"
@@ -56,13 +56,14 @@ def unscheduling_keys(node: Node) -> set[str]:
     return keys | {UNSCHEDULABLE} if node.spec.unschedulable else keys
 
 
-def plan_taints(node: Node, now: datetime) -> tuple[Taint, ...] | None:
-    """The node's taints with the right NoSchedule taints of this controller; None if they are right already."""
+def plan_taints(node: Node, now: datetime) -> Patch | None:
+    """Give the node the right NoSchedule taints of this controller; None if they are right already."""
     wanted = unscheduling_keys(node)
     have = {t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in _OWN}
     if wanted == have:
         return None
-    return swap_taints(node, wanted - have, have - wanted, NO_SCHEDULE, now)
+    taints = swap_taints(node, wanted - have, have - wanted, NO_SCHEDULE, now)
+    return taints_patch(node, taints, "NoSchedule taints follow the conditions")
 
 
 def swap_taints(node: Node, add: Iterable[str], remove: Iterable[str], effect: str, now: datetime) -> tuple[Taint, ...]:
@@ -90,10 +91,12 @@ def is_settled(node: Node, ready: Condition) -> bool:
     return ready.status == "True" and not any(has_taint(node, key) for key in (NOT_READY, UNREACHABLE))
 
 
-def plan_labels(node: Node) -> Mapping[str, str]:
-    """The deprecated labels that differ from those that replace them."""
+def plan_labels(node: Node) -> Patch | None:
+    """Set the deprecated labels that differ from those that replace them; None if there are none."""
     labels = node.labels
-    return {old: labels[new] for new, old in _LABELS if new in labels and labels.get(old) != labels[new]}
+    wanted = {old: labels[new] for new, old in _LABELS if new in labels and labels.get(old) != labels[new]}
+    body: Doc = {"metadata": {"labels": wanted}}
+    return Patch(NODES, "", node.name, body, reason="beta labels follow the stable ones") if wanted else None
 
 
 def zone_of(node: Node) -> str:
@@ -116,10 +119,11 @@ def zone_state(ready: Iterable[Condition | None], threshold: float) -> tuple[int
     return bad, ZoneState.NORMAL
 
 
-def taints_patch(node: Node, taints: Iterable[Taint]) -> Doc:
+def taints_patch(node: Node, taints: Iterable[Taint], reason: str) -> Patch:
     """A strategic merge patch with the whole list of taints. Its precondition is the node's resourceVersion."""
     docs = [_taint(taint) for taint in taints]
-    return {"metadata": {"resourceVersion": node.metadata.resource_version}, "spec": {"taints": docs or None}}
+    body: Doc = {"metadata": {"resourceVersion": node.metadata.resource_version}, "spec": {"taints": docs or None}}
+    return Patch(NODES, "", node.name, body, reason=reason)
 
 
 def _taint(taint: Taint) -> Doc:

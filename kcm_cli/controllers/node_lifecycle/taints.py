@@ -12,6 +12,7 @@ from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
 from kcm_cli.controllers.node_lifecycle.plan import READY
 from kcm_cli.controllers.node_lifecycle.zones import ZoneQueue
+from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.quoting import quote
@@ -108,7 +109,7 @@ class EvictionTaints:
                 return False
             reason = f"node is {'not ready' if NOT_READY in add else 'unreachable'}" if add else "node is healthy again"
             try:
-                await self._client.patch(NODES, "", node.name, plan.taints_patch(node, taints), reason=reason)
+                await writes.send(self._client, plan.taints_patch(node, taints, reason))
                 return True
             except NotFound:
                 return False

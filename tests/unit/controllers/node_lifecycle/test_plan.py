@@ -99,9 +99,15 @@ def test_taints_of_conditions(type_: str, status: str, key: str | None) -> None:
     ],
 )
 def test_no_schedule_taints(shown: Node, expected: set[tuple[str, str]] | None) -> None:
-    found = plan.plan_taints(shown, NOW)
-    short = None if found is None else {(t.key.removeprefix(PREFIX), t.effect) for t in found}
-    assert short == expected
+    found = planned(shown)
+    assert (None if found is None else {(key.removeprefix(PREFIX), effect) for key, effect in found}) == expected
+
+
+def planned(shown: Node) -> list[tuple[str, str]] | None:
+    """Keys and effects of the taints that are written; None if nothing is written."""
+    patch = plan.plan_taints(shown, NOW)
+    body: Any = patch.body if patch is not None else None
+    return None if body is None else [(taint["key"], taint["effect"]) for taint in body["spec"]["taints"] or ()]
 
 
 pairs = st.lists(
@@ -126,10 +132,10 @@ def test_corrected_taints_are_not_changed_again(
 ) -> None:
     """Once done there is nothing to do, and no taint of others or of another effect was touched."""
     before = node(*conditions, taints=tuple(taints), unschedulable=cordoned)
-    found = plan.plan_taints(before, NOW)
-    after = [(t.key, t.effect) for t in found] if found is not None else taints
+    found = planned(before)
+    after = found if found is not None else taints
     again = node(*conditions, taints=tuple(after), unschedulable=cordoned)
-    assert plan.plan_taints(again, NOW) is None
+    assert planned(again) is None
     assert len(set(after)) == len(after)
     kept = {pair for pair in taints if pair[1] == "NoExecute" or pair[0] == PREFIX + "x"}
     assert kept <= set(after)
@@ -148,7 +154,8 @@ def test_an_existing_taint_keeps_its_time() -> None:
 
 
 def test_the_patch_of_taints_has_the_resource_version() -> None:
-    assert plan.taints_patch(node(), [Taint("k", "v", "NoExecute", at(0)), Taint("l", "", "NoSchedule")]) == {
+    taints = [Taint("k", "v", "NoExecute", at(0)), Taint("l", "", "NoSchedule")]
+    assert plan.taints_patch(node(), taints, "why").body == {
         "metadata": {"resourceVersion": "7"},
         "spec": {
             "taints": [
@@ -157,7 +164,8 @@ def test_the_patch_of_taints_has_the_resource_version() -> None:
             ]
         },
     }
-    assert plan.taints_patch(node(), [])["spec"] == {"taints": None}
+    body: Any = plan.taints_patch(node(), [], "why").body
+    assert body["spec"] == {"taints": None}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +191,9 @@ def test_eviction_key(status: str, key: str | None) -> None:
     ],
 )  # fmt: skip
 def test_labels(labels: dict[str, str], expected: dict[str, str]) -> None:
-    assert plan.plan_labels(node(labels=labels)) == expected
+    patch = plan.plan_labels(node(labels=labels))
+    body: Any = patch.body if patch is not None else {"metadata": {"labels": {}}}
+    assert body["metadata"]["labels"] == expected
 
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
