@@ -105,6 +105,8 @@ def _parse_list() -> Parse:
 
 def _unpacked(body: bytes) -> Page:
     """A list in protobuf. Raises Unreadable."""
+    if not upb.available():
+        raise Unreadable("the answer cannot be read: it is in protobuf")
     try:
         envelope = opened(body)
         found = _parse_list()(envelope.data)

@@ -45,7 +45,7 @@ def decoder_of(
     odd: Callable[[str], None] = lambda why: None,
 ) -> "EventDecoder[T] | FrameDecoder[T]":
     """The decoder of a watch's events, by the media type of its answer. The parameters are those of EventDecoder."""
-    packed = headers.get("content-type", "").startswith(MEDIA_TYPE)
+    packed = headers.get("content-type", "").startswith(MEDIA_TYPE) and upb.available()
     decoder = FrameDecoder if packed else EventDecoder
     return decoder(resource, metadata_only=metadata_only, lenient=lenient, odd=odd)
 

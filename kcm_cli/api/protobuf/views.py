@@ -307,7 +307,7 @@ def _shared(make: Callable[[K], T], size: Callable[[K], int], most: int = KEPT) 
 
 
 def _size(parts: tuple[bytes, ...]) -> int:
-    return sum(map(len, parts))
+    return len(parts) + sum(map(len, parts))
 
 
 def _is_shared(type_: inspect.StructType) -> bool:

@@ -17,6 +17,7 @@ from kcm_cli.api.protobuf.encoding import to_protobuf, to_protobuf_frame
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery import upb
 from kcm_cli.machinery.envelope import MAGIC, MEDIA_TYPE
 from kcm_cli.machinery.meta import PartialObject, SlimObject
 from kcm_cli.machinery.protowire import packed
@@ -142,6 +143,16 @@ def test_the_answer_says_which_form_it_has() -> None:
     assert isinstance(decoder_of(WATCH, PODS), FrameDecoder)
     for headers in ({}, JSON, {"content-type": "application/json;stream=watch"}):
         assert isinstance(decoder_of(headers, PODS), EventDecoder)
+
+
+def test_protobuf_that_nobody_can_read_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the package is not there, and a proxy answers in protobuf all the same."""
+    monkeypatch.setattr(upb, "available", lambda: False)
+    decoder = decoder_of(WATCH, PODS)
+    with pytest.raises(Unreadable):
+        list(decoder.feed(ADDED + b"\n"))
+    with pytest.raises(Unreadable, match="protobuf"):
+        read_page(listed(ITEM), "Pod")
 
 
 # -- lists

@@ -239,6 +239,10 @@ def test_equal_parts_are_shared_and_long_ones_are_not_kept() -> None:
     one, other = pod(b"u"), pod(b"u")
     assert one.metadata.owner_references is other.metadata.owner_references
     assert one.metadata.labels is other.metadata.labels
+    many = packed(1, packed(1, b"a") + packed(13, b"") * (LONGEST + 1))
+    first, second = PODS.read_item(Message(many)), PODS.read_item(Message(many))
+    assert len(first.metadata.owner_references) == LONGEST + 1
+    assert first.metadata.owner_references is not second.metadata.owner_references
     long = b"x" * LONGEST
     assert pod(long).metadata.labels == pod(long).metadata.labels
     assert pod(long).metadata.labels is not pod(long).metadata.labels
