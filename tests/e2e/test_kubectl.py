@@ -27,7 +27,6 @@ from tests.kit.processes import Processes, until
 KUBECTL = shutil.which("kubectl") or ""
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.xdist_group("kubectl"),
     pytest.mark.skipif(not KUBECTL, reason="no kubectl here"),
 ]
 

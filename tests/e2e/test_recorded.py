@@ -15,7 +15,7 @@ import pytest
 
 from tests.kit.places import API_CASES, GOLDEN
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("recorded")]
+pytestmark = pytest.mark.e2e
 
 GAPS = Path(__file__).parent / "gaps"
 GOLDEN_FLAGS = (

@@ -29,7 +29,6 @@ def test_enough_scenarios_are_recorded() -> None:
     assert len(SCENARIOS) >= FEWEST
 
 
-@pytest.mark.xdist_group("plans")
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_the_plan_of_a_scenario_agrees(scenario: Scenario) -> None:
     """With the closest of its recordings. In what order two controllers come to an object, and the namespace controller
@@ -38,7 +37,6 @@ def test_the_plan_of_a_scenario_agrees(scenario: Scenario) -> None:
     assert one.share >= 0.8, (sorted(one.missed), sorted(one.added))
 
 
-@pytest.mark.xdist_group("plans")
 def test_the_plans_of_all_scenarios_agree() -> None:
     every = [found(scenario) for scenario in SCENARIOS]
     both = sum(len(one.both) for one in every)
@@ -46,7 +44,6 @@ def test_the_plans_of_all_scenarios_agree() -> None:
     assert both / whole >= LEAST
 
 
-@pytest.mark.xdist_group("plans")
 @pytest.mark.parametrize("scenario", SETTLED, ids=lambda one: one.name)
 def test_objects_settled_by_the_go_manager_are_not_changed(scenario: Scenario) -> None:
     """The takeover audit before each scenario. The recording cluster had more nodes, which ttl-controller counts."""

@@ -8,7 +8,6 @@ import pytest
 from tests.kit.forked import run_pytest
 from tests.kit.places import ROOT
 
-pytestmark = pytest.mark.xdist_group("examples")  # forked from one process
 TEXT = "".join((ROOT / "docs" / page).read_text() for page in ("testing-operators.md", "perturbation.md"))
 FILE = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = dict(FILE.findall(TEXT))
