@@ -16,11 +16,12 @@ from kcm_cli.machinery import codec
 from kcm_cli.report.page import TRACE, page
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.trace import text
 from kcm_cli.trace.audit import AuditLog, read_files
 from kcm_cli.trace.join import Target, Trace
-from kcm_cli.trace.observer import Observer
+from kcm_cli.trace.observer import Observer, Wanted, resolve, unresolved
 from kcm_cli.trace.source import Source
 from kcm_cli.trace.sources import Sources
 
@@ -128,13 +129,14 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
 
 async def _run(command: Command) -> int:
     clock = RealClock()
-    sources = Sources(command.target, command.since_s, clock)
-    if command.audit_logs:
-        sources.log = AuditLog(command.target, sources.history)
-        read_files(command.audit_logs, sources.log)
     async with _connected(command, clock) as (port, client):
+        wanted = await _resolved(client, command) if client is not None else unresolved(command.target)
+        sources = Sources(wanted.target, command.since_s, clock)
+        if command.audit_logs:
+            sources.log = AuditLog(wanted.target, sources.history)
+            read_files(command.audit_logs, sources.log)
         if client is not None:
-            sources.observer = Observer(client, clock, command.target, sources.history)
+            sources.observer = Observer(client, clock, wanted, sources.history)
         if port is not None:
             sources.ring = Source(port)
             await _ask(command, sources)
@@ -148,6 +150,16 @@ async def _run(command: Command) -> int:
                 list(text.new_lines(found, shown))
                 await _follow(command, sources, shown)
     return 0
+
+
+async def _resolved(client: Client, command: Command) -> Wanted:
+    """The target by the kinds of the cluster. Where a manager is asked, the cluster may be out of reach."""
+    try:
+        return await resolve(client, command.target)
+    except RequestError as error:
+        if command.access is None:
+            raise ReadError(f"the cluster cannot be read: {error}") from error
+        return unresolved(command.target)
 
 
 @contextlib.asynccontextmanager
@@ -179,7 +191,7 @@ def _print(command: Command, sources: Sources, found: Trace) -> None:
     if command.output != "text":
         document = text.document(found, sources.notes(), **sources.recorded())
     if command.output == "html":
-        sys.stdout.write(page(TRACE, f"Trace of {command.target.text}", {**document, "legend": text.LEGEND}))
+        sys.stdout.write(page(TRACE, f"Trace of {found.target.text}", {**document, "legend": text.LEGEND}))
     elif command.output == "json":
         body = codec.encode(document)
         sys.stdout.write((body if command.follow else msgspec.json.format(body, indent=2)).decode() + "\n")

@@ -236,7 +236,7 @@ class Applying(msgspec.Struct):
 
     async def _found(self, target: Target) -> tuple[ServedResource, str, Doc]:
         """(resource, namespace, document) of a target. Raises PlanError."""
-        served = resource_named(self._known, target.kind)
+        served = self._known.named(target.kind)
         if served is None:
             raise PlanError(f'error: the server doesn\'t have a resource type "{target.kind}"')
         namespace = (target.namespace or self._namespace) if served.namespaced else ""
@@ -272,16 +272,6 @@ def held_back(kind: str, doc: Doc) -> str:
         count = replicas if isinstance(replicas, int) else 1
         return f"partition {partition}: {min(partition, count)} of {count} replicas keep the old template"
     return ""
-
-
-def resource_named(known: Discovery, word: str) -> ServedResource | None:
-    """The resource with this plural, singular, short name or kind, with or without its group; None if there is none."""
-    bare, _, group = word.lower().partition(".")
-    for served in known.preferred():
-        words = (served.gvr.plural, served.singular, *served.short_names, served.kind.lower())
-        if bare in words and (not group or served.gvr.group == group):
-            return served
-    return None
 
 
 def node_like(node: Doc, name: str, now: str) -> Doc:

@@ -102,6 +102,15 @@ class Discovery:
         """A resource by its kind in lower case; without a version in the preferred one."""
         return self._first(group, version, lambda served: served.kind.lower() == kind)
 
+    def named(self, word: str) -> ServedResource | None:
+        """The resource with this plural, singular, short name or kind, with or without its group."""
+        bare, _, group = word.lower().partition(".")
+        for served in self.preferred():
+            words = (served.gvr.plural, served.singular, *served.short_names, served.kind.lower())
+            if bare in words and (not group or served.gvr.group == group):
+                return served
+        return None
+
     def _first(self, group: str, version: str, wanted: Callable[[ServedResource], bool]) -> ServedResource | None:
         for candidate in (version,) if version else self._versions(group):
             for resource in self.resources.get((group, candidate), ()):

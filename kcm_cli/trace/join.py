@@ -39,7 +39,11 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return f"{kind_of(self.kind)} {self.namespace}/{self.name}"
+        return (
+            f"{kind_of(self.kind)} {self.namespace}/{self.name}"
+            if self.namespace
+            else f"{kind_of(self.kind)} {self.name}"
+        )
 
     def is_kind(self, kind: str, resource: str = "") -> bool:
         """Whether an object of this kind, or of this resource (plural), is of the target's."""

@@ -14,8 +14,10 @@ import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Informer, Scope
@@ -33,12 +35,40 @@ class _Part(msgspec.Struct, frozen=True):
     resource: Resource[Any]
     namespace: str = ""
     field_selector: str = ""
+    metadata_only: bool = False
 
 
-def _parts(target: Target) -> list[_Part]:
+class Wanted(msgspec.Struct, frozen=True):
+    """A target, with its kind as the API has it. other: its resource, if it is none of KINDS."""
+
+    target: Target
+    other: Resource[Seen] | None = None
+
+
+def unresolved(target: Target) -> Wanted:
+    """A target whose kind is not looked for: objects of KINDS are known to have a namespace or none."""
+    known = next((one for one in KINDS if target.is_kind(one.kind)), None)
+    return Wanted(target if known is None or known.namespaced else Target(known.kind, "", target.name))
+
+
+async def resolve(client: Client, target: Target) -> Wanted:
+    """Look for the kind of a target. Raises RequestError, and FormatError for a kind that is not served."""
+    if any(target.is_kind(one.kind) for one in KINDS):
+        return unresolved(target)
+    served = (await discover(client)).named(target.kind)
+    if served is None:
+        raise FormatError(f"{target.kind}: the cluster serves no such kind")
+    resource = Resource(served.gvr, served.kind, Seen, served.namespaced)
+    return Wanted(Target(served.kind, target.namespace if served.namespaced else "", target.name), resource)
+
+
+def _parts(wanted: Wanted) -> list[_Part]:
     """What is read for a target: all that is in its namespace, the namespace, and the nodes."""
-    found = []
-    cluster_scoped = any(target.is_kind(one.kind) for one in KINDS if not one.namespaced)
+    found, target = [], wanted.target
+    cluster_scoped = not target.namespace
+    if wanted.other is not None and wanted.other.plural != "secrets":
+        selector = f"metadata.name={target.name}"
+        found.append(_Part(wanted.other, target.namespace, selector, metadata_only=True))
     for resource in KINDS:
         if resource.namespaced and not cluster_scoped:
             found.append(_Part(resource, target.namespace))
@@ -49,21 +79,22 @@ def _parts(target: Target) -> list[_Part]:
             found.append(_Part(resource, field_selector=f"metadata.name={name}"))
     if not cluster_scoped:
         found.append(_Part(EVENTS, target.namespace))
-    about = "Namespace" if target.is_kind("Namespace") else "Node"
-    if cluster_scoped or target.namespace != "default":
-        found.append(_Part(EVENTS, "default", f"involvedObject.kind={about}"))
+    if cluster_scoped:
+        found.append(_Part(EVENTS, "default", f"involvedObject.kind={target.kind}"))
+    elif target.namespace != "default":
+        found.append(_Part(EVENTS, "default", "involvedObject.kind=Node"))
     return found
 
 
 class Observer:
     """What was seen of a cluster. gaps: what could not be read, and why."""
 
-    def __init__(self, client: Client, clock: Clock, target: Target, history: History) -> None:
+    def __init__(self, client: Client, clock: Clock, wanted: Wanted, history: History) -> None:
         self.history = history
         self.gaps: dict[str, str] = {}
         self._client = client
         self._clock = clock
-        self._parts = _parts(target)
+        self._parts = _parts(wanted)
 
     def now(self) -> float:
         """Unix time."""
@@ -74,7 +105,11 @@ class Observer:
         for part in self._parts:
             try:
                 listed = await list_readable(
-                    self._client, part.resource, part.namespace, field_selector=part.field_selector
+                    self._client,
+                    part.resource,
+                    part.namespace,
+                    field_selector=part.field_selector,
+                    metadata_only=part.metadata_only,
                 )
             except RequestError as error:
                 self.gaps[part.resource.plural] = str(error)
@@ -106,7 +141,7 @@ class Observer:
             self.gaps.pop(part.resource.plural, None)
 
     def _informer(self, part: _Part) -> Informer[Any]:
-        scope = Scope(part.namespace, field_selector=part.field_selector)
+        scope = Scope(part.namespace, field_selector=part.field_selector, metadata_only=part.metadata_only)
         informer: Informer[Any] = Informer(part.resource, self._client, self._clock, random.Random(), scope)
         informer.listen(
             on_add=lambda obj: self._see(part, obj, listed=not informer.synced.is_set()),

@@ -135,12 +135,6 @@ class Told(Object, frozen=True, gc=False, kw_only=True):
     series: Series | None = None
 
 
-class Only(Object, frozen=True, gc=False, kw_only=True):
-    """The metadata of an object whose kind has no view of its own here."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)  # type: ignore[assignment]  # other fields, same names
-
-
 def _kind(plural: str, kind: str, group: str = "", version: str = "v1", *, namespaced: bool = True) -> Resource[Seen]:
     return Resource(GVR(group, version, plural), kind, Seen, namespaced)
 
@@ -160,4 +154,4 @@ KINDS = (
     _kind("nodes", "Node", namespaced=False),
     _kind("namespaces", "Namespace", namespaced=False),
 )
-"""What is read. Of all other kinds there are only Events and owner references."""
+"""What is read. Of other kinds there are Events and owner references, and of a target its metadata."""

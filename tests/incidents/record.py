@@ -32,7 +32,7 @@ from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
-from kcm_cli.trace.observer import Observer
+from kcm_cli.trace.observer import Observer, Wanted
 from kcm_cli.trace.views import Seen, Told
 from tests.incidents.table import INCIDENTS, Incident
 from tests.kit.places import ROOT
@@ -124,12 +124,12 @@ class Kit:
         before = await self.names(one)
         watched, listed = Recording(), Recording()
         about = Target("Pod", one.name, "")
-        watching = asyncio.create_task(Observer(self._client, self._clock, about, watched).follow())
+        watching = asyncio.create_task(Observer(self._client, self._clock, Wanted(about), watched).follow())
         await asyncio.sleep(5)
         for act in one.acts(space):
             await self.act(one, act)
         await asyncio.sleep(one.wait_s)
-        await Observer(self._client, self._clock, about, listed).look()
+        await Observer(self._client, self._clock, Wanted(about), listed).look()
         after = await self.names(one)
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

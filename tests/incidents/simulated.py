@@ -18,7 +18,7 @@ from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.behind import Linked, combined
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target, Trace, trace
-from kcm_cli.trace.observer import Observer
+from kcm_cli.trace.observer import Observer, Wanted
 from tests.incidents.table import Incident
 from tests.plans.scenarios import POOL, Space, Tree
 from tests.simulation.world import World, simulate
@@ -155,7 +155,7 @@ def simulated(one: Incident) -> Trace:
             ended = {pod for pod in before | known if pod not in after or _ends(after[pod])}
             name = min(pod for pod in (ended or before) if pod.startswith(name) and not pod.endswith("-"))
         target, history = Target(kind, one.name, name), History()
-        await Observer(world.client, world.clock, target, history).look()
+        await Observer(world.client, world.clock, Wanted(target), history).look()
         recorded = causes(ring)
         found = trace(recorded.entries, target, forgotten=recorded.forgotten)
         return combined(found, Linked(history.steps, history.relations))

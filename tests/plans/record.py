@@ -43,7 +43,7 @@ from kcm_cli.plan import (
     Target,
     save,
 )
-from kcm_cli.plan.applying import node_like, resource_named
+from kcm_cli.plan.applying import node_like
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.snapshot import Item
 from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
@@ -254,7 +254,7 @@ class Recorder:
         return items
 
     def resource(self, target: Target) -> Resource[PartialObject]:
-        served = resource_named(self.known, target.kind)
+        served = self.known.named(target.kind)
         assert served is not None
         return served.partial()
 

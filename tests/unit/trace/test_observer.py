@@ -3,15 +3,18 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
+import pytest
+
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.trace.behind import Linked
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
-from kcm_cli.trace.observer import Observer
+from kcm_cli.trace.observer import Observer, Wanted, resolve
 from kcm_cli.trace.text import head, lines
 from tests.kit.controlling import controllers
 from tests.kit.faults import refusal
@@ -42,7 +45,7 @@ class Asked:
 def observer(world: World, target: Target, refused: str = "-") -> tuple[Observer, Asked]:
     asked = Asked(world.server.transport(), refused)
     client = Client(asked, limiter=Unlimited(), user_agent="trace", clock=world.clock)
-    return Observer(client, world.clock, target, History()), asked
+    return Observer(client, world.clock, Wanted(target), History()), asked
 
 
 async def web(world: World) -> None:
@@ -91,6 +94,32 @@ async def test_an_object_that_is_not_there_is_unknown(world: World) -> None:
         seen, _ = observer(world, target)
         await seen.look()
         assert "is unknown" in told(seen, target) and not seen.gaps
+
+
+async def test_of_other_kinds_the_metadata_is_read_and_of_secrets_nothing(world: World) -> None:
+    await world.create(resource("secrets"), SECRET)
+    await world.create(resource("configmaps"), {"metadata": {"name": "s"}, "data": {"p": "sesame"}})
+    for word, kind, told_of in (("cm", "ConfigMap", "was created by test"), ("secrets", "Secret", "is unknown")):
+        asked = Asked(world.server.transport())
+        client = Client(asked, limiter=Unlimited(), user_agent="trace", clock=world.clock)
+        wanted = await resolve(client, Target(word, "default", "s"))
+        assert wanted.target == Target(kind, "default", "s")
+        seen = Observer(client, world.clock, wanted, History())
+        await seen.look()
+        assert told_of in told(seen, wanted.target) and not seen.gaps
+        reads = [one for one in asked.asked if "configmaps" in one.path or "secrets" in one.path]
+        assert all("PartialObjectMetadata" in one.headers["accept"] for one in reads)
+        assert len(reads) == (word == "cm")
+
+
+async def test_kinds_are_those_of_the_cluster(world: World) -> None:
+    for word, kind, namespace in (("no", "Node", ""), ("ns", "Namespace", ""), ("deploy", "Deployment", "n")):
+        assert (await resolve(world.client, Target(word, "n", "x"))).target.text == (
+            f"{kind} {namespace}/x" if namespace else f"{kind} x"
+        )
+    assert (await resolve(world.client, Target("pv", "n", "x"))).target.text == "PersistentVolume x"
+    with pytest.raises(FormatError, match="thing.example.com: the cluster serves no such kind"):
+        await resolve(world.client, Target("thing.example.com", "n", "x"))
 
 
 async def test_a_pod_that_somebody_deleted_has_no_invented_cause(world: World) -> None:
