@@ -86,7 +86,8 @@ def help_text(columns: int, *, bold: bool = False) -> str:
     """The output of --help."""
     about = _ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(_ABOUT, columns)
     lines = [about, "", "Usage:", "  kcm [flags]"]
-    lines += [f"  kcm {command.name} [flags]".ljust(24) + command.help for command in SUBCOMMANDS]
+    width = max(len(command.name) for command in SUBCOMMANDS)
+    lines += [f"  kcm {f'{command.name} [flags]':{width + 8}}  {command.help}" for command in SUBCOMMANDS]
     lines += usage.sections(flag_set(), columns, bold=bold)
     lines += _controllers(columns, bold=bold)
     lines += _gates(columns, bold=bold)

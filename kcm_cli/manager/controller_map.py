@@ -13,17 +13,21 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from keyword import iskeyword
 from pkgutil import iter_modules
 
 import msgspec
 
 from kcm_cli import controllers
+from kcm_cli.component import options
 from kcm_cli.component.flagset import FlagSet
-from kcm_cli.component.options import flags_of, layout
+from kcm_cli.component.generic_config import DeprecatedConfig
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
 
 GROUP = "kcm.controllers"
+DEPRECATED = Descriptor(name="deprecated-controller", options=DeprecatedConfig, cloud_only=True)
+"""No controller: a field of the configuration file that upstream has kept."""
 
 
 class Controllers(tuple[Descriptor, ...]):
@@ -131,31 +135,30 @@ def _usable(point: EntryPoint, others: Collection[Descriptor]) -> Descriptor:
         _check(descriptor, others)
     except Unusable:
         raise
-    except Exception as error:  # code of others, of which nothing is known
+    except (Exception, SystemExit) as error:  # code of others, of which nothing is known
         raise Unusable(f"{type(error).__name__}: {error}") from error
     return descriptor
 
 
 def _check(descriptor: Descriptor, others: Collection[Descriptor]) -> None:
     """Raises Unusable for what would be ambiguous beside the other controllers, or cannot be made."""
-    if not descriptor.folder.isidentifier():
+    if not descriptor.folder.isidentifier() or iskeyword(descriptor.folder):
         raise Unusable(f'"{descriptor.name}" is no name in lower case with hyphens')
-    theirs = set[str]().union(*map(_words, others))
+    theirs = {DEPRECATED.folder}.union(*map(_words, others))
     for word in _words(descriptor):
         if word in theirs:
             raise Unusable(f"{word} is the name of another one")
     if descriptor.options is None:
         return
-    descriptor.options()
-    keys = {one.config_key for one in others if one.options is not None}.union(
-        key[0] for key, _ in layout(GenericComponentConfig)
-    )
-    if descriptor.config_key in keys:
+    if wrong := options.problems(options.build(descriptor.options, {})):
+        raise Unusable(f"its defaults are invalid: {wrong[0]}")
+    keys = {one.config_key for one in (DEPRECATED, *others)}
+    if descriptor.config_key in keys.union(key[0] for key, _ in options.layout(GenericComponentConfig)):
         raise Unusable(f"{descriptor.config_key} is in the configuration file already")
     groups = (GenericComponentConfig, FlagOptions, *(one.options for one in others if one.options is not None))
-    flags = [flag for type_ in groups for flag in flags_of(type_)]
+    flags = [flag for type_ in groups for flag in options.flags_of(type_)]
     try:
-        FlagSet((*PROCESS_FLAGS, *flags, *flags_of(descriptor.options)))
+        FlagSet((*PROCESS_FLAGS, *flags, *options.flags_of(descriptor.options)))
     except ValueError as error:
         raise Unusable(str(error)) from None
 

@@ -13,10 +13,9 @@ from functools import cache
 from typing import Any
 
 from kcm_cli.component.flagset import FlagSet, Parsed
-from kcm_cli.component.generic_config import DeprecatedConfig
 from kcm_cli.component.options import Binding, Group, bind, flags_of, group, layout, lazy_group
 from kcm_cli.engine.descriptor import Descriptor
-from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.controller_map import DEPRECATED, all_controllers
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
 
 FIRST = ("Debugging", "Leader-migration", "Generic", "Secure serving", "Authentication", "Authorization")
@@ -32,14 +31,12 @@ def controller_options() -> type[Group]:
         for one in _with_options()
         if (type_ := one.options) is not None
     }
-    key = "DeprecatedController"
-    fields[key] = ("deprecated", DeprecatedConfig, group(DeprecatedConfig, key=key))
     order = arranged(sorted(fields), {one.config_key: one.file_after for one in _with_options() if one.file_after})
     return make_dataclass("ControllerOptions", map(fields.__getitem__, order), frozen=True, slots=True)
 
 
 def _with_options() -> list[Descriptor]:
-    return [one for one in all_controllers() if one.options is not None]
+    return [one for one in (*all_controllers(), DEPRECATED) if one.options is not None]
 
 
 def arranged(names: Iterable[str], after: Mapping[str, str]) -> list[str]:

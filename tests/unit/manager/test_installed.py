@@ -71,6 +71,9 @@ async def test_an_external_controller_owns_pods_of_a_custom_resource(install: In
     ("change", "problem"),
     [
         (("from dataclasses", "import no_such_module\nfrom dataclasses"), "ModuleNotFoundError: No module named 'no_s"),
+        (("LABEL = ", "raise SystemExit(3)\nLABEL = "), "SystemExit: 3"),
+        (("def plan(", "    def problems(self): return 1 / 0\n\ndef plan("), "ZeroDivisionError: division by zero"),
+        (("def plan(", "    def problems(self): yield 'no team'\n\ndef plan("), "its defaults are invalid: no team"),
         (("LABEL = ", "raise RuntimeError(1)\nLABEL = "), "RuntimeError: 1"),
         (("DESCRIPTOR = ", "OTHER = "), "AttributeError: module 'team_label' has no attribute 'DESCRIPTOR'"),
         (("DESCRIPTOR = Descriptor", "DESCRIPTOR = dict"), "it is no kcm_cli.engine.descriptor.Descriptor"),
@@ -81,6 +84,8 @@ async def test_an_external_controller_owns_pods_of_a_custom_resource(install: In
         ),
         ((f'name="{NAME}"', 'name="job-controller"'), "job-controller is the name of another one"),
         ((f'name="{NAME}"', 'name="job"'), "job is the name of another one"),
+        ((f'name="{NAME}"', 'name="class-controller"'), '"class-controller" is no name in lower case with hyphens'),
+        ((f'name="{NAME}"', 'name="deprecated-controller"'), "deprecated is the name of another one"),
         ((f'name="{NAME}"', 'name="team.label"'), '"team.label" is no name in lower case with hyphens'),
         ((f'name="{NAME}"', f'name="{NAME}", key="JobController"'), "JobController is in the configuration file alre"),
         ((f'name="{NAME}"', f'name="{NAME}", key="Generic"'), "Generic is in the configuration file already"),
