@@ -8,6 +8,8 @@ import typing
 from collections.abc import Iterator
 from types import ModuleType
 
+import msgspec
+
 MODULES = ("kcm_cli.testing", "kcm_cli.plan", "kcm_cli.extension")
 _HEAD = """\
 # Python API
@@ -50,6 +52,8 @@ def signature(function: object) -> str:
         found = inspect.signature(function)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return "()"
+    except NameError:  # a struct with an annotation that only a type checker imports
+        found = _of_struct(typing.cast(type[msgspec.Struct], function))
     parameters = [
         one.replace(annotation=_annotation(one.annotation), default=_default(one.default))
         for one in found.parameters.values()
@@ -58,6 +62,14 @@ def signature(function: object) -> str:
     returns = _annotation(found.return_annotation)
     text = str(found.replace(parameters=parameters, return_annotation=returns)).removesuffix(" -> None")
     return _QUALIFIED.sub("", text.replace("~", ""))
+
+
+def _of_struct(cls: type[msgspec.Struct]) -> inspect.Signature:
+    annotations = {name: text for base in reversed(cls.__mro__) for name, text in inspect.get_annotations(base).items()}
+    defaults = (inspect.Parameter.empty,) * len(cls.__struct_fields__) + cls.__struct_defaults__
+    kind = inspect.Parameter.KEYWORD_ONLY
+    fields = zip(cls.__struct_fields__, defaults[-len(cls.__struct_fields__) :], strict=True)
+    return inspect.Signature([inspect.Parameter(n, kind, default=d, annotation=annotations[n]) for n, d in fields])
 
 
 class _Shown:
