@@ -4,15 +4,15 @@ python -m tests.simulation.perturb                    all points of all stories 
 python -m tests.simulation.perturb --sample 50        so many of each story, chosen by --seed
 python -m tests.simulation.perturb --replay 'ID'      one, step by step
 
-What goes wrong at a write:
-before    the manager dies before it is sent, and another starts
-after     the manager dies after it was carried out
+What goes wrong at a write, by the names of ``kcm_cli.testing.perturb``, which has all but ``second`` and ``minute``:
+unsent    the manager dies before it is sent, and another starts
+crash     the manager dies after it was carried out
 lost      it is carried out, and its answer does not come
 refused   it is answered 500, without effect
 conflict  somebody else changes the object just before it (where it names a version)
 second    what the manager sees stands still from before it on, for a second
 minute    the same for a minute
-old       the manager dies after it, and the next one starts with what was there before, for a minute
+stale     the manager dies after it, and the next one starts with what was there before, for a minute
 older     the same with what was there before the step
 """
 
@@ -49,8 +49,8 @@ from tests.simulation.stories.kit import Story
 from tests.simulation.world import NAMESPACE, World, simulate
 from tests.unit.controllers.certificatesigningrequest_signing.conftest import write_ca
 
-KINDS = ("before", "after", "lost", "refused", "conflict", "second", "minute", "old", "older")
-BLIND_S = {"second": 1.0, "minute": 60.0, "old": 60.0, "older": 60.0}
+KINDS = ("unsent", "crash", "lost", "refused", "conflict", "second", "minute", "stale", "older")
+BLIND_S = {"second": 1.0, "minute": 60.0, "stale": 60.0, "older": 60.0}
 START_S, STEP_S, BETWEEN_S, LIMIT_S, QUIET_S = 5.0, 120.0, 15.0, 1800.0, 600.0
 TIMES, MORE = 2, 4
 """Nothing is written more than twice as often as without and four times, nor tried in vain for ever."""
@@ -240,11 +240,11 @@ class Play:
         if kind in ("second", "minute"):
             self._stale(kind, before)
             return await send(write.request)
-        if kind != "before":
+        if kind != "unsent":
             await send(write.request)
         if kind == "lost":
             raise ConnectionLost(f"{write.request.method} {write.request.path}: no answer")
-        seen = {"old": before, "older": self._settled_at}.get(kind, 0)
+        seen = {"stale": before, "older": self._settled_at}.get(kind, 0)
         asyncio.get_running_loop().call_soon(self._replace, kind, seen)
         await asyncio.Event().wait()  # until the manager has died
         raise AssertionError

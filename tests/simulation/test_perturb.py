@@ -79,8 +79,8 @@ def test_repeated_requests_are_perturbed_also_the_last_time() -> None:
 def test_failures_are_detected(reference: Run) -> None:
     """A manager that is killed for good after its first pod leaves one missing, which is reported."""
     spot = next(one for one in reference.spots if one.verb == "create" and one.resource == "pods")
-    run, _ = play(STORY, Point(STORY, "after", spot), reference)
-    assert sum(line.strip() == "after" for line in run.trace) == 1
+    run, _ = play(STORY, Point(STORY, "crash", spot), reference)
+    assert sum(line.strip() == "crash" for line in run.trace) == 1
     short = Run(states=[{**state, "pods rc-*": state["pods rc-*"][:1]} for state in reference.states])
     assert "pods rc-*: there are 2, not 1" in play(STORY, None, short)[1]
 

@@ -32,12 +32,12 @@ class Explanation:
 
 EXPLAINED = (
     Explanation(
-        "[^/]*/(minute|old|older)@.*",
+        "[^/]*/(minute|stale|older)@.*",
         r"\d+ times (node-lifecycle|taint-eviction)-controller .*",
         "for a minute no heartbeat is seen, so nodes count as silent, with upstream as well; it is taken back",
     ),
     Explanation(
-        "[^/]*/(before|after|old|older|refused)@.*",
+        "[^/]*/(unsent|crash|stale|older|refused)@.*",
         r"endpoint.*: metadata\.annotations.* .*last-change-trigger-time.*",
         "what triggered the last change is kept in the memory of the manager, as in upstream: the next one starts with "
         "the creation of the Service, and the first attempt to write it, which may fail, includes it",
@@ -55,14 +55,14 @@ EXPLAINED = (
         "again, with upstream as well: one without an allocation may be one that the scheduler is about to allocate",
     ),
     Explanation(
-        r"claims-of-devices/(old|older)@resourceclaim-controller:create:resourceclaims:waits-e-\*#1",
+        r"claims-of-devices/(stale|older)@resourceclaim-controller:create:resourceclaims:waits-e-\*#1",
         r"resourceclaims\.resource\.k8s\.io waits-e-\*: there are 2, not 1",
         "a claim that is made from a template has a generated name, and one that a predecessor made is found in the "
         "cache, with upstream as well: behind a stale one a second claim is made. The pod names one of them, and both "
         "go with it",
     ),
     Explanation(
-        r"failing-job/old@job-controller:create:pods:.*",
+        r"failing-job/stale@job-controller:create:pods:.*",
         r"pods (bad|held|parts-\d)-\*: there are \d, not \d|jobs\.batch (bad|held): status\.(failed|succeeded) .*",
         "a pod has a generated name, and one that a predecessor made is found in the cache, with upstream as well: "
         "behind a stale one it is made again, and both have ended by the time both are seen",
@@ -79,13 +79,13 @@ EXPLAINED = (
         "the Secret was there before and is changed by whoever causes the conflict; its migration changes nothing",
     ),
     Explanation(
-        "referenced-token/before@serviceaccount-token-controller:update:serviceaccounts:robot#1",
+        "referenced-token/unsent@serviceaccount-token-controller:update:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
         "can tell it from one to a Secret that is still to come",
     ),
     Explanation(
-        "(provisioning/(before|after|old|older)|attaching/older)@persistentvolume-attach-detach-controller:.*",
+        "(provisioning/(unsent|crash|stale|older)|attaching/older)@persistentvolume-attach-detach-controller:.*",
         r"volumeattachments\.storage\.k8s\.io csi-\* was never deleted, or should not be there",
         "what its predecessor attached a manager learns at its start, with upstream as well, and from the volume: one "
         "that is gone by then, or that was attached behind a stale cache, keeps its VolumeAttachment; the volume "
