@@ -200,9 +200,10 @@ class Story:
 
     async def _nodes_go(self) -> None:
         taint = {"key": "example.com/gone", "value": "x", "effect": "NoExecute"}
-        await self.change(NODES, "n1", {"spec": {"taints": [taint]}})
-        await self.settle(20)
-        await self.change(NODES, "n1", {"spec": {"taints": None}})
+        for node in ("n1", "n2", "n3"):  # wherever the pods of a workload are
+            await self.change(NODES, node, {"spec": {"taints": [taint]}})
+            await self.settle(20)
+            await self.change(NODES, node, {"spec": {"taints": None}})
         pod = {"nodeName": "n9", "containers": [{"name": "c", "image": "app:1"}]}
         await self.make(PODS, "lost", spec=pod)
         await self.drop(NODES, "n2", grace_s=0)
