@@ -15,7 +15,19 @@ import msgspec
 from kcm_cli.runtime.causes import ADDED, Change
 from kcm_cli.runtime.causes import DELETED as CHANGE_DELETED
 from kcm_cli.trace.history import Relations
-from kcm_cli.trace.join import FORGOTTEN, INFERRED, KNOWN, OTHERS, UNKNOWN, Node, Target, Trace, first_cause
+from kcm_cli.trace.join import (
+    FORGOTTEN,
+    INFERRED,
+    KNOWN,
+    OTHERS,
+    UNKNOWN,
+    Node,
+    Target,
+    Trace,
+    deletion,
+    first_cause,
+    troubles,
+)
 from kcm_cli.trace.steps import (
     AUDIT,
     BOUND,
@@ -359,6 +371,7 @@ def _below(node: Node, other: Node) -> bool:
 def combined(ring: Trace, linked: Linked, earliest: float = float("-inf")) -> Trace:
     """A trace from a manager's record, with what other sources know of the changes of other clients, and of what keeps
     an object from going on. Everything else is in the record itself, which is exact."""
+    others = linked.about(ring.target, earliest)
     nodes = {id(node): node for node in ring.nodes}
     births = [first_cause(node.birth) for node in ring.nodes if node.birth is not None]
     for root in {id(one): one for one in (*ring.roots, *births)}.values():
@@ -370,10 +383,9 @@ def combined(ring: Trace, linked: Linked, earliest: float = float("-inf")) -> Tr
             root.parent, root.edge, root.basis = found, INFERRED, TIME
             found.children = [*found.children, root]
             _with_ancestors(found, nodes)
-    others = linked.about(ring.target, earliest)
-    for node in others.nodes:
-        if _step(node).trouble or _step(node).settles or not ring.nodes:
-            _with_ancestors(node, nodes)
+    ended = deletion(others) if deletion(ring) is None else None
+    for node in others.nodes if not ring.nodes else (*troubles(others), *((ended,) if ended is not None else ())):
+        _with_ancestors(node, nodes)
     for node in nodes.values():
         node.children = [child for child in node.children if id(child) in nodes]
     ordered = sorted(nodes.values(), key=lambda node: node.at)

@@ -43,6 +43,8 @@ def _sentence(node: Node) -> str:
         origin = f"; {node.origin}" if node.origin else ""
         return f"{_told(what)} ({_mark(node, what)}{origin})"
     origin = f" - {node.origin}" if node.origin else ""
+    if node.edge == INFERRED and node.parent is not None:
+        origin += f" (what it followed from is inferred: {node.basis})"
     match what:
         case Change():
             marked = what.deleting and what.type != DELETED

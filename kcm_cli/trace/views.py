@@ -49,22 +49,14 @@ class Waiting(View, frozen=True, gc=False):
     reason: str = ""
 
 
-class Terminated(View, frozen=True, gc=False):
-    reason: str = ""
-    exit_code: int = 0
-
-
 class State(View, frozen=True, gc=False):
     waiting: Waiting | None = None
-    terminated: Terminated | None = None
 
 
 class Container(View, frozen=True, gc=False):
     name: str = ""
     image: str = ""
-    restart_count: int = 0
     state: State | None = None
-    last_state: State | None = None
 
 
 class ScaleTarget(View, frozen=True, gc=False):
@@ -75,8 +67,6 @@ class ScaleTarget(View, frozen=True, gc=False):
 class Spec(View, frozen=True, gc=False):
     node_name: str = ""
     replicas: int | None = None
-    paused: bool = False
-    suspend: bool | None = None
     ttl_seconds_after_finished: int | None = None
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()

@@ -53,7 +53,14 @@ def test_an_observer_that_comes_afterwards_is_right_or_does_not_know(one: Incide
 @pytest.mark.parametrize("one", [one for one in INCIDENTS if one.name != "flapping"], ids=lambda one: one.name)
 def test_kcms_own_record(one: Incident) -> None:
     """On a sandbox, on virtual time; what others did is inferred from the cluster."""
-    found = head(simulated(one))
+    whole = simulated(one)
+    waiting, reached = list(whole.roots), set[int]()
+    while waiting:
+        node = waiting.pop()
+        reached.add(id(node))
+        waiting += node.children
+    assert reached == {id(node) for node in whole.nodes}
+    found = head(whole)
     assert 0 < len(found) <= HEAD
     check("\n".join(found), RING.get(one.name, one.observed))
 
