@@ -143,7 +143,7 @@ class Linked:
                 above = above.parent
         for node in kept.values():
             node.children = [child for child in node.children if id(child) in kept]
-        ordered = sorted(kept.values(), key=lambda node: node.at)
+        ordered = [node for node in self.nodes if id(node) in kept]
         return Trace(target, tuple(node for node in ordered if node.parent is None), tuple(ordered))
 
     def made(self, change: Change) -> Node | None:
@@ -388,7 +388,8 @@ def combined(ring: Trace, linked: Linked, earliest: float = float("-inf")) -> Tr
         _with_ancestors(node, nodes)
     for node in nodes.values():
         node.children = [child for child in node.children if id(child) in nodes]
-    ordered = sorted(nodes.values(), key=lambda node: node.at)
+    rank = {id(node): number for number, node in enumerate(linked.nodes)}
+    ordered = sorted(nodes.values(), key=lambda node: (node.at, rank.get(id(node), -1)))
     return Trace(ring.target, tuple(node for node in ordered if node.parent is None), tuple(ordered))
 
 
