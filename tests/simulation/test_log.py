@@ -107,7 +107,7 @@ def heard(level: int, story: Any, only: tuple[str, ...] = ()) -> Run:
     ours.setLevel(level)
     ours.addHandler(handler)
     try:
-        simulate(1, whole, NodeOptions(count=0))
+        simulate(3, whole, NodeOptions(count=0))  # with it, n1 has pods of each workload that Go evicts there
     finally:
         ours.removeHandler(handler)
         ours.setLevel(before)
