@@ -1,5 +1,3 @@
-"""certificatesigningrequest-cleaner-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(

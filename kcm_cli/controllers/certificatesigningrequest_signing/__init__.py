@@ -1,5 +1,3 @@
-"""certificatesigningrequest-signing-controller: how it is registered."""
-
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""cronjob-controller: how it is registered."""
-
 from kcm_cli.controllers.cronjob.config import CronJobConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""daemonset-controller: how it is registered."""
-
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.engine.descriptor import Descriptor
 

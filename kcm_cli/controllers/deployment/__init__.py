@@ -1,5 +1,3 @@
-"""deployment-controller: how it is registered."""
-
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""device-taint-eviction-controller: how it is registered."""
-
 from kcm_cli.controllers.device_taint_eviction.config import DeviceTaintEvictionConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""disruption-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(name="disruption-controller", alias="disruption", source="controllermanager")

@@ -1,5 +1,3 @@
-"""endpoints-controller: how it is registered."""
-
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""endpointslice-controller: how it is registered."""
-
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.engine.descriptor import Descriptor
 

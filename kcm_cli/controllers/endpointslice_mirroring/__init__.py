@@ -1,5 +1,3 @@
-"""endpointslice-mirroring-controller: how it is registered."""
-
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""ephemeral-volume-controller: how it is registered."""
-
 from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.engine.descriptor import Descriptor
 

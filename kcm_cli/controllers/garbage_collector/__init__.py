@@ -1,5 +1,3 @@
-"""garbage-collector-controller: how it is registered."""
-
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""horizontal-pod-autoscaler-controller: how it is registered."""
-
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.engine.descriptor import Descriptor
 

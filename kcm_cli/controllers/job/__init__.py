@@ -1,5 +1,3 @@
-"""job-controller: how it is registered."""
-
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.engine.descriptor import Descriptor
 

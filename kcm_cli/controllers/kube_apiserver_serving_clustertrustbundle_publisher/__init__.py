@@ -1,5 +1,3 @@
-"""kube-apiserver-serving-clustertrustbundle-publisher-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(

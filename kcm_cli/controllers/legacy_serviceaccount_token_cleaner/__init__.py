@@ -1,5 +1,3 @@
-"""legacy-serviceaccount-token-cleaner-controller: how it is registered."""
-
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""namespace-controller: how it is registered."""
-
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""node-ipam-controller: how it is registered."""
-
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.controllers.node_ipam.ranges import problems

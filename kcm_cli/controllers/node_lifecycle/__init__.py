@@ -1,5 +1,3 @@
-"""node-lifecycle-controller: how it is registered."""
-
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""persistentvolume-attach-detach-controller: how it is registered."""
-
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.engine.descriptor import Descriptor
 

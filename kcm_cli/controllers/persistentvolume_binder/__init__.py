@@ -1,5 +1,3 @@
-"""persistentvolume-binder-controller: how it is registered."""
-
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""persistentvolume-protection-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(

@@ -1,5 +1,3 @@
-"""pod-garbage-collector-controller: how it is registered."""
-
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""podgroup-protection-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(name="podgroup-protection-controller", gates=("GenericWorkload",))

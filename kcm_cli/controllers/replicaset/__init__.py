@@ -1,5 +1,3 @@
-"""replicaset-controller: how it is registered."""
-
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""replicationcontroller-controller: how it is registered."""
-
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.engine.descriptor import Descriptor
 

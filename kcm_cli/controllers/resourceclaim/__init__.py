@@ -1,5 +1,3 @@
-"""resourceclaim-controller: how it is registered."""
-
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""resourcepoolstatusrequest-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(name="resourcepoolstatusrequest-controller", gates=("DRAResourcePoolStatus",))

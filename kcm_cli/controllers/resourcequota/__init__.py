@@ -1,5 +1,3 @@
-"""resourcequota-controller: how it is registered."""
-
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""serviceaccount-token-controller: how it is registered."""
-
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""statefulset-controller: how it is registered."""
-
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""storage-version-migrator-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(

@@ -1,5 +1,3 @@
-"""taint-eviction-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(

@@ -1,5 +1,3 @@
-"""ttl-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(name="ttl-controller", alias="ttl")

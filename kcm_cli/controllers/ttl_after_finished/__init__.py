@@ -1,5 +1,3 @@
-"""ttl-after-finished-controller: how it is registered."""
-
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.engine.descriptor import Descriptor
 

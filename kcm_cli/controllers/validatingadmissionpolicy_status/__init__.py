@@ -1,5 +1,3 @@
-"""validatingadmissionpolicy-status-controller: how it is registered."""
-
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.engine.descriptor import Descriptor
 

@@ -1,5 +1,3 @@
-"""volumeattributesclass-protection-controller: how it is registered."""
-
 from kcm_cli.engine.descriptor import Descriptor
 
 DESCRIPTOR = Descriptor(name="volumeattributesclass-protection-controller", gates=("VolumeAttributesClass",))
