@@ -35,7 +35,7 @@ FLAGS = FlagSet(
             "observe",
             BOOL,
             False,
-            "Ask no manager: list what the cluster of the kubeconfig has. For any manager; only reads.",
+            "Ask no manager, unless --server is given: list what the cluster has. For any manager; only reads.",
             _SOURCE,
         ),
         Flag("for", DURATION, 0.0, "With --observe: watch for so long, then show the trace.", _SOURCE),
@@ -105,7 +105,9 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
         problems.append("--follow: it has no end, and a page has one; --observe --for 5m -o html has")
     if follow and for_s:
         problems.append("--follow: it has no end, so --for has no meaning")
-    asks_manager = "server" in parsed.values if logs else not observe
+    asks_manager = "server" in parsed.values or not (logs or observe)
+    if observe and asks_manager and not values["kubeconfig"]:
+        problems.append("--kubeconfig: name the cluster that is observed beside the manager of --server")
     if follow and logs and not (observe or asks_manager):
         problems.append("--follow: a log is read once; follow with --observe")
     access = manager_access.of(values, problems) if asks_manager else None

@@ -152,9 +152,11 @@ class Linked:
         ends = change.deleting or change.type == CHANGE_DELETED
         verbs = ENDINGS if ends else frozenset((CREATED,)) if change.type == ADDED else _MAKING
         early = _CLOSE_S if ends else _ROUGH_S
+        place = change.kind, change.key
+        around = {id(node): node for node in (*self._of.get(place, ())[:_LOOKS], *self._near(place, change.at))}
         found = [
             node
-            for node in self._of.get((change.kind, change.key), ())
+            for node in around.values()
             if _step(node).verb in verbs and _step(node).actor and _step(node).about.uid in ("", change.uid)
         ]
         close = [node for node in found if change.at - early <= node.at <= change.at + _ROUGH_S]

@@ -131,7 +131,7 @@ def test_json_is_the_same_bytes_whatever_the_hash_seed(file: str) -> None:
         (("--drain", "node-9"), 'Error: nodes "node-9" not found'),
         (("--scale", "web=3"), 'Error: --scale: "web" is not KIND/NAME'),
         (("--scale", "deploy/web=x"), 'Error: --scale: "deploy/web=x" is not KIND/NAME=REPLICAS'),
-        (("--output", "xml"), 'Error: --output: "xml" is not one of text, json, yaml, markdown'),
+        (("--output", "xml"), 'Error: --output: "xml" is not one of text, json, yaml, markdown, html'),
         (("--fail-on", "rain"), 'Error: --fail-on: "rain" is not one of '),
         (("--for", "-1h"), "Error: --for: look ahead by more than nothing"),
         (("--seeds", "0"), "Error: --seeds: 0 is not between 1 and 1000"),

@@ -18,7 +18,7 @@ def snapshot(path: Path, version: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "json", "yaml"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "yaml", "html"])
 @pytest.mark.parametrize("sign", NAMES)
 def test_no_name_controls_the_terminal(
     sign: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

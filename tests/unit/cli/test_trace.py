@@ -21,6 +21,7 @@ from tests.incidents.replay import METADATA, audit_log, target
         (["po/x", "-o", "html", "--follow"], "--follow: it has no end, and a page has one"),
         (["po/x", "--for=5m"], "--for: must be a duration such as 5m, and goes with --observe"),
         (["po/x", "--observe", "--for=5m", "--follow"], "--follow: it has no end, so --for has no meaning"),
+        (["po/x", "--observe", "--server=https://a:1"], "--kubeconfig: name the cluster that is observed beside"),
         (["po/x", "--audit-log=a", "--follow"], "--follow: a log is read once; follow with --observe"),
         (["po/x", "--audit-log=/nowhere/a"], "--audit-log: cannot read /nowhere/a"),
         (["po/x", "--observe", "--kubeconfig=/nowhere"], "cannot read kubeconfig /nowhere"),
