@@ -453,7 +453,11 @@ def _waits(pod: Seen) -> Mapping[str, str]:
     for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         waiting = one.state.waiting if one.state is not None else None
         if waiting is not None and waiting.reason not in _QUIET_WAITS:
-            found[one.name] = f"{waiting.reason} (image {_short(one.image)})"
+            ended = one.last_state.terminated if one.last_state is not None else None
+            before = (
+                f", it ended before: {_short(ended.reason)}, exit code {ended.exit_code}" if ended is not None else ""
+            )
+            found[one.name] = f"{waiting.reason} (image {_short(one.image)}{before})"
     return found
 
 

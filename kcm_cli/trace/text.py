@@ -269,10 +269,14 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, object]:
 
 
 def new_lines(found: Trace, shown: set[tuple[object, ...]]) -> Iterator[str]:
-    """A line for each new step, with the step before it. Adds the steps to ``shown``."""
+    """A line for each new step, with the step before it. ``shown`` becomes the steps that there are now."""
+    there: set[tuple[object, ...]] = set()
     for node in sorted(found.nodes, key=lambda one: one.at):
         place = msgspec.structs.astuple(node.what)
-        if place not in shown:
-            shown.add(place)
-            after = f"   <- {sentence(node.parent)}" if node.parent is not None else ""
+        if place not in shown and place not in there:
+            arrow = "<~" if node.edge == INFERRED else "<-"
+            after = f"   {arrow} {sentence(node.parent)}" if node.parent is not None else ""
             yield f"{_time(node)}  {sentence(node)}{after}"
+        there.add(place)
+    shown.clear()
+    shown.update(there)

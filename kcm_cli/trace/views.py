@@ -49,14 +49,23 @@ class Waiting(View, frozen=True, gc=False):
     reason: str = ""
 
 
+class Terminated(View, frozen=True, gc=False):
+    """Without its message, which is a text of the program."""
+
+    reason: str = ""
+    exit_code: int = 0
+
+
 class State(View, frozen=True, gc=False):
     waiting: Waiting | None = None
+    terminated: Terminated | None = None
 
 
 class Container(View, frozen=True, gc=False):
     name: str = ""
     image: str = ""
     state: State | None = None
+    last_state: State | None = None
 
 
 class ScaleTarget(View, frozen=True, gc=False):

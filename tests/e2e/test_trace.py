@@ -149,7 +149,7 @@ def test_followed_until_interrupted(original: Original, gone: str) -> None:
     def told() -> bool:
         """Scale until it is seen: when the watches begin, nobody says."""
         original.scale(next(sizes))
-        return any("Deployment default/web was scaled" in line and "<-" not in line for line in list(lines))
+        return any("Deployment default/web was scaled" in line and "   <" not in line for line in list(lines))
 
     try:
         until(told, 60, why=lambda: "".join(lines))

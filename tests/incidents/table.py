@@ -225,8 +225,8 @@ INCIDENTS = (
         lambda s: [],
         lambda s: [s.deployment("web", 1, s.template("web", notes={"run-time": "1s", "exit-code": "1"}))],
         "deploy/web",
-        ("CrashLoopBackOff", "Deployment crash/web was created"),
-        ("CrashLoopBackOff", "kubelet of crash-", "Deployment crash/web was created by alice"),
+        ("CrashLoopBackOff", "Error, exit code 1", "Deployment crash/web was created"),
+        ("CrashLoopBackOff", "Error, exit code 1", "kubelet of crash-", "Deployment crash/web was created by alice"),
         wait_s=45.0,
     ),
     Incident(
