@@ -82,9 +82,9 @@ _ROUTINE = frozenset(("Pulling", "Pulled", "Created", "Started", "LeaderElection
 """Events that say what always happens."""
 _CREATED = re.compile(r"(?:Created (?:pod|job):? |[Cc]reate (?:Pod|Claim) )(\S{1,253})")
 _DELETED = re.compile(r"(?:Deleted (?:pod|job):? |[Dd]elete Pod )(\S{1,253})")
-_SCALED = re.compile(r"Scaled (?:up|down) replica set (\S{1,253}) from (\d{1,10}) to (\d{1,10})")
+_SCALED = re.compile(r"Scaled (?:up|down) replica set (\S{1,253}) from (\d{1,10}) to (\d{1,10})", re.ASCII)
 _ASSIGNED = re.compile(r"Successfully assigned \S{1,512} to (\S{1,253})")
-_SIZE = re.compile(r"New size: (\d{1,10}); reason: (.{0,300})", re.DOTALL)
+_SIZE = re.compile(r"New size: (\d{1,10}); reason: (.{0,300})", re.DOTALL | re.ASCII)
 _PREEMPTOR = re.compile(r"Preempted by pod (\S{1,64}) on node ")
 _MADE = {"CronJob": "Job"}
 """What owners of a kind create, other than Pods."""

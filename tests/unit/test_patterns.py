@@ -36,7 +36,7 @@ BOUNDED: dict[str, str | bytes] = {
 }
 """These are not searched further than to what ends each match."""
 FOUND = {
-    "sandbox/apiserver/crd/checks/paths.py": r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+",
+    "sandbox/apiserver/crd/field_paths.py": r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+",
     "sandbox/apiserver/schema/gojson.py": r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]',
 }
 """Each start at which these could read on and on belongs to an earlier match. They are measured."""
