@@ -150,7 +150,7 @@ async def _serve(command: Command, server: SandboxServer, stop: asyncio.Event) -
         return fail([str(error)])
     for task, failure in cluster.failed:
         log.error("Task ended", extra={"fields": {"task": task, "err": str(innermost(failure))}}, exc_info=failure)
-    return cluster.code or 0
+    return cluster.code or int(bool(cluster.failed))
 
 
 @asynccontextmanager

@@ -50,9 +50,10 @@ class Controllers(Protocol):
 class Cluster(msgspec.Struct, Generic[N], frozen=True, kw_only=True):
     """What a cluster is made of.
 
-    rng: each part takes a source of its own from it. connect: how a component, named, sends requests to the API server,
-    with an administrator's rights. server: starts and ends with the cluster; by default it runs already. nodes: None
-    for a cluster that has neither nodes nor storage nor scheduler. storage: provisions and attaches volumes.
+    rng: of the nodes; other parts take sources of their own from it. connect: how a component, named, sends requests
+    to the API server, with an administrator's rights. server: starts and ends with the cluster; by default it runs
+    already. nodes: None for a cluster that has neither nodes nor storage nor scheduler. storage: provisions and
+    attaches volumes.
     """
 
     clock: Clock
