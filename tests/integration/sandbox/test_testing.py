@@ -5,6 +5,7 @@ import asyncio
 import kubernetes
 import pytest
 
+from kcm_cli.sandbox.snapshots import NODES
 from kcm_cli.testing import (
     AlreadyExists,
     AsyncSandbox,
@@ -267,3 +268,11 @@ def test_errors_can_be_caught(kcm_sandbox):
     ):
         with pytest.raises(ManifestError, match=what):
             kcm_sandbox.apply({**wrong, "metadata": {"name": "x"}})
+
+
+def test_the_controllers_give_nodes_their_ranges_if_their_flags_say_so():
+    flags = ("--allocate-node-cidrs", "--cluster-cidr=10.9.0.0/16")
+    with Sandbox(HostOptions(nodes=2, flags=flags)) as sandbox:
+        sandbox.advance(30)
+        nodes = sandbox.run(lambda: [one.doc["spec"]["podCIDR"] for one in sandbox.server.store.list(NODES)])
+    assert sorted(nodes) == ["10.9.0.0/24", "10.9.1.0/24"]
