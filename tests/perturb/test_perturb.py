@@ -524,6 +524,8 @@ def test_a_killed_operator_ends_although_it_retries_at_once(sandbox: Sandbox) ->
 def test_points_round_trip() -> None:
     point = Point("crash", Spot("update", "widgets.example.com/status", "ns/web-*", 2))
     assert point_of(str(point)) == point
+    role = Point("crash", Spot("update", "clusterroles.rbac.authorization.k8s.io", "system:node", 1))
+    assert point_of(str(role)) == role
     assert point.describe() == "crashed after update 2 of widgets.example.com/status ns/web-*"
     for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
         with pytest.raises(ValueError, match="is no point"):

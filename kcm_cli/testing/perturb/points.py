@@ -73,7 +73,7 @@ def point_of(text: str) -> Point:
     """Parse a point's text. Raises ValueError."""
     kind, at, spot = text.partition("@")
     parts, hashed, nth = spot.rpartition("#")
-    words = parts.split(":")
+    words = parts.split(":", 2)  # a name may have colons, as those of RBAC have
     if kind not in ALL_KINDS or not at or not hashed or len(words) != 3 or not (nth.isascii() and nth.isdigit()):
         raise ValueError(f"{text!r} is no point: write it as a report has it, like crash@update:widgets:web#1")
     return Point(kind, Spot(words[0], words[1], words[2], int(nth)))
