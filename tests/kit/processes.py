@@ -1,6 +1,8 @@
 """Real processes in tests: none outlives the test that started it, and they are asked over TLS without trust."""
 
+import contextlib
 import json
+import secrets
 import socket
 import ssl
 import subprocess
@@ -16,16 +18,22 @@ from typing import Any, Self
 
 from tests.kit.places import ROOT
 
+PORTS = range(12_000, 30_000)
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
 END_S = 60.0
 POLL_S = 0.05
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """A port of this machine that nobody listens on, below those that the kernel gives to connections.
+
+    Drawn anew each time, so that a suite that runs beside this one hardly takes the same before it is used.
+    """
+    while True:
+        port = PORTS.start + secrets.randbelow(len(PORTS))
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 def insecure(pair: tuple[Path, Path] | None = None) -> ssl.SSLContext:
