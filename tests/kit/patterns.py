@@ -324,3 +324,37 @@ def _reachable(follow: list[dict[int, int]]) -> list[set[int]]:
 
 def _shown(chars: frozenset[str]) -> str:
     return repr("".join(sorted(chars))[:12])
+
+
+def gives_up_within_possessive(text: str | bytes, flags: int = 0) -> bool:
+    """Whether a possessive group may give up a branch half-way, or looks around.
+
+    Python 3.11.0 to 3.11.4 match such a group wrongly (python/cpython#106052). A branch of two items counts as decided
+    by the first.
+    """
+    return _gives_up(_parser.parse(text, flags), False)
+
+
+def _gives_up(items: Any, possessive: bool) -> bool:
+    for op, value in items:
+        if possessive and op in (sre.ASSERT, sre.ASSERT_NOT):
+            return True
+        if possessive and op is sre.BRANCH and any(len(branch) > 2 for branch in value[1]):
+            return True
+        inside = possessive or op in (sre.POSSESSIVE_REPEAT, sre.ATOMIC_GROUP)
+        if any(_gives_up(body, inside) for body in _bodies(op, value)):
+            return True
+    return False
+
+
+def _bodies(op: Any, value: Any) -> Iterator[Any]:
+    if op in _LOOPS:
+        yield value[2]
+    elif op is sre.SUBPATTERN:
+        yield value[3]
+    elif op is sre.BRANCH:
+        yield from value[1]
+    elif op is sre.ATOMIC_GROUP:
+        yield value
+    elif op in (sre.ASSERT, sre.ASSERT_NOT):
+        yield value[1]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.kit.growth import grows_linearly
-from tests.kit.patterns import fault
+from tests.kit.patterns import fault, gives_up_within_possessive
 from tests.kit.places import ROOT
 
 PACKAGE = ROOT / "kcm_cli"
@@ -146,6 +146,17 @@ def test_no_pattern_grows_faster_than_its_text(path: Path) -> None:
         f"{path.relative_to(PACKAGE)}:{expression}" for expression, text, _, _ in _in_source(path) if text is None
     }
     assert unnamed <= UNNAMED
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(PACKAGE))) for path in _files()])
+def test_possessive_groups_give_nothing_up(path: Path) -> None:
+    assert [text for text, flags, _ in _patterns(path) if gives_up_within_possessive(text, flags)] == []
+
+
+def test_possessive_groups_that_give_up_are_found() -> None:
+    lone = r"((?:[^\\]++|\\u[dD][89]..\\u[dD][cd]..|\\(?!u[dD]).)++)"
+    assert gives_up_within_possessive(lone)
+    assert not gives_up_within_possessive(r"'(?:[^'\\]++|\\.)*+'(?:abc|def)")
 
 
 UNICODE_DIGITS = {"sandbox/nodes", "sandbox/programs", "testing"}
