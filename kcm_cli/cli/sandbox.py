@@ -160,14 +160,14 @@ async def _shown(
     """Run the server, say where it is, and show the state until ``stop``, or not if that is None. The manager logs
     above the view, so that logging is set up within it."""
     async with server:
-        _tell(server)
+        _announce_address(server)
         async with _view(server, manager, stop) if stop is not None else contextlib.nullcontext():
             if manager is not None:
                 announce(manager.config)
             yield
 
 
-def _tell(server: SandboxServer) -> None:
+def _announce_address(server: SandboxServer) -> None:
     kubeconfig = shlex.quote(str(server.kubeconfig))
     sys.stdout.write(f"kcm sandbox serves on {server.url}\nexport KUBECONFIG={kubeconfig}\n")
     if server.options.routes:

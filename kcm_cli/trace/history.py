@@ -75,7 +75,7 @@ _STANDING = {
     ("Namespace", "NamespaceContentRemaining", "True"),
     ("Namespace", "NamespaceFinalizersRemaining", "True"),
 }
-"""Conditions that are told."""
+"""Conditions that a trace shows."""
 _ENDINGS = frozenset((("Job", "Failed"), ("Job", "Complete")))
 _QUIET_WAITS = frozenset(("", "ContainerCreating", "PodInitializing"))
 _ROUTINE = frozenset(("Pulling", "Pulled", "Created", "Started", "LeaderElection", "NodeHasSufficientMemory"))
@@ -91,9 +91,10 @@ _MADE = {"CronJob": "Job"}
 
 
 class Relations(msgspec.Struct):
-    """Which object belongs to which, as it was seen. owners: by (kind, key). said: the same, by
-    Events of the owner. nodes: of pods, by key. targets: of
-    autoscalers, by key. named: objects by uid. expiring: Jobs by uid, with the seconds from end to deletion.
+    """Which object belongs to which, as it was seen.
+
+    owners: by (kind, key). said: the same, by Events of the owner. nodes: of pods, by key. targets: of autoscalers, by
+    key. named: objects by uid. expiring: Jobs by uid, with the seconds from end to deletion.
 
     Each has MOST entries at most; the oldest make room.
     """

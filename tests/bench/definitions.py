@@ -25,10 +25,10 @@ from typing import Any
 import psutil
 
 from tests.differential.compare import Server
-from tests.differential.start_and_loss import KUBECONFIG, PATIENT
+from tests.differential.start_and_loss import PATIENT
 from tests.hostile.work import Place
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 
 NAMESPACE, SUFFIX = "work", "example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -206,7 +206,7 @@ async def _each(kinds: list[Kind], do: Callable[[Kind], Awaitable[object]]) -> N
 async def measure(url: str, folder: Path, args: argparse.Namespace) -> list[str]:
     """What went wrong on this API server; ``folder`` has the keys of its cluster, and gets the log."""
     config, port = folder / "kubeconfig", free_port()
-    config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
+    config.write_text(kubeconfig(url))
     flags = [f"--kubeconfig={config}", f"--secure-port={port}", *PATIENT]
     with Processes() as processes:
         process = processes.start(*KCM, *flags, log=folder / "kcm.log")

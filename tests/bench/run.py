@@ -35,20 +35,12 @@ from tests.bench.loads import AFTER, LOADS, Bench, Say
 from tests.bench.process import Manager
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, free_port
-from tests.kit.servers import TOKEN, real_server, sandbox_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server, sandbox_server
 
 OPTIONS = (
     *("--authorization-always-allow-paths=/metrics", "--kube-api-qps=5000", "--kube-api-burst=10000"),
     *("--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"),
 )
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{url}", insecure-skip-tls-verify: true}}}}]
-users: [{{name: u, user: {{token: {token}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
 ROWS = LOADS[: LOADS.index("configmaps") + 1]
 """Loads of a bench beside other programs."""
 Figures = dict[str, float]
@@ -86,7 +78,7 @@ async def measure(url: str, token: str, start: Callable[[], Manager], say: Say, 
 def flags(folder: Path, url: str, port: int) -> list[str]:
     """Of a manager on the API server at this URL, which serves its metrics at this port."""
     config = folder / "kubeconfig"
-    config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
+    config.write_text(kubeconfig(url))
     clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
     places = [f"--cert-dir={folder}/manager", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
     return [*clients, *places, "--authentication-skip-lookup", *OPTIONS]

@@ -23,18 +23,10 @@ import psutil
 
 from tests.kit.link import Link
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, RealServer, restartable_server
+from tests.kit.servers import TOKEN, RealServer, kubeconfig, restartable_server
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{url}", insecure-skip-tls-verify: true}}}}]
-users: [{{name: u, user: {{token: {token}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
 LONG_S = 60.0
 DEPLOYMENTS_SCALED = 20
 PATIENT = (
@@ -93,7 +85,7 @@ class Bench:
         """A manager that reaches the API server over the link. ``more``: of its flags."""
         self.made += 1
         config, port = self.folder / "kubeconfig", free_port()
-        config.write_text(KUBECONFIG.format(url=self.link.url, token=TOKEN))
+        config.write_text(kubeconfig(self.link.url))
         flags = [f"--kubeconfig={config}", f"--secure-port={port}", "--leader-elect-resource-lock=leases", *more]
         logs = Path(self.options.logs) if self.options.logs else self.folder
         log = logs / f"{Path(self.program[0]).name}-{self.made}.log"

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from kcm_cli.manager.server import self_signed
-from tests.e2e.test_originals import ASSETS, KUBECONFIG, needs
+from tests.e2e.test_originals import ASSETS, needs
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 
 pytestmark = pytest.mark.e2e
 
@@ -101,7 +101,7 @@ def aggregated(folder: Path) -> Iterator[int]:
 @needs("kube-apiserver")
 def test_ordinary_requests_succeed_beside_odd_objects(tmp_path: Path) -> None:
     with real_server(Path(ASSETS), tmp_path) as url, aggregated(tmp_path) as port, Processes() as processes:
-        (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        (tmp_path / "kubeconfig").write_text(kubeconfig(url))
 
         def send(path: str, doc: dict[str, Any]) -> None:
             answer = ask(f"{url}{path}", token=TOKEN, method="POST", body=doc)

@@ -17,7 +17,7 @@ from tests.differential.run import compare, report
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
 from tests.kit.places import GOLDEN
 from tests.kit.processes import END_S, KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, real_server, sandbox_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server, sandbox_server
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 SAMPLE, AT_LEAST = 0.1, 0.98
@@ -33,22 +33,12 @@ def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not there, reason=f"KUBEBUILDER_ASSETS names no folder with {program}")
 
 
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{url}", insecure-skip-tls-verify: true}}}}]
-users: [{{name: u, user: {{token: {token}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A real API server: its address, and the folder with its keys."""
     folder = tmp_path_factory.mktemp("real")
     with real_server(Path(ASSETS), folder) as url:
-        (folder / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        (folder / "kubeconfig").write_text(kubeconfig(url))
         yield url, folder
 
 
@@ -80,7 +70,7 @@ def test_the_api_server_chooses_the_older_of_two_candidates(tmp_path: Path) -> N
     gate = "--feature-gates=CoordinatedLeaderElection=true"
     served = "--runtime-config=coordination.k8s.io/v1beta1=true"
     with real_server(Path(ASSETS), tmp_path, gate, served) as url, Processes() as processes:
-        (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        (tmp_path / "kubeconfig").write_text(kubeconfig(url))
         words = [*KCM, f"--kubeconfig={tmp_path}/kubeconfig", gate, "--controllers=ttl-controller"]
 
         def leads(port: int) -> bool:

@@ -15,9 +15,9 @@ import yaml
 from kcm_cli.cli.plan import main
 from kcm_cli.plan import save
 from tests.conftest import Sandbox
-from tests.e2e.test_originals import ASSETS, KUBECONFIG, needs
+from tests.e2e.test_originals import ASSETS, needs
 from tests.kit.processes import KCM, ask, free_port
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import kubeconfig, real_server
 from tests.unit.plan.clusters import settled
 
 pytestmark = pytest.mark.e2e
@@ -87,7 +87,7 @@ def test_a_real_server_is_only_read_at_one_version(tmp_path: Path) -> None:
     flags = (f"--audit-policy-file={policy}", f"--audit-log-path={audit}", "--audit-log-mode=blocking")
     with real_server(Path(ASSETS), tmp_path, *flags) as url:
         config = tmp_path / "kubeconfig"
-        config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        config.write_text(kubeconfig(url))
         done = run("--kubeconfig", str(config), "-o", "json", "--include", "configmaps,events,custom")
         assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in audit.read_text().splitlines()]

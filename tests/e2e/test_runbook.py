@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.test_originals import KUBECONFIG, needs
+from tests.e2e.test_originals import needs
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 from tests.unit.controllers.test_takeover import template
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
@@ -126,7 +126,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
         (tmp_path / name).mkdir()
     ended = threading.Event()
     with real_server(Path(ASSETS), tmp_path) as url, Processes() as processes:
-        (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        (tmp_path / "kubeconfig").write_text(kubeconfig(url))
         made = Node(url, tmp_path, processes)
         thread = threading.Thread(target=_kubelet, args=(url, ended))
         thread.start()

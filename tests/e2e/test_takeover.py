@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_originals import KUBECONFIG, needs
+from tests.e2e.test_originals import needs
 from tests.kit.processes import KCM, Processes, ask, insecure, until
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 from tests.unit.controllers.test_takeover import template
 from tests.unit.planning.test_template_form import edited
 
@@ -114,7 +114,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Settled by kube-controller-manager."""
     folder = tmp_path_factory.mktemp("takeover")
     with real_server(Path(ASSETS), folder) as url:
-        (folder / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        (folder / "kubeconfig").write_text(kubeconfig(url))
         made = Cluster(url, folder)
         made.make("api/v1/namespaces", {"metadata": {"name": "take"}})
         made.make("api/v1/nodes", {"metadata": {"name": "node"}})

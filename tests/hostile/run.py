@@ -40,7 +40,7 @@ from tests.hostile.objects import (
 from tests.hostile.proxy import Proxy
 from tests.hostile.work import WORK, Place, Rounds, Work
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, real_server, sandbox_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server, sandbox_server
 
 ALONE, BESIDE, FAULTS, SETTLING, AFTER = "alone", "odd objects", "faults", "settling", "after"
 LIMIT_S = 40.0
@@ -58,14 +58,6 @@ BOUND = {"pods": "100", "persistentvolumeclaims": "150", "count/jobs.batch": "40
 RSS_MIB, RSS_KIB_AN_OBJECT = 150, 60
 PATIENT = ("--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=60s")
 """Where requests wait for more than ten seconds in vain, since the machine is busy, a manager ends as it has to."""
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{url}"}}}}]
-users: [{{name: u, user: {{token: {token}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
 
 
 @dataclass(frozen=True)
@@ -273,7 +265,7 @@ async def hostile(url: str, folder: Path, options: Options) -> Report:
 @contextmanager
 def _manager(url: str, folder: Path) -> Iterator[Manager]:
     port, config = free_port(), folder / "kubeconfig"
-    config.write_text(KUBECONFIG.format(url=url, token=TOKEN))
+    config.write_text(kubeconfig(url))
     names = ("root-ca-file=ca.crt", "service-account-private-key-file=sa.key")
     names += ("cluster-signing-cert-file=ca.crt", "cluster-signing-key-file=ca.key")
     flags = [f"--{flag}={folder}/{name}" for flag, name in (pair.split("=") for pair in names)]

@@ -11,6 +11,19 @@ from tests.simulation.world import EPOCH
 
 TOKEN = "admin-token"
 READY_S = 300
+_KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}", insecure-skip-tls-verify: {insecure}}}}}]
+users: [{{name: u, user: {{token: {token}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+
+
+def kubeconfig(url: str) -> str:
+    """The administrator's kubeconfig for a server at this URL, whose certificate is not verified."""
+    return _KUBECONFIG.format(url=url, token=TOKEN, insecure=str(url.startswith("https:")).lower())
 
 
 @dataclass

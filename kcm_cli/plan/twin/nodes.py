@@ -97,7 +97,7 @@ class TwinAgents:
         agent.host_ip = next((a.address for a in node.status.addresses if a.type == "InternalIP"), agent.host_ip)
         agent.failed = any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
         self._agents[node.name] = agent
-        self._tell(node.name)
+        self._notify(node.name)
 
     def _changed(self, node: SimulatedNode) -> None:
         agent = self._agents.get(node.name)
@@ -107,9 +107,9 @@ class TwinAgents:
 
     def _removed(self, node: SimulatedNode) -> None:
         self._agents.pop(node.name, None)
-        self._tell(node.name)
+        self._notify(node.name)
 
-    def _tell(self, name: str) -> None:
+    def _notify(self, name: str) -> None:
         for changed in self._listeners:
             changed(name)
 

@@ -192,7 +192,7 @@ class Agents:
             agent.failed, agent.pressures = failed, pressures
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
-            self._tell(node.name)
+            self._notify(node.name)
         elif not failed and (
             _is_not_ready(node) or _resized(agent, node) or any(map(_keeps_pods_away, node.spec.taints))
         ):
@@ -203,9 +203,9 @@ class Agents:
         agent = self._agents.pop(node.name, None)
         if agent is not None:
             self._numbers.discard(agent.number)
-            self._tell(node.name)
+            self._notify(node.name)
 
-    def _tell(self, name: str) -> None:
+    def _notify(self, name: str) -> None:
         for changed in self._listeners:
             changed(name)
 
