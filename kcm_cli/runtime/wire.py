@@ -16,6 +16,7 @@ import msgspec
 from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, PartialObject
+from kcm_cli.machinery.nesting import without_escapes
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.reading import unreadable
@@ -31,8 +32,8 @@ KNOWN = CHANGES | {BOOKMARK, ERROR}
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 LONGEST_EVENT = 64 * 1024 * 1024
 """Bytes; an object of etcd's 1.5 MiB is far below that in any notation."""
-_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.DOTALL)
-"""A string, also one that does not end, or a bracket."""
+_BRACKETS = re.compile(rb'"[^"]*+"?|[{}\[\]]')
+"""A string, also one that does not end, or a bracket, in a text without escapes."""
 _STEPS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
 
@@ -197,7 +198,7 @@ class _Pieces:
             raise Unreadable("the watch cannot be read: an event was cut")
         whole: list[bytes] = []
         start = 0
-        for match in _BRACKETS.finditer(line):
+        for match in _BRACKETS.finditer(without_escapes(line)):
             self._depth += _STEPS.get(match[0], 0)
             if self._depth <= 0:
                 whole.append(b"".join((*self._parts, line[start : match.end()])))

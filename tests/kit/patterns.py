@@ -326,23 +326,21 @@ def _shown(chars: frozenset[str]) -> str:
     return repr("".join(sorted(chars))[:12])
 
 
-def gives_up_within_possessive(text: str | bytes, flags: int = 0) -> bool:
-    """Whether a possessive group may give up a branch half-way, or looks around.
+def repeats_groups_possessively(text: str | bytes, flags: int = 0) -> bool:
+    """Whether a possessive repetition is of more than one character, or there is an atomic group.
 
-    Python 3.11.0 to 3.11.4 match such a group wrongly (python/cpython#106052). A branch of two items counts as decided
-    by the first.
+    Python 3.11.0 to 3.11.4 match these wrongly, and then slowly (python/cpython#106052).
     """
-    return _gives_up(_parser.parse(text, flags), False)
+    return _is_atomic(_parser.parse(text, flags))
 
 
-def _gives_up(items: Any, possessive: bool) -> bool:
+def _is_atomic(items: Any) -> bool:
     for op, value in items:
-        if possessive and op in (sre.ASSERT, sre.ASSERT_NOT):
+        if op is sre.ATOMIC_GROUP:
             return True
-        if possessive and op is sre.BRANCH and any(len(branch) > 2 for branch in value[1]):
+        if op is sre.POSSESSIVE_REPEAT and (len(value[2]) != 1 or value[2][0][0] not in _READING):
             return True
-        inside = possessive or op in (sre.POSSESSIVE_REPEAT, sre.ATOMIC_GROUP)
-        if any(_gives_up(body, inside) for body in _bodies(op, value)):
+        if any(map(_is_atomic, _bodies(op, value))):
             return True
     return False
 
@@ -354,7 +352,5 @@ def _bodies(op: Any, value: Any) -> Iterator[Any]:
         yield value[3]
     elif op is sre.BRANCH:
         yield from value[1]
-    elif op is sre.ATOMIC_GROUP:
-        yield value
     elif op in (sre.ASSERT, sre.ASSERT_NOT):
         yield value[1]

@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 import msgspec
 
+from kcm_cli.machinery.nesting import without_escapes
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.schema.model import NOTHING, Field, Node
 
@@ -16,7 +17,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]", re.DOTALL)
-_NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_NESTING = re.compile(r'"[^"]*+"?|[\[\]{}]')
 MAX_DEPTH = 200
 """The maximum nesting of a document; upstream's is 10,000."""
 _LONG_INT = 20
@@ -120,7 +121,7 @@ def check_depth(data: bytes) -> None:
     if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
         return
     depth = 0
-    for match in _NESTING.finditer(data.decode("utf-8", "replace")):
+    for match in _NESTING.finditer(without_escapes(data.decode("utf-8", "replace"))):
         char = match[0]
         depth += (char in "[{") - (char in "]}")
         if depth > MAX_DEPTH:
