@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream release-check lock lowest \
+.PHONY: sandbox test lint types style unit e2e bench compare forms simulate perturb kills fuzz hostile upstream release-check lock lowest \
   docs site clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
@@ -75,6 +75,9 @@ bench: $(READY) ## cost as JSON lines; KUBEBUILDER_ASSETS: beside the Go binary;
 
 compare: $(READY) ## where a sandbox answers differently from the kube-apiserver in the folder KUBEBUILDER_ASSETS
 	$(BIN)/python -m tests.differential.run $(ARGS)
+
+forms: $(READY) ## recorded scenarios in protobuf, JSON, without uvloop, after a warm standby, in groups; ARGS: some of them
+	$(BIN)/python -m tests.differential.forms $(ARGS)
 
 SUITE ?= job
 ONLY  ?= .
