@@ -1,8 +1,7 @@
 """The Typer command ``kcm``: the manager and the subcommands.
 
-Typer handles commands, completion and exits. ``component.flagset`` parses the manager's flags, because Click supports
-neither ``--flag=false`` nor ``-v2`` nor several errors at once. For completion, the same declarations become Typer
-parameters on demand.
+Typer handles commands, scripts for completion, and exits. ``component.flagset`` parses the manager's flags, because
+Click supports neither ``--flag=false`` nor ``-v2`` nor several errors at once.
 """
 
 import importlib
@@ -17,7 +16,7 @@ from kcm_cli.cli.subcommands import SUBCOMMANDS, Subcommand
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.manager.options import flag_set
 
-_COMPLETION_FLAGS = frozenset({"--install-completion", "--show-completion"})
+_INSTALL, _SHOW = "--install-completion", "--show-completion"
 
 
 class ManagerGroup(TyperGroup):
@@ -25,7 +24,11 @@ class ManagerGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names_command = bool(args) and any(command.name == args[0] for command in SUBCOMMANDS)
-        if ctx.resilient_parsing or names_command or not _COMPLETION_FLAGS.isdisjoint(args):
+        if args[:1] == [_INSTALL] and len(args) > 1:
+            raise typer.TyperException(
+                f"{_INSTALL} takes no shell: run it in that shell, or take the script of kcm {_SHOW}={args[1]}"
+            )
+        if names_command or not {_INSTALL, _SHOW}.isdisjoint(args):
             return list(super().parse_args(ctx, args))
         ctx.obj = flag_set().parse(args)
         _look_for_commands(ctx.obj)
@@ -38,34 +41,15 @@ class ManagerGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return next((_load(command) for command in SUBCOMMANDS if command.name == cmd_name), None)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        own = super().get_params(ctx)
-        if not ctx.resilient_parsing:
-            return own
-        # imported here: only completion needs parameters
-        from kcm_cli.cli.parameters import parameters
-
-        taken = {name for parameter in own for name in parameter.opts}
-        return [p for p in parameters() if taken.isdisjoint(p.opts)] + own
-
 
 class PlainCommand(TyperCommand):
-    """A subcommand whose module parses its own arguments: ``main(arguments)`` returns the exit code,
-    ``completion(arguments)`` the flags and words that may come next."""
+    """A subcommand whose module parses its own arguments: ``main(arguments)`` returns the exit code."""
 
     module: str
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.args = list(args)
         return []
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        if not ctx.resilient_parsing:
-            return []
-        # imported here: only completion needs parameters
-        from kcm_cli.cli.parameters import made
-
-        return list(made(*importlib.import_module(self.module).completion(ctx.args)))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -87,7 +87,11 @@ def _run(args: Sequence[str]) -> int:
     if args == ["--version"]:
         sys.stdout.write(f"Kubernetes {OWN_VERSION}\n")
         return 0
-    # imported here: --version must be quick
+    # imported here: --version must be quick, and completion needs no Typer
+    if os.environ.get(_COMPLETE, "").startswith("complete_"):
+        from kcm_cli.cli import completing
+
+        return completing.main(os.environ)
     from kcm_cli.component.garbage import no_collections
 
     with no_collections():
