@@ -3,11 +3,23 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
+_NODE: ContextVar[str] = ContextVar("node", default="")
+
+
+def act_for(node: str) -> None:
+    """From now on, this task is the kubelet of a node: its requests are that kubelet's."""
+    _NODE.set(node)
+
+
+def acting_node() -> str:
+    """The node whose kubelet this task is; empty for none."""
+    return _NODE.get()
 
 
 async def work_on(queue: WorkQueue, workers: int, sync: Callable[[str], Awaitable[None]]) -> None:

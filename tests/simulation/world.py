@@ -31,6 +31,7 @@ from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.nodes.agents import NodeOptions
+from kcm_cli.sandbox.run import MANAGER
 from tests.kit.controlling import configured
 from tests.kit.embedded import EmbeddedServer
 from tests.kit.world import simulated
@@ -76,7 +77,8 @@ class World:
         self.clock = LoopClock(EPOCH)
         self.server = EmbeddedServer(self.clock, random.Random(seed + 1), _certificates())
         self.client = Client(self.server.transport(), limiter=Unlimited(), user_agent="sim", clock=self.clock)
-        self._cluster = simulated(self.server.transport(), self.clock, random.Random(seed + 2), options)
+        made = simulated(self.server.transport(), self.clock, random.Random(seed + 2), options)
+        self._cluster = replace(made, connect=self.server.component)
         self._parts = AsyncExitStack()
 
     async def start(self) -> None:
@@ -111,7 +113,7 @@ class World:
         self.server.api.faults.clear()
         for fault in faults:
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
-        transport = _UntilKilled(through(self.server.transport()))
+        transport = _UntilKilled(through(self.server.transport(MANAGER)))
         controllers = Alone(
             config=configured(f"--controllers={','.join(('*', *OFF_BY_DEFAULT))}", *flags),
             only=frozenset(one.name for one in CONTROLLERS if {one.name, one.alias} & {*only}) or None,

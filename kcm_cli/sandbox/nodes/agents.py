@@ -31,7 +31,7 @@ from kcm_cli.sandbox.nodes.admission import Occupancy
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 STATUS_REPORT_S = 300.0
 _MOST_RENEWALS, _LONGEST_HEARTBEAT_S = 100.0, 35.0
@@ -215,6 +215,7 @@ class Agents:
         agent, node = self._agents.get(name), self._nodes.store.get(name)
         if agent is None or node is None or agent.failed or not (self._ranged or node.spec.pod_cidrs):
             return
+        act_for(name)
         if not agent.started:
             agent.started = True
             self._emit(agent, "Starting", "Starting kubelet.")

@@ -47,7 +47,7 @@ from kcm_cli.sandbox.views import (
     containers_of,
     node_of,
 )
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 WORKERS = 16
 _ENDING = frozenset(("TERM", "INT", "QUIT"))
@@ -261,6 +261,7 @@ class Kubelets:
         agent = self._agents.alive(pod.spec.node_name)
         if agent is None:
             return
+        act_for(agent.name)
         if ended is not None and (rest_s := ended.unmounted_at - self._clock.monotonic()) > 0:
             self._queue.add_after(key, rest_s)
             return

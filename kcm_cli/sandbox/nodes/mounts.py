@@ -18,7 +18,7 @@ from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes.eviction import Alive
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedPod, node_of
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 WORKERS = 4
 
@@ -54,6 +54,7 @@ class Mounts:
         mounted = self._mounted(name)
         if mounted == sorted(node.status.volumes_in_use):
             return
+        act_for(name)
         patch: Doc = {"status": {"volumesInUse": mounted or None}}
         try:
             await self._client.patch(NODES, "", name, patch, content_type=MERGE, subresource="status")
