@@ -35,9 +35,9 @@ def main(arguments: Sequence[str]) -> int:
 
         sys.stdout.write(f"{raw_version() if printed.endswith('raw') else f'Kubernetes {GIT_VERSION}'}\n")
         return 0
-    from kcm_cli.component.garbage import no_collections
+    from kcm_cli.component.garbage import loading
 
-    with no_collections():
+    with loading():
         from kcm_cli.cli.kube_apiserver_options import read
         from kcm_cli.cli.sandbox_assets import read_flags
         from kcm_cli.component.loops import new_event_loop

@@ -92,9 +92,9 @@ def _run(args: Sequence[str]) -> int:
         from kcm_cli.cli import completing
 
         return completing.main(os.environ)
-    from kcm_cli.component.garbage import no_collections
+    from kcm_cli.component.garbage import loading
 
-    with no_collections():
+    with loading():
         import typer
 
         from kcm_cli.cli.command import app

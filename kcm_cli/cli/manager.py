@@ -11,7 +11,7 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component import featuregates, logs
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.garbage import no_collections
+from kcm_cli.component.garbage import loading
 from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.version import OWN_VERSION, raw_version
@@ -144,7 +144,7 @@ def _start(config: "Config") -> int:
     if warning := lease_warning(config.component.generic):
         log.warning(warning)
     # imported here: help, version and mistakes need no server and no client
-    with no_collections():
+    with loading():
         from kcm_cli.manager.app import run
 
     return run(config)
