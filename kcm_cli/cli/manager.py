@@ -3,7 +3,8 @@
 import logging
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,10 @@ _ABOUT = (
 )
 
 
-def run_manager(parsed: Parsed) -> int:
+def run_manager(arguments: Sequence[str]) -> int:
     """Run the manager, or print help or version; returns the exit code."""
+    parsed = flag_set().parse(arguments)
+    _look_for_commands(parsed)
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(help_text(usage.width(), bold=usage.is_bold()))
         return 0
@@ -55,6 +58,16 @@ def run_manager(parsed: Parsed) -> int:
         names = ", ".join(f"--{name}" for name in beside)
         sys.stderr.write(f"Warning: a configuration file has no fields for {names}: give them beside --config\n")
     return _write(config, target)
+
+
+def _look_for_commands(parsed: Parsed) -> None:
+    """Report arguments that look like misplaced or misspelt subcommands."""
+    names = [command.name for command in SUBCOMMANDS]
+    for word in list(parsed.rest):
+        if near := get_close_matches(word, names, n=1):
+            parsed.rest.remove(word)
+            hint = f"did you mean kcm {near[0]}?" if word != near[0] else f"it goes first: kcm {word} [flags]"
+            parsed.problems.append(f"unexpected argument: {word} ({hint})")
 
 
 def _refuse(error: "ConfigError") -> int:

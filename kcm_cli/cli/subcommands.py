@@ -4,7 +4,13 @@ Each module has ``main(arguments)``, which returns the exit code, and ``completi
 that may come next.
 """
 
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
 import msgspec
+
+from kcm_cli.component.garbage import loading
 
 
 class Subcommand(msgspec.Struct, frozen=True):
@@ -22,3 +28,23 @@ SUBCOMMANDS = (
     Subcommand("bug-report", "kcm_cli.cli.bug_report", "Gather what there is to know about a manager."),
     Subcommand("plan", "kcm_cli.cli.plan", "Show what the controllers would do to a cluster."),
 )
+
+
+def named(arguments: Sequence[str]) -> Subcommand | None:
+    """The subcommand that the first argument names."""
+    return next((command for command in SUBCOMMANDS if arguments[:1] == [command.name]), None)
+
+
+def run(command: Subcommand, arguments: Sequence[str]) -> int:
+    """Run a subcommand; returns the exit code. A package that is not installed is reported."""
+    try:
+        with loading():
+            module = import_module(command.module)
+        code: int = module.main(list(arguments))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("", "kcm_cli"):
+            raise  # a defect
+        missing = f"the package {error.name}, which is not installed: reinstall kcm with its dependencies"
+        sys.stderr.write(f"Error: kcm {command.name} needs {missing}\n")
+        return 1
+    return code

@@ -87,6 +87,17 @@ def test_output_to_a_full_disk_is_one_error_line(flag: str) -> None:
     assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
 
 
+@pytest.mark.parametrize("command", [["--version"], ["--help"], ["plan", "--help"]])
+def test_output_that_nobody_reads_ends_the_command(command: list[str]) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run([*KCM, *command], stdout=writes, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 @pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("--help", 0), ("--nosuch", 1)])
 @pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])
 def test_standard_streams_can_be_closed(argument: str, code: int, closed: tuple[int, ...], tmp_path: Path) -> None:
