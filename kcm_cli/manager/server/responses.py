@@ -4,26 +4,20 @@ documents."""
 import json
 
 import yaml
-from starlette.requests import Request
-from starlette.responses import Response
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.manager.server.request import Request
+from kcm_cli.rest.transport import Response
 
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
-
-
-def first(request: Request, parameter: str) -> str:
-    """The first value of a query parameter, which counts in Go; empty if there is none."""
-    return next(iter(request.query_params.getlist(parameter)), "")
+NO_SNIFFING = {"x-content-type-options": "nosniff"}
 
 
 def text(body: str | bytes, status: int = 200, *, sniff: bool = True) -> Response:
     """A plain text response. ``sniff``: False adds ``X-Content-Type-Options: nosniff``."""
-    headers = {"content-type": "text/plain; charset=utf-8"}
-    if not sniff:
-        headers["x-content-type-options"] = "nosniff"
-    return Response(body, status, headers)
+    headers = {"content-type": "text/plain; charset=utf-8", **({} if sniff else NO_SNIFFING)}
+    return Response(status, headers, body.encode() if isinstance(body, str) else body)
 
 
 def error(body: str, status: int) -> Response:
@@ -53,12 +47,12 @@ def document(request: Request, doc: Doc, status: int = 200, *, media_type: str =
     """A document in JSON (indented for browsers and curl) or YAML."""
     if media_type == "application/yaml":
         body = yaml.safe_dump(doc, default_flow_style=False)
-        return Response(body, status, {"content-type": media_type})
+        return Response(status, {"content-type": media_type}, body.encode())
     if is_pretty(request):
         body = json.dumps(doc, indent=2, ensure_ascii=False)
-        return Response(body, status, {"content-type": media_type})
+        return Response(status, {"content-type": media_type}, body.encode())
     body = json.dumps(doc, separators=(",", ":"), ensure_ascii=False)
-    return Response(f"{body}\n", status, {"content-type": media_type})
+    return Response(status, {"content-type": media_type}, f"{body}\n".encode())
 
 
 def unauthorized(request: Request) -> Response:
@@ -74,26 +68,17 @@ def forbidden(request: Request, user: str, verb: str, path: str, reason: str) ->
     doc = status_doc(403, "Forbidden", f"{message}: {reason}" if reason else message)
     code = doc.pop("code")
     response = document(request, {**doc, "details": {}, "code": code}, 403)
-    response.headers["x-content-type-options"] = "nosniff"
-    return response
+    return Response(response.status, {**response.headers, **NO_SNIFFING}, response.body)
 
 
 def internal_error(request: Request, why: str) -> Response:
     """A 500 for a request that could not be authenticated or authorized."""
-    raw, query = request.scope["raw_path"].decode("latin-1"), request.scope["query_string"].decode("latin-1")
-    target = f"{raw}?{query}" if query else raw
-    return error(f'Internal Server Error: "{target}": {why}', 500)
-
-
-def path_of(request: Request) -> str:
-    """The decoded path, as it is authorized and served. (That of ``request.url`` is escaped again.)"""
-    path: str = request.scope["path"]
-    return path
+    return error(f'Internal Server Error: "{request.target}": {why}', 500)
 
 
 def is_pretty(request: Request) -> bool:
     """Whether the response is to be indented: as requested, else by the user agent."""
-    asked = first(request, "pretty")
+    asked = request.query.first("pretty")
     if asked:
         return asked not in _FALSE
-    return request.headers.get("user-agent", "").startswith(_PRETTY_AGENTS)
+    return request.headers.first("user-agent").startswith(_PRETTY_AGENTS)
