@@ -109,7 +109,7 @@ lowest: ## unit tests with the lowest versions that pyproject.toml permits, in a
 	$(LOWEST)/bin/pip install -q -r $(LOWEST)/pins && $(LOWEST)/bin/pip install -q --no-deps --no-build-isolation -e .
 	$(LOWEST)/bin/python -m pytest -q -n 3 --dist loadgroup -m "not e2e" --ignore tests/e2e
 
-docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
+docs: $(READY) ## reference pages, man pages and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m tests.generate.docs
 
 site: $(READY) ## dist/site, the documentation as pages for a browser

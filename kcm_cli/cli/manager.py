@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ABOUT = (
+ABOUT = (
     "kcm runs the controllers of a Kubernetes cluster: loops that watch the state of the cluster through the API "
     "server and make the changes that bring it closer to the state asked for. It takes the place of "
     "kube-controller-manager."
@@ -97,7 +97,7 @@ def _as_typed(text: str) -> str:
 
 def help_text(columns: int, *, bold: bool = False) -> str:
     """The output of --help."""
-    about = _ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(_ABOUT, columns)
+    about = ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(ABOUT, columns)
     lines = [about, "", "Usage:", "  kcm [flags]"]
     width = max(len(command.name) for command in SUBCOMMANDS)
     lines += [f"  kcm {f'{command.name} [flags]':{width + 8}}  {command.help}" for command in SUBCOMMANDS]

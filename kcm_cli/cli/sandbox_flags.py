@@ -89,7 +89,7 @@ _FLAGS = (
     Flag("no-view", BOOL, False, "Print plain lines instead of the status view on terminals too.", "Sandbox"),
     Flag("help", BOOL, False, "Show this help.", "Sandbox", shorthand="h"),
 )
-_ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
+ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
 and the controllers. Flags after -- are passed to the controller manager.
 
 Usage:
@@ -124,7 +124,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def help_text() -> str:
     """The output of --help."""
-    return usage.help_text(_ABOUT, FLAGS)
+    return usage.help_text(ABOUT, FLAGS)
 
 
 def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
