@@ -17,6 +17,7 @@ from kcm_cli.manager.options import bindings, flag_set
 from tests.generate.api import api_document
 from tests.generate.config_sample import sample
 from tests.generate.manual import manual, pages
+from tests.generate.metrics import metrics_document
 
 _HEAD = """\
 # Flags of kcm
@@ -89,6 +90,7 @@ def _cell(text: str) -> str:
 
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/flags.md": flags_document,
+    "docs/metrics.md": metrics_document,
     "docs/api.md": api_document,
     "configs/kcm-config.yaml": sample,
     **{page.file: partial(manual, page) for page in pages()},
