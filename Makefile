@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench compare forms simulate perturb kills fuzz hostile upstream release-check lock lowest \
+.PHONY: sandbox test lint types style unit e2e bench soak compare forms simulate perturb kills fuzz hostile upstream release-check lock lowest \
   docs site clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
@@ -72,6 +72,9 @@ hostile: $(READY) ## work beside odd objects and behind a proxy that spoils answ
 bench: $(READY) ## cost as JSON lines; KUBEBUILDER_ASSETS: beside the Go binary; ARGS="--against COMMIT": beside that commit
 	$(BIN)/python -m tests.bench.run $(ARGS)
 	$(BIN)/python -m tests.bench.plan
+
+soak: $(READY) ## an hour of churn in less time: memory, sockets, threads, series; KUBEBUILDER_ASSETS: beside the Go binary
+	$(BIN)/python -m tests.bench.soak $(ARGS)
 
 compare: $(READY) ## where a sandbox answers differently from the kube-apiserver in the folder KUBEBUILDER_ASSETS
 	$(BIN)/python -m tests.differential.run $(ARGS)
