@@ -25,7 +25,7 @@ from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditLog, AuditOptions
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
-from kcm_cli.sandbox.apiserver.http.server import http_server, tls_context
+from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
@@ -37,7 +37,6 @@ from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.transport import Turns
-from kcm_cli.serving.server import HttpServer
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.nodes.rules import Rule
@@ -155,9 +154,8 @@ class SandboxServer:
             today=today,
         )
         await self.api.bootstrap(first)
-        context = tls_context(self.certificates, settings.client_cas)
-        self._http = http_server(self.api.handle, self.clock)
-        self._http.start([self._listener], lambda: context)
+        self._http = HttpServer(self.api.handle, self.clock)
+        await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
 
     async def __aenter__(self) -> Self:
         await self.serve()

@@ -53,7 +53,6 @@ _REASONS = {
         204: "No Content",
         206: "Partial Content",
         301: "Moved Permanently",
-        302: "Found",
         304: "Not Modified",
         400: "Bad Request",
     },

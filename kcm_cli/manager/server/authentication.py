@@ -6,20 +6,51 @@ them.
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go, request/headerrequest
 """
 
+from dataclasses import dataclass, field
 from urllib.parse import unquote
+
+from cryptography import x509
+from starlette.datastructures import Headers
 
 from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
-from kcm_cli.manager.server.certificates import CaBundle, remaining_s
+from kcm_cli.manager.server.certificates import (
+    CaBundle,
+    readable,
+    remaining_s,
+)
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.server.peer import Peer
-from kcm_cli.manager.server.request import Pairs
 from kcm_cli.manager.server.review import ReviewError
 from kcm_cli.manager.server.tokens import TokenCache, bearer, required
 from kcm_cli.manager.server.trust import ProxyHeaders, Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
 
 _VERDICT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The client certificate of a connection. ``chain``: the certificates that the client sent with it.
+
+    verdicts: for each bundle (by its PEM), why it does not trust the certificate, and until when (monotonic seconds)
+    that holds. Verifying a chain takes up to a millisecond of the loop that renews the lease, so it is not done for
+    each request.
+    """
+
+    certificate: x509.Certificate
+    chain: tuple[x509.Certificate, ...] = ()
+    verdicts: dict[bytes, tuple[str, float]] = field(default_factory=dict, compare=False)
+
+
+def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
+    """Parse a client's certificate. Raises ValueError if it, its names or its extensions are invalid."""
+    return Peer(_parsed(der), tuple(_parsed(one) for one in chain))
+
+
+def _parsed(der: bytes) -> x509.Certificate:
+    certificate = x509.load_der_x509_certificate(der)
+    readable(certificate)
+    return certificate
 
 
 class Authenticator:
@@ -40,7 +71,7 @@ class Authenticator:
         self._metrics = metrics
         self._certificate_uids = certificate_uids
 
-    async def user(self, headers: Pairs, peer: Peer | None) -> User:
+    async def user(self, headers: Headers, peer: Peer | None) -> User:
         """The user of a request; ANONYMOUS without credentials. Raises AuthenticationError."""
         problems: list[str] = []
         user = None
@@ -54,7 +85,7 @@ class Authenticator:
             raise AuthenticationError("; ".join(problems))
         return ANONYMOUS
 
-    def _by_proxy(self, headers: Pairs, peer: Peer, problems: list[str]) -> User | None:
+    def _by_proxy(self, headers: Headers, peer: Peer, problems: list[str]) -> User | None:
         state = self._trust.state
         if state.proxies is None:
             return None
@@ -92,8 +123,8 @@ class Authenticator:
             peer.verdicts[bundle.pem] = (why, now_s + _VERDICT_S)
         return f"x509: {why}" if why else ""
 
-    async def _by_token(self, headers: Pairs, problems: list[str]) -> User | None:
-        token = bearer(headers.first("authorization"))
+    async def _by_token(self, headers: Headers, problems: list[str]) -> User | None:
+        token = bearer(headers.get("authorization", ""))
         if self._tokens is None or not token:
             return None
         try:
@@ -103,20 +134,20 @@ class Authenticator:
             return None
 
 
-def user_in_headers(headers: Pairs, names: ProxyHeaders) -> User | None:
+def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
     """The user in the headers of a trusted proxy; None if there is none."""
     name = _first(headers, names.names)
     if not name:
         return None
-    groups = tuple(value for header in names.groups for value in headers.every(header.lower()) if value)
+    groups = tuple(value for header in names.groups for value in headers.getlist(header) if value)
     extra: dict[str, tuple[str, ...]] = {}
     for prefix in names.extra_prefixes:
-        for key, value in headers:
+        for key, value in headers.items():
             if key.startswith(prefix.lower()):
                 key = unquote(key[len(prefix) :])
                 extra[key] = (*extra.get(key, ()), value)
     return User(name, _first(headers, names.uids), groups, extra)
 
 
-def _first(headers: Pairs, names: tuple[str, ...]) -> str:
-    return next((value for name in names if (value := headers.first(name.lower()))), "")
+def _first(headers: Headers, names: tuple[str, ...]) -> str:
+    return next((value for name in names if (value := headers.get(name, ""))), "")

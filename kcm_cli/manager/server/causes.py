@@ -5,12 +5,13 @@ upstream: none
 
 import asyncio
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.mux import Handler
-from kcm_cli.manager.server.request import Request
-from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.cause_document import About, document
 from kcm_cli.runtime.cause_ring import CauseRing, Snapshot
 
@@ -41,19 +42,19 @@ def page(ring: CauseRing, controllers: asyncio.AbstractEventLoop) -> Handler:
                 body = await asyncio.to_thread(document, await asyncio.wrap_future(future), about, now)
         except TimeoutError:
             return responses.error("the controllers are busy", 503)
-        return Response(200, {"content-type": "application/json", "x-content-type-options": "nosniff"}, body)
+        return Response(body, 200, {"content-type": "application/json", "x-content-type-options": "nosniff"})
 
     return handle
 
 
 def _about(request: Request, now: float) -> About:
     """Raises FormatError."""
-    query = request.query
-    since, after = query.first("since"), query.first("after") or "0"
+    query = request.query_params
+    since, after = query.get("since", ""), query.get("after", "0")
     if not (after.isascii() and after.isdigit()) or len(after) > _MOST_DIGITS:
         raise FormatError("after: not a number")
     try:
         earliest = now - parse_duration(since) if since else 0.0
     except FormatError as error:
         raise FormatError("since: not a duration such as 10m") from error
-    return About(query.first("kind"), query.first("namespace"), query.first("name"), earliest, int(after))
+    return About(query.get("kind", ""), query.get("namespace", ""), query.get("name", ""), earliest, int(after))

@@ -1,38 +1,44 @@
-"""Authentication and authorization of requests before the handlers.
+"""ASGI middleware: authentication and authorization of requests before the handlers.
 
 upstream: staging/src/k8s.io/controller-manager/app/serve.go#BuildHandlerChain, apiserver/pkg/endpoints/filters
 """
 
 import logging
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server import responses
-from kcm_cli.manager.server.authentication import Authenticator
+from kcm_cli.manager.server.authentication import Authenticator, Peer
 from kcm_cli.manager.server.authorization import Authorizer
 from kcm_cli.manager.server.metrics import AuthMetrics, compressed
-from kcm_cli.manager.server.mux import Handler
-from kcm_cli.manager.server.request import Request
 from kcm_cli.manager.server.review import ReviewError
 from kcm_cli.manager.server.user import AuthenticationError, User
-from kcm_cli.rest.transport import Response
 
 log = logging.getLogger(__name__)
+
+PEER = "peer"
+"""Key of the connection's certificate in the scope's state."""
 
 
 class Guard:
     """Passes a request on, or answers with 401, 403 or 500."""
 
     def __init__(
-        self, handler: Handler, authenticator: Authenticator, authorizer: Authorizer, clock: Clock, metrics: AuthMetrics
+        self, app: ASGIApp, authenticator: Authenticator, authorizer: Authorizer, clock: Clock, metrics: AuthMetrics
     ) -> None:
-        self._handler = handler
+        self._app = app
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._clock = clock
         self._metrics = metrics
 
-    async def __call__(self, request: Request) -> Response:
-        return await self._refusal(request) or await self._handler(request)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        refusal = await self._refusal(request)
+        await (refusal or self._app)(scope, receive, send)
 
     async def _refusal(self, request: Request) -> Response | None:
         user = await self._authenticate(request)
@@ -42,8 +48,9 @@ class Guard:
 
     async def _authenticate(self, request: Request) -> User | None:
         start, outcome = self._clock.monotonic(), "error"
+        peer = getattr(request.state, PEER, None)
         try:
-            user = await self._authenticator.user(request.headers, request.peer)
+            user = await self._authenticator.user(request.headers, peer if isinstance(peer, Peer) else None)
             outcome = "success"
         except AuthenticationError as error:
             log.error("Unable to authenticate the request", extra={"fields": {"err": str(error)}})
@@ -56,7 +63,7 @@ class Guard:
 
     async def _authorize(self, request: Request, user: User) -> Response | None:
         start, outcome = self._clock.monotonic(), "error"
-        verb, path = request.method.lower(), request.path
+        verb, path = request.method.lower(), responses.path_of(request)
         try:
             decision = await self._authorizer.decide(user, verb, path)
             outcome = "allowed" if decision.allowed and not decision.denied else "no-opinion"

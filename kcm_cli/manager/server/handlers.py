@@ -9,6 +9,9 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.exposition import CONTENT_TYPE
@@ -18,8 +21,6 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.mux import Handler
-from kcm_cli.manager.server.request import Request
-from kcm_cli.rest.transport import Response
 
 log = logging.getLogger(__name__)
 _MOST_VERBOSE = 2**31 - 1
@@ -38,8 +39,8 @@ def health(checks: HealthChecks) -> Handler:
     """The handler of /healthz."""
 
     async def handle(request: Request) -> Response:
-        report = checks.evaluate(frozenset(request.query.every("exclude")))
-        body = report.text(verbose=request.query.has("verbose"))
+        report = checks.evaluate(frozenset(request.query_params.getlist("exclude")))
+        body = report.text(verbose="verbose" in request.query_params)
         return responses.text(body, 200 if report.healthy else 500, sniff=False)
 
     return handle
@@ -50,7 +51,7 @@ def configz(document: Doc) -> Handler:
     body = codec.encode(document)
 
     async def handle(request: Request) -> Response:
-        return Response(200, {"content-type": "application/json", "x-content-type-options": "nosniff"}, body)
+        return Response(body, 200, {"content-type": "application/json", "x-content-type-options": "nosniff"})
 
     return handle
 
@@ -59,13 +60,14 @@ def page(shown: Page) -> Handler:
     """The handler of /flagz or /statusz."""
 
     async def handle(request: Request) -> Response:
-        answer = shown.answer(request.headers.first("accept"))
+        answer = shown.answer(request.headers.get("accept", ""))
         if answer is None:
             return responses.document(request, responses.status_doc(406, "NotAcceptable", REFUSED), 406)
         if answer.document is None:
             return responses.text(answer.text)
         response = responses.document(request, answer.document, media_type=answer.media_type)
-        return Response(response.status, {**response.headers, **answer.headers}, response.body)
+        response.headers.update(answer.headers)
+        return response
 
     return handle
 
@@ -76,9 +78,9 @@ def metrics(registry: Registry, start_time_s: float) -> Handler:
 
     async def handle(request: Request) -> Response:
         body = registry.expose()
-        if not accepts_gzip(request.headers.first("accept-encoding")):
-            return Response(200, headers, body)
-        return Response(200, {**headers, "content-encoding": "gzip"}, gzip.compress(body, _GZIP_LEVEL, mtime=0))
+        if not accepts_gzip(request.headers.get("accept-encoding", "")):
+            return Response(body, 200, headers)
+        return Response(gzip.compress(body, _GZIP_LEVEL, mtime=0), 200, {**headers, "content-encoding": "gzip"})
 
     return handle
 
@@ -109,19 +111,21 @@ async def flag_index(request: Request) -> Response:
     """The handler of /debug/flags, which lists the flags that can be changed."""
     page = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n"
     page += "<table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n"
-    return Response(200, {"content-type": "text/html; charset=utf-8"}, page.encode())
+    return Response(page, 200, {"content-type": "text/html; charset=utf-8"})
 
 
 def verbosity(set_verbosity: Callable[[int], None]) -> Handler:
     """The handler of /debug/flags/v. PUT with a number sets the verbosity of the log."""
 
     def answer(body: str, status: int) -> Response:
-        return Response(status, {"content-type": "text/plain", **responses.NO_SNIFFING}, f"{body}\n".encode())
+        response = responses.text(f"{body}\n", status, sniff=False)
+        response.headers["content-type"] = "text/plain"
+        return response
 
     async def handle(request: Request) -> Response:
         if request.method != "PUT":
             return answer("unsupported http method", 406)
-        text = request.body.decode(errors="replace")
+        text = (await request.body()).decode(errors="replace")
         if not (text.isascii() and text.isdigit()):
             return answer(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax", 400)
         digits = text.lstrip("0") or "0"
@@ -139,7 +143,7 @@ def controllers(debug: Debug) -> Handler:
     """The handler of everything below /debug/controllers/."""
 
     async def handle(request: Request) -> Response:
-        rest = request.path.removeprefix("/debug/controllers/")
+        rest = responses.path_of(request).removeprefix("/debug/controllers/")
         name, _, path = rest.partition("/")
         try:
             answer = await debug(name, path, _joined(request))
@@ -150,10 +154,11 @@ def controllers(debug: Debug) -> Handler:
         if answer is None:
             return responses.error("", 404)
         media_type, body = answer
-        return Response(200, {"content-type": media_type, **responses.NO_SNIFFING}, body)
+        return Response(body, 200, {"content-type": media_type, "x-content-type-options": "nosniff"})
 
     return handle
 
 
 def _joined(request: Request) -> dict[str, str]:
-    return {key: ",".join(request.query.every(key)) for key, _ in request.query}
+    query = request.query_params
+    return {key: ",".join(query.getlist(key)) for key in query}

@@ -7,15 +7,17 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/mux/pathrecorder.go
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
 from kcm_cli.manager.server import responses
-from kcm_cli.manager.server.request import Request
-from kcm_cli.rest.transport import Response
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Mux:
-    """A handler of all paths. Others may be added on another thread: the tables are replaced, not modified."""
+    """An ASGI application. Handlers may be added on another thread: the tables are replaced, not modified."""
 
     def __init__(self) -> None:
         self._exact: Mapping[str, Handler] = MappingProxyType({})
@@ -49,6 +51,8 @@ class Mux:
             return exact
         return next((handler for prefix, handler in self._prefixes if path.startswith(prefix)), None)
 
-    async def __call__(self, request: Request) -> Response:
-        handler = self.find(request.path)
-        return responses.not_found() if handler is None else await handler(request)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        handler = self.find(responses.path_of(request))
+        response = responses.not_found() if handler is None else await handler(request)
+        await response(scope, receive, send)

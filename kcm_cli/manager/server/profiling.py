@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 from html import escape
 from types import FrameType
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
 from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.profile_proto import Frame, Stack, as_text, encode_profile
-from kcm_cli.manager.server.request import Request
-from kcm_cli.rest.transport import Response
+from kcm_cli.manager.server.responses import first
 
 _PERIOD_S = 0.01
 _LONGEST_S = 600.0
@@ -55,10 +57,10 @@ class Profiling:
         mux.handle_prefix("/debug/pprof/", self._profile)
 
     async def _redirect(self, request: Request) -> Response:
-        return Response(302, {"content-type": "text/html; charset=utf-8", "location": "/debug/pprof/"}, b"")
+        return RedirectResponse("/debug/pprof/", 302, {"content-type": "text/html; charset=utf-8"})
 
     async def _profile(self, request: Request) -> Response:
-        name = request.path.removeprefix("/debug/pprof/")
+        name = responses.path_of(request).removeprefix("/debug/pprof/")
         match name:
             case "":
                 return _index()
@@ -106,7 +108,7 @@ class Profiling:
         while loop.time() < end:
             samples.update(thread_stacks(but=own))
             await asyncio.sleep(_PERIOD_S)
-        if request.query.first("debug"):
+        if first(request, "debug"):
             return responses.text(as_text(samples, name))
         body = encode_profile(
             samples, ("samples", "count"), period_ns=int(_PERIOD_S * 1e9), duration_ns=int(seconds * 1e9)
@@ -142,7 +144,7 @@ def task_stack(task: asyncio.Task[object]) -> Stack:
 
 
 def _answer(request: Request, name: str, samples: Counter[Stack], unit: tuple[str, str]) -> Response:
-    if request.query.first("debug") not in ("", "0"):
+    if first(request, "debug") not in ("", "0"):
         return responses.text(f"{as_text(samples, name)}\n# {ABOUT[name]}\n")
     return _download(encode_profile(samples, unit), name)
 
@@ -151,9 +153,9 @@ def _download(body: bytes, name: str) -> Response:
     headers = {
         "content-type": "application/octet-stream",
         "content-disposition": f'attachment; filename="{name}"',
-        **responses.NO_SNIFFING,
+        "x-content-type-options": "nosniff",
     }
-    return Response(200, headers, body)
+    return Response(body, 200, headers)
 
 
 def _index() -> Response:
@@ -162,11 +164,11 @@ def _index() -> Response:
         for name, text in ABOUT.items()
     )
     page = f"<html><head><title>/debug/pprof/</title></head><body>\n<table>\n{rows}</table>\n</body></html>\n"
-    return Response(200, {"content-type": "text/html; charset=utf-8", **responses.NO_SNIFFING}, page.encode())
+    return Response(page, 200, {"content-type": "text/html; charset=utf-8", "x-content-type-options": "nosniff"})
 
 
 def _seconds(request: Request, default_s: float) -> float | None:
-    text = request.query.first("seconds")
+    text = first(request, "seconds")
     try:
         seconds = float(text) if text else default_s
     except ValueError:

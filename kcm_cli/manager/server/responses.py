@@ -4,20 +4,26 @@ documents."""
 import json
 
 import yaml
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.manager.server.request import Request
-from kcm_cli.rest.transport import Response
 
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
-NO_SNIFFING = {"x-content-type-options": "nosniff"}
+
+
+def first(request: Request, parameter: str) -> str:
+    """The first value of a query parameter, which counts in Go; empty if there is none."""
+    return next(iter(request.query_params.getlist(parameter)), "")
 
 
 def text(body: str | bytes, status: int = 200, *, sniff: bool = True) -> Response:
     """A plain text response. ``sniff``: False adds ``X-Content-Type-Options: nosniff``."""
-    headers = {"content-type": "text/plain; charset=utf-8", **({} if sniff else NO_SNIFFING)}
-    return Response(status, headers, body.encode() if isinstance(body, str) else body)
+    headers = {"content-type": "text/plain; charset=utf-8"}
+    if not sniff:
+        headers["x-content-type-options"] = "nosniff"
+    return Response(body, status, headers)
 
 
 def error(body: str, status: int) -> Response:
@@ -47,12 +53,12 @@ def document(request: Request, doc: Doc, status: int = 200, *, media_type: str =
     """A document in JSON (indented for browsers and curl) or YAML."""
     if media_type == "application/yaml":
         body = yaml.safe_dump(doc, default_flow_style=False)
-        return Response(status, {"content-type": media_type}, body.encode())
+        return Response(body, status, {"content-type": media_type})
     if is_pretty(request):
         body = json.dumps(doc, indent=2, ensure_ascii=False)
-        return Response(status, {"content-type": media_type}, body.encode())
+        return Response(body, status, {"content-type": media_type})
     body = json.dumps(doc, separators=(",", ":"), ensure_ascii=False)
-    return Response(status, {"content-type": media_type}, f"{body}\n".encode())
+    return Response(f"{body}\n", status, {"content-type": media_type})
 
 
 def unauthorized(request: Request) -> Response:
@@ -68,17 +74,26 @@ def forbidden(request: Request, user: str, verb: str, path: str, reason: str) ->
     doc = status_doc(403, "Forbidden", f"{message}: {reason}" if reason else message)
     code = doc.pop("code")
     response = document(request, {**doc, "details": {}, "code": code}, 403)
-    return Response(response.status, {**response.headers, **NO_SNIFFING}, response.body)
+    response.headers["x-content-type-options"] = "nosniff"
+    return response
 
 
 def internal_error(request: Request, why: str) -> Response:
     """A 500 for a request that could not be authenticated or authorized."""
-    return error(f'Internal Server Error: "{request.target}": {why}', 500)
+    raw, query = request.scope["raw_path"].decode("latin-1"), request.scope["query_string"].decode("latin-1")
+    target = f"{raw}?{query}" if query else raw
+    return error(f'Internal Server Error: "{target}": {why}', 500)
+
+
+def path_of(request: Request) -> str:
+    """The decoded path, as it is authorized and served. (That of ``request.url`` is escaped again.)"""
+    path: str = request.scope["path"]
+    return path
 
 
 def is_pretty(request: Request) -> bool:
     """Whether the response is to be indented: as requested, else by the user agent."""
-    asked = request.query.first("pretty")
+    asked = first(request, "pretty")
     if asked:
         return asked not in _FALSE
-    return request.headers.first("user-agent").startswith(_PRETTY_AGENTS)
+    return request.headers.get("user-agent", "").startswith(_PRETTY_AGENTS)

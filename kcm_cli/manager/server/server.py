@@ -12,6 +12,9 @@ import socket
 from pathlib import Path
 
 import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
 
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.clock import Clock
@@ -22,34 +25,23 @@ from kcm_cli.manager.server.authorization import Authorizer
 from kcm_cli.manager.server.ciphers import curve
 from kcm_cli.manager.server.cluster_trust import ClusterTrust
 from kcm_cli.manager.server.guard import Guard
+from kcm_cli.manager.server.http import Endpoint, HttpServer
 from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.server.mux import Handler, Mux
-from kcm_cli.manager.server.peer import parse_peer
+from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.queues import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES
-from kcm_cli.manager.server.request import request_of
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
 from kcm_cli.manager.server.self_signed import kept_pair, make_pair
 from kcm_cli.manager.server.tls import ServingTls, Source
 from kcm_cli.manager.server.tokens import TokenCache
 from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.loads import Loads
-from kcm_cli.serving import connection
-from kcm_cli.serving.connection import Received
-from kcm_cli.serving.connection_limits import ConnectionLimits, Limits
-from kcm_cli.serving.server import HttpServer
 
 log = logging.getLogger(__name__)
 
 PAIR_NAME = "kube-controller-manager"
-CONNECTIONS = 128
-"""At once. A scraper or two, probes, people: a dozen would do."""
-LIMITS = Limits(CONNECTIONS, all_body_bytes=4 << 20)  # the only body that is read is a number
 _RELOAD_S = 1.0
-_DRAIN_S = 1.0
-"""What requests that are open at the end have to finish."""
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +87,7 @@ class Server:
         since = self._loads.now()
         self._trust = Trust(from_files(config.authentication))
         self._trusted(TrustState(), since)
+        self._http: HttpServer | None = None
         self._stopped = asyncio.Event()
         self._sockets: list[socket.socket] = [listener] if listener is not None else []
         try:
@@ -117,7 +110,8 @@ class Server:
 
     async def serve(self, delegates: Delegates, rng: random.Random) -> None:
         """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be read."""
-        http = self._http(delegates, rng)
+        endpoint = self._endpoint(delegates, rng)
+        http = self._http = None if endpoint is None else HttpServer(endpoint, self._clock)
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._reload(), name="certificates")]
             cluster = self._cluster_trust(delegates, rng)
@@ -126,22 +120,23 @@ class Server:
             for address, port in self.addresses:
                 log.info("Serving", extra={"fields": {"address": f"{address}:{port}"}})
             try:
-                if http is not None and self._tls is not None:
-                    http.start(self._sockets, self._tls.context)
-                await self._stopped.wait()
+                await (self._stopped.wait() if http is None else http.serve())
             finally:
                 for task in background:
                     task.cancel()
-                if http is not None:
-                    await http.stop(_DRAIN_S)
 
-    def _http(self, delegates: Delegates, rng: random.Random) -> HttpServer | None:
-        if self._secure is None:
+    def _endpoint(self, delegates: Delegates, rng: random.Random) -> Endpoint | None:
+        if self._secure is None or self._tls is None:
             return None
-        authenticator, authorizer = self._authenticator(delegates, rng), self._authorizer(delegates, rng)
-        guard = Guard(self._mux, authenticator, authorizer, self._clock, self._metrics)
-        limits = ConnectionLimits(LIMITS, self._clock)
-        return HttpServer(lambda certificates: _handler(guard, certificates), limits, self._clock)
+        guard = Middleware(
+            Guard,
+            authenticator=self._authenticator(delegates, rng),
+            authorizer=self._authorizer(delegates, rng),
+            clock=self._clock,
+            metrics=self._metrics,
+        )
+        app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[guard])
+        return Endpoint(self._secure, app, self._tls.context)
 
     def _authenticator(self, delegates: Delegates, rng: random.Random) -> Authenticator:
         return Authenticator(
@@ -189,6 +184,8 @@ class Server:
     async def stop(self) -> None:
         """Let ``serve`` end. Call it on the server's loop."""
         self._stopped.set()
+        if self._http is not None:
+            self._http.stop()
 
     async def _reload(self) -> None:
         said = ""
@@ -254,18 +251,3 @@ class Server:
             return Source(*kept_pair(config.cert_dir, PAIR_NAME, config.bind_address, now))
         log.info("Generated self-signed cert in-memory")
         return Source(pair=make_pair(config.bind_address, now))
-
-
-def _handler(handle: Handler, certificates: tuple[bytes, ...]) -> connection.Handler:
-    """The handler of a connection's requests. certificates: of its client (DER), its own first."""
-    peer = None
-    if certificates:
-        try:
-            peer = parse_peer(certificates[0], certificates[1:])
-        except ValueError as error:
-            log.info("Unusable client certificate", extra={"fields": {"err": str(error)}})
-
-    async def answer(received: Received) -> Response:
-        return await handle(request_of(received, peer))
-
-    return answer

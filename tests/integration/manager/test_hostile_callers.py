@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kcm_cli.manager.server import server as port
+from kcm_cli.manager.server import http
 from kcm_cli.serving import connection_limits
 from tests.integration.manager.test_server import Running, serving
 from tests.kit.processes import insecure
@@ -97,7 +97,7 @@ async def test_a_large_body_is_refused_before_it_has_come(length: bytes) -> None
 
 async def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = connection_limits.Limits(20, head_s=0.5, idle_s=1.0)
-    monkeypatch.setattr(port, "LIMITS", limits)
+    monkeypatch.setattr(http, "LIMITS", limits)
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while not reader.at_eof() and reader.exception() is None:  # the server may reset it: it has not read all
@@ -127,7 +127,7 @@ async def test_a_flood_of_connections_does_not_keep_others_out() -> None:
     """Large heads that never end, handshakes that never start, responses that are not read."""
     async with serving() as server:
         flood = []
-        for number in range(port.CONNECTIONS + 50):
+        for number in range(http.CONNECTIONS + 50):
             context = insecure() if number % 2 else None
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
             flood.append((reader, writer))

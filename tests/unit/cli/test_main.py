@@ -267,4 +267,4 @@ def test_help_imports_neither_server_nor_client() -> None:
     code = "import sys; from kcm_cli.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     loaded = set(done.stderr.split())
-    assert loaded.isdisjoint({"rich", "asyncio", "aiohttp", "kubernetes", "kubernetes_asyncio"})
+    assert loaded.isdisjoint({"rich", "asyncio", "aiohttp", "kubernetes", "kubernetes_asyncio", "uvicorn"})

@@ -9,7 +9,7 @@ import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.http.server import http_server, tls_context
+from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.probes import healthz
 from tests.kit.asking import Api
@@ -28,10 +28,9 @@ async def ask(status: int) -> tuple[str, int]:
         port = listener.getsockname()[1]
         if not status:
             return await healthz(port), port
-        server = http_server(handler, LoopClock())
+        server = HttpServer(handler, LoopClock())
         certificates = Certificates.load(None, datetime.now(UTC))
-        context = tls_context(certificates)
-        server.start([listener], lambda: context)
+        await server.start([listener], tls_context(certificates))
         try:
             return await healthz(port), port
         finally:

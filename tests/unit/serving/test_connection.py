@@ -10,10 +10,9 @@ import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response, Stream
-from kcm_cli.sandbox.apiserver.http.server import LIMITS, http_server
+from kcm_cli.sandbox.apiserver.http.server import LIMITS, HttpServer
 from kcm_cli.serving.connection import _CHUNKED_BYTES, MAX_BODY_BYTES
 from kcm_cli.serving.connection_limits import Limits
-from kcm_cli.serving.server import HttpServer
 
 pytestmark = pytest.mark.real_time
 
@@ -63,9 +62,9 @@ class Echo:
 def run(talk: Talk, limits: Limits = LIMITS) -> None:
     async def main() -> None:
         echo = Echo()
-        server = http_server(echo, LoopClock(), limits)
+        server = HttpServer(echo, LoopClock(), limits)
         listener = socket.create_server(("127.0.0.1", 0))
-        server.start([listener], None)
+        await server.start([listener], None)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         try:
             await asyncio.wait_for(talk(reader, writer, server, echo), 10)
@@ -435,9 +434,9 @@ async def test_repeated_headers_keep_their_values() -> None:
         seen.update(request.headers)
         return Response(200, JSON, b"{}")
 
-    server = http_server(note, LoopClock())
+    server = HttpServer(note, LoopClock())
     listener = socket.create_server(("127.0.0.1", 0))
-    server.start([listener], None)
+    await server.start([listener], None)
     reader, writer = await asyncio.open_connection(*listener.getsockname())
     lines = [
         "GET /a HTTP/1.1",

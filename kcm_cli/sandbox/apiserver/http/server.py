@@ -1,9 +1,12 @@
-"""The server of the sandbox: its TLS, and the form of requests and answers."""
+"""The server: sockets, TLS, requests, graceful shutdown."""
 
 import asyncio
 import gzip
 import re
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from email.utils import format_datetime
+from functools import partial
 from urllib.parse import parse_qsl, unquote
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -13,11 +16,13 @@ from kcm_cli.component import key_pairs
 from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.serving.connection import Handler, Received
-from kcm_cli.serving.connection_limits import ConnectionLimits, Limits
-from kcm_cli.serving.server import HttpServer
+from kcm_cli.serving.connection import Handler, HttpConnection, Received
+from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
+from kcm_cli.serving.secure_listener import Listener, SecureListener
 from kcm_cli.serving.tls_transport import server_context
+from kcm_cli.serving.turns import REQUESTS, Turns
 
+_RECEIVED_BYTES = 32 * 1024
 LIMITS = Limits(1024, all_head_bytes=4 << 20, sweep_s=5.0)
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
@@ -44,19 +49,58 @@ def tls_context(certificates: Certificates, client_cas: bytes = b"") -> SSL.Cont
     return context
 
 
-def http_server(handle: Handle, clock: Clock, limits: Limits = LIMITS) -> HttpServer:
-    """A server that answers by this function. clock: the sandbox's; clients are limited by the real one."""
+class HttpServer:
+    """Serves a handler on bound sockets, within limits. ``start``, then ``stop`` once."""
 
-    def handler(certificates: tuple[bytes, ...]) -> Handler:
-        peer = next(iter(certificates), None)
+    def __init__(self, handle: Handle, clock: Clock, limits: Limits = LIMITS) -> None:
+        self._handle = handle
+        self.turns = Turns(most=REQUESTS)
+        self.limits = ConnectionLimits(limits, RealClock())
+        self.open: set[HttpConnection] = set()
+        self._clock = clock
+        self._listeners: list[Listener] = []
+        self._date: tuple[int, str] = (0, "")
 
-        async def answer(received: Received) -> Response | Stream:
+    def handler(self, certificates: tuple[bytes, ...]) -> Handler:
+        """The handler of a connection's requests."""
+        handle, peer = self._handle, next(iter(certificates), None)
+
+        async def handler(received: Received) -> Response | Stream:
             request = _request(received)
             return await _compressed(request, await handle(request, peer))
 
-        return answer
+        return handler
 
-    return HttpServer(handler, ConnectionLimits(limits, RealClock()), clock)
+    async def start(self, sockets: Sequence[socket.socket], context: SSL.Context | None) -> None:
+        """Accept connections. Without a context they use plain HTTP."""
+        for one in sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
+            if context is None:
+                make: Callable[[Slot], asyncio.BaseProtocol] = partial(HttpConnection, self)
+            else:
+                make = SecureListener(self.limits, lambda: context, partial(HttpConnection, self)).connection
+            self._listeners.append(Listener(one, self.limits, make))
+
+    async def stop(self, patience_s: float) -> None:
+        """Stop accepting connections, wait up to ``patience_s`` for requests except streams, and close all."""
+        for listener in self._listeners:
+            listener.close()
+        deadline = self._clock.monotonic() + patience_s
+        for connection in list(self.open):
+            connection.shutdown()
+        while any(c.busy for c in self.open) and self._clock.monotonic() < deadline:
+            await self._clock.sleep(0.02)
+        for connection in list(self.open):
+            connection.abort()
+        self.limits.close()
+        await self._clock.sleep(0)
+
+    def date(self) -> str:
+        """The current Date header, formatted once a second."""
+        second = int(self._clock.monotonic())
+        if self._date[0] != second:
+            self._date = (second, format_datetime(self._clock.now(), usegmt=True))
+        return self._date[1]
 
 
 async def _compressed(request: Request, answer: Response | Stream) -> Response | Stream:

@@ -1,18 +1,18 @@
 import asyncio
 
 import pytest
+from starlette.datastructures import Headers
 
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.server.authentication import user_in_headers
 from kcm_cli.manager.server.metrics import TokenCacheMetrics, compressed
-from kcm_cli.manager.server.request import Pairs
 from kcm_cli.manager.server.tokens import TokenCache, bearer
 from kcm_cli.manager.server.trust import ProxyHeaders, TrustState, from_config_map
 from kcm_cli.manager.server.user import User
 
-NAMES = ProxyHeaders(("X-Remote-User",), ("x-remote-uid",), ("x-remote-group",), ("x-remote-extra-",))
+NAMES = ProxyHeaders(("x-remote-user",), ("x-remote-uid",), ("x-remote-group",), ("x-remote-extra-",))
 
 
 @pytest.mark.parametrize(
@@ -32,19 +32,19 @@ def test_tokens_in_headers(header: str, token: str) -> None:
 
 
 def test_the_request_header_names_the_user() -> None:
-    headers = Pairs(
-        (
-            ("x-remote-user", "jane"),
-            ("x-remote-uid", "7"),
-            ("x-remote-group", "a"),
-            ("x-remote-group", "b"),
-            ("x-remote-group", ""),
-            ("x-remote-extra-acme.com%2fscope", "x"),
-            ("x-remote-extra-acme.com%2fscope", "y"),
-        )
+    headers = Headers(
+        raw=[
+            (b"x-remote-user", b"jane"),
+            (b"x-remote-uid", b"7"),
+            (b"x-remote-group", b"a"),
+            (b"x-remote-group", b"b"),
+            (b"x-remote-group", b""),
+            (b"x-remote-extra-acme.com%2fscope", b"x"),
+            (b"x-remote-extra-acme.com%2fscope", b"y"),
+        ]
     )
     assert user_in_headers(headers, NAMES) == User("jane", "7", ("a", "b"), {"acme.com/scope": ("x", "y")})
-    assert user_in_headers(Pairs(), NAMES) is None
+    assert user_in_headers(Headers(), NAMES) is None
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ import asyncio
 import json
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager.server.causes import page
-from kcm_cli.manager.server.request import request_of
-from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.cause_ring import CauseRing, Wrote
-from kcm_cli.serving.connection import Received
 
 
 def ask(query: str) -> Response:
@@ -18,8 +17,8 @@ def ask(query: str) -> Response:
         ring = CauseRing(LoopClock())
         for at, name in ((ring.now() - 3600, "old"), (ring.now(), "new")):
             ring.put(Wrote(0, at, 0.0, "c", "create", "", "pods", "Pod", f"n/{name}", 201))
-        received = Received("GET", f"/?{query}".encode(), "1.1", [], b"", True)
-        return await page(ring, asyncio.get_running_loop())(request_of(received))
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "headers": []}
+        return await page(ring, asyncio.get_running_loop())(Request(scope))
 
     return asyncio.run(main())
 
@@ -49,4 +48,4 @@ def test_entries(query: str, keys: list[str]) -> None:
 )
 def test_mistakes(query: str, text: str) -> None:
     response = ask(query)
-    assert (response.status, bytes(response.body).decode().strip()) == (400, text)
+    assert (response.status_code, bytes(response.body).decode().strip()) == (400, text)

@@ -11,15 +11,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from OpenSSL import crypto
+from starlette.datastructures import Headers
 
 from kcm_cli.component.client_certificates import Identity, identity_of
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.manager.server.authentication import Authenticator
+from kcm_cli.manager.server.authentication import Authenticator, parse_peer
 from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.server.peer import parse_peer
-from kcm_cli.manager.server.request import Pairs
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.manager.server.user import AuthenticationError
 from tests.trust.cases import BETWEEN, CLIENT, LEAF, ROOT, Signed, sign
@@ -131,8 +130,8 @@ async def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypat
     authenticator = Authenticator(trust, None, LoopClock(), AuthMetrics.register(Registry()))
     peer = parse_peer(der(leaf.certificate))
     for _ in range(5):
-        assert (await authenticator.user(Pairs(), peer)).name == "jane"
+        assert (await authenticator.user(Headers(), peer)).name == "jane"
     assert built == [""]
     trust.replace(TrustState(clients=parse_bundle(sign(replace(ROOT, name="others")).pem)))
     with pytest.raises(AuthenticationError, match="x509: unable to get local issuer"):
-        await authenticator.user(Pairs(), peer)
+        await authenticator.user(Headers(), peer)

@@ -1,16 +1,16 @@
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kcm_cli.manager.server.mux import Mux
-from kcm_cli.manager.server.request import Request
-from kcm_cli.rest.transport import Response
 
 
 async def one(request: Request) -> Response:
-    return Response(200, {}, b"one")
+    return Response("one")
 
 
 async def two(request: Request) -> Response:
-    return Response(200, {}, b"two")
+    return Response("two")
 
 
 def test_exact_paths_precede_prefixes_and_longer_prefixes_shorter_ones() -> None:

@@ -5,7 +5,7 @@ import gzip
 
 import msgspec
 
-from kcm_cli.serving.server import HttpServer
+from kcm_cli.sandbox.apiserver.http.server import HttpServer
 from tests.unit.serving.test_connection import Echo, answer, run
 
 
