@@ -98,16 +98,14 @@ def _run(args: Sequence[str]) -> int:
         return completing.main(os.environ)
     from kcm_cli.cli import subcommands
 
-    command = subcommands.named(args)
-    if _COMPLETE in os.environ or (command is None and not _SCRIPTS.isdisjoint(args)):
-        from kcm_cli.cli import scripts
+    if _COMPLETE in os.environ or subcommands.is_named(args) or not _SCRIPTS.isdisjoint(args):
+        from kcm_cli.component.garbage import loading
 
-        return scripts.main(args, _COMPLETE)
-    try:
-        return subcommands.run(command, args[1:]) if command is not None else _manager(args)
-    except (KeyboardInterrupt, EOFError):
-        sys.stderr.write("\nError: aborted\n")
-        return 1
+        with loading():
+            from kcm_cli.cli import command
+
+        return command.main(args, _COMPLETE)
+    return _manager(args)
 
 
 def _manager(args: Sequence[str]) -> int:
@@ -116,7 +114,11 @@ def _manager(args: Sequence[str]) -> int:
     with loading():
         from kcm_cli.cli.manager import run_manager
 
-    return run_manager(args)
+    try:
+        return run_manager(args)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nError: aborted\n")
+        return 1
 
 
 if __name__ == "__main__":

@@ -4,13 +4,9 @@ Each module has ``main(arguments)``, which returns the exit code, and ``completi
 that may come next.
 """
 
-import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import msgspec
-
-from kcm_cli.component.garbage import loading
 
 Exits = tuple[tuple[int, str], ...]
 USUAL_EXITS: Exits = ((0, "success"), (1, "an error, which is printed"))
@@ -54,24 +50,9 @@ SUBCOMMANDS = (
 )
 
 
-def named(arguments: Sequence[str]) -> Subcommand | None:
-    """The subcommand that the first argument names."""
-    return next((command for command in SUBCOMMANDS if arguments[:1] == [command.name]), None)
-
-
-def run(command: Subcommand, arguments: Sequence[str]) -> int:
-    """Run a subcommand; returns the exit code. A package that is not installed is reported."""
-    try:
-        with loading():
-            module = import_module(command.module)
-        code: int = module.main(list(arguments))
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("", "kcm_cli"):
-            raise  # a defect
-        missing = f"the package {error.name}, which is not installed: reinstall kcm with its dependencies"
-        sys.stderr.write(f"Error: kcm {command.name} needs {missing}\n")
-        return 1
-    return code
+def is_named(arguments: Sequence[str]) -> bool:
+    """Whether the first argument is a subcommand."""
+    return any(arguments[:1] == [command.name] for command in SUBCOMMANDS)
 
 
 def subcommand(name: str) -> Subcommand:
