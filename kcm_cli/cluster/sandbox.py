@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.client_causes import ClientCauses
 from kcm_cli.sandbox.heartbeats import Heartbeats
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes.agents import NodeOptions
@@ -24,7 +25,9 @@ def sandbox_cluster(
     server: SandboxServer, manager: "SandboxManager | None", *, simulated: bool = True
 ) -> Cluster[Nodes]:
     """The cluster of a prepared server, which starts and ends with it. simulated: it has nodes and a scheduler."""
-    given = server.options
+    given, causes = server.options, manager.causes if manager is not None else None
+    if causes is not None:
+        server.observers.append(ClientCauses(causes).observe)
 
     def nodes(means: Means) -> Nodes:
         ranged = manager is None or not manager.gives_ranges
@@ -43,6 +46,7 @@ def sandbox_cluster(
         server=server,
         nodes=nodes if simulated else None,
         controllers=manager,
+        causes=causes,
     )
 
 

@@ -35,8 +35,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
-from kcm_cli.runtime.cause_ring import CauseRing, Wrote, identity, refusal
-from kcm_cli.runtime.causes import working
+from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
+from kcm_cli.runtime.causes import recording, working
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +48,6 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 _PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
 _COUNTER = "kcm_controller_writes_total"
 CUSTOM = "custom"
-_QUIET = frozenset(
-    (
-        "events",
-        "selfsubjectaccessreviews",
-        "serviceaccounts/token",
-        "subjectaccessreviews",
-        "tokenreviews",
-    )
-)
 _OF_OTHERS = frozenset(("", "Scale"))
 """Kinds that do not say of what: the resource is logged instead."""
 _REASONS = {"status": "status changed", "scale": "scaled", "finalize": "finalized"}
@@ -109,14 +100,15 @@ class Door(Client):
         answer = send(request) if self._interceptor is None else self._interceptor(write, send)
         if log.isEnabledFor(V2):
             answer = _logged(write, answer)
-        return answer if self._ring is None or write.resource in _QUIET else self._recorded(write, answer, self._ring)
+        return answer if self._ring is None or write.resource in QUIET else self._recorded(write, answer, self._ring)
 
     async def _recorded(self, write: Write, answer: Awaitable[Response], ring: CauseRing) -> Response:
         """Record a write once it is answered, or has failed."""
         at, work = ring.now(), working()
         sync = work.noted() if work is not None else 0
         try:
-            response = await answer
+            with recording():
+                response = await answer
         except BaseException as error:  # also a cancellation: the write may have taken effect
             _record(ring, write, sync, at, Response(0, {}, b""), type(error).__name__)
             raise
@@ -193,7 +185,7 @@ def write_of(controller: str, request: Request) -> Write:
 
 async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
     """Log a write with its answer, or that there was none."""
-    level = V4 if write.resource in _QUIET else V2
+    level = V4 if write.resource in QUIET else V2
     try:
         response = await answer
     except RequestError as error:

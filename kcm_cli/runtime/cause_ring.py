@@ -28,6 +28,18 @@ _ENDS = 4096
 _IDENTITY = 64
 """A longer uid or version is left out: a part of it could be that of another object."""
 
+EVICTED = "evicted: "
+"""How the reason of a write begins that ends a pod and does not delete it."""
+QUIET = frozenset(
+    (
+        "events",
+        "selfsubjectaccessreviews",
+        "serviceaccounts/token",
+        "subjectaccessreviews",
+        "tokenreviews",
+    )
+)
+"""Resources whose writes are no causes."""
 _MESSAGE = 2048
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
 _REFUSERS = (
@@ -57,7 +69,8 @@ class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field
 
     sync: the number of the sync that wrote, 0 for none. at, took_s: when it was sent, and how long the answer took.
     kind: "" where only the resource is known. code: of HTTP; 0 for no answer. uid, version: of the object in the
-    answer. refusal: the reason of the refusal, and what refused it if that is known.
+    answer. refusal: the reason of the refusal, and what refused it if that is known. agent: of a write that an API
+    server records, the client's user agent; ``controller`` is then the user. manager: the field manager.
     """
 
     sync: int
@@ -75,6 +88,8 @@ class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field
     reason: str = ""
     owner: str = ""
     refusal: str = ""
+    agent: str = ""
+    manager: str = ""
 
 
 class Later(msgspec.Struct, frozen=True, array_like=True, tag="later", tag_field="entry"):
@@ -205,6 +220,8 @@ def _cut(entry: Wrote) -> Wrote:
         entry.reason[:_TEXT],
         entry.owner[:_KEY],
         entry.refusal[:_TEXT],
+        entry.agent[:_TEXT],
+        entry.manager[:_TEXT],
     )
 
 

@@ -23,6 +23,7 @@ from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
+from kcm_cli.sandbox.apiserver.entrance import Observer
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditLog, AuditOptions
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
@@ -104,7 +105,8 @@ class SandboxServer:
         self.store: Store
         self.rng = random.Random(os.urandom(16))
         self._http: HttpServer | None = None
-        self._audit: AuditLog | None = None
+        self.observers: list[Observer] = []
+        """Get each request that is answered. To be added before ``serve``."""
         self._taken = contextlib.ExitStack()
 
     def prepare(self) -> None:
@@ -126,7 +128,8 @@ class SandboxServer:
     def open_audit_log(self) -> None:
         """Open the audit log, if there is one. Raises OSError."""
         if self.options.audit is not None:
-            self._audit = self._taken.enter_context(contextlib.closing(AuditLog(self.options.audit, self.clock)))
+            log = self._taken.enter_context(contextlib.closing(AuditLog(self.options.audit, self.clock)))
+            self.observers.append(log.observe)
 
     async def serve(self) -> None:
         """Serve requests. When this returns, /readyz is ok. Raises ValueError for an invalid route."""
@@ -136,8 +139,8 @@ class SandboxServer:
         address = self.url.removeprefix("https://")
         self.api = assemble(self.store, self.clock, self.rng, self.certificates, address=address, settings=settings)
         self.api.components.probe = healthz
-        if self._audit is not None:
-            self.api.observe(self._audit.observe)
+        for observer in self.observers:
+            self.api.observe(observer)
         CaInjection(self.api.core, self.certificates.ca.certificate)
         for fault in self.options.faults:
             self.api.faults.add(fault)

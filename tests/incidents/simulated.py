@@ -2,6 +2,7 @@
 from the sandbox's audit log."""
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,14 @@ from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.cause_document import About, CausesDocument, document
-from kcm_cli.runtime.cause_ring import CauseRing, Wrote
+from kcm_cli.runtime.cause_ring import CauseRing, Entry, Sync, Wrote
 from kcm_cli.sandbox.apiserver.entrance import Exchange
 from kcm_cli.sandbox.apiserver.entry.audit_log import event_of
 from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.agents import NodeOptions
+from kcm_cli.sandbox.usage.api import MetricsApi
 from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.audit import AuditLog
 from kcm_cli.trace.behind import Linked, combined
@@ -46,7 +48,12 @@ _PLURALS = {
 }
 ALICE = User("alice", groups=("system:masters", "system:authenticated"))
 _WORDS = {"deploy": "Deployment", "deploy/web": "Deployment", "sts": "StatefulSet", "job": "Job"}
-_FLAGS = ("--node-monitor-grace-period=30s",)
+_FLAGS = (
+    "--node-monitor-grace-period=30s",
+    "--horizontal-pod-autoscaler-sync-period=5s",
+    "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
+    "--horizontal-pod-autoscaler-initial-readiness-delay=0s",
+)
 
 
 class _Stage:
@@ -81,6 +88,10 @@ class _Stage:
                 await self.send("PATCH", f"{self.path(word)}/{name}", codec.decode_doc(text.encode()))
             case [_, "node", *_]:
                 await self.act_on_node(words)
+            case ["load", number]:
+                note = {"sandbox.kcm.dev/cpu-total": f"{4 * int(number)}m"}
+                await self.send("PATCH", f"{self.path('deploy')}/web", {"metadata": {"annotations": note}})
+                await self.world.clock.sleep(25)
             case ["delete", "deploy", name]:
                 await self.send("DELETE", f"{self.path('deploy')}/{name}", {"propagationPolicy": "Background"})
             case ["delete", "namespace", name, _]:
@@ -145,9 +156,11 @@ class _Stage:
 
 @dataclass(frozen=True)
 class Played:
-    """What kcm's record and the cluster say of an incident in the end, and what the API server's audit log does."""
+    """What is told of an incident in the end. recorded: by kcm's own record, and the cluster. exact: by the record of a
+    sandbox, to which all its parts and the API server contribute. audited: by the API server's audit log."""
 
     recorded: Trace
+    exact: Trace
     audited: Trace
 
 
@@ -155,12 +168,14 @@ def simulated(one: Incident, seed: int = 2) -> Played:
     """Let it happen; the seed decides on names and times."""
 
     async def story(world: World) -> Played:
-        ring, log = CauseRing(world.clock), bytearray()
+        ring, log = world.causes, bytearray()
+        assert ring is not None
 
         def observe(exchange: Exchange) -> None:
             log.extend(event_of(exchange, DEFAULT, format_micro_time(world.clock.now())) or b"")
 
         world.server.api.observe(observe)
+        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
         world.manager(flags=_FLAGS, causes=ring)
         stage = _Stage(world, one)
         await stage.begin()
@@ -178,19 +193,32 @@ def simulated(one: Incident, seed: int = 2) -> Played:
             ended = {pod for pod in before | known if pod not in after or _ends(after[pod])}
             name = min(pod for pod in (ended or before) if pod.startswith(name) and not pod.endswith("-"))
         target = Target(kind, one.name, name)
-        return Played(await _by_record(world, ring, one, target), _by_audit_log(bytes(log), target))
+        asked, _, called = one.observed_target.partition("/")
+        about = Target(asked, one.name, called) if asked else target
+        own = await _by_record(world, ring, about, is_kcms)
+        exact = await _by_record(world, ring, target)
+        return Played(own, exact, _by_audit_log(bytes(log), target))
 
-    return simulate(seed, story, NodeOptions(count=0))
+    return simulate(seed, story, NodeOptions(count=0), recorded=True)
 
 
-async def _by_record(world: World, ring: CauseRing, one: Incident, target: Target) -> Trace:
-    if one.observed_target:
-        kind, _, name = one.observed_target.partition("/")
-        target = Target(kind, target.namespace, name)
+def is_kcms(entry: Entry) -> bool:
+    """Whether kcm would have recorded it in any cluster."""
+    match entry:
+        case Wrote():
+            return not entry.agent
+        case Sync():
+            return not entry.controller.startswith(("kube-scheduler", "csi-driver", "kubelet"))
+    return True
+
+
+async def _by_record(
+    world: World, ring: CauseRing, target: Target, kept: Callable[[Entry], bool] = lambda entry: True
+) -> Trace:
     history = History()
     await Observer(world.client, world.clock, Wanted(target), history).look()
     recorded = causes(ring)
-    found = trace(recorded.entries, target, forgotten=recorded.forgotten)
+    found = trace(filter(kept, recorded.entries), target, forgotten=recorded.forgotten)
     return combined(found, Linked(history.steps, history.relations))
 
 

@@ -65,12 +65,14 @@ Interceptor = Callable[[Asked, Proceed], Awaitable[Answer]]
 class Exchange(msgspec.Struct, kw_only=True):
     """A request that reached the server, with its answer once there is one.
 
-    received: when. user: the one that it acts as, which may be an impersonated one. allowed: the authorizer's decision;
-    None before it. reason: the authorizer's. writes: the objects that it has written, each with its resource.
+    received, at: when; at: monotonic seconds. user: the one that it acts as, which may be an impersonated one. allowed:
+    the authorizer's decision; None before it. reason: the authorizer's. writes: the objects that it has written, each
+    with its resource.
     """
 
     asked: Asked
     received: datetime
+    at: float
     user: User
     allowed: bool | None = None
     reason: str = ""

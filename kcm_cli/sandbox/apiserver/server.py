@@ -166,7 +166,8 @@ class ApiServer:
 
     def _exchange(self, user: User, request: Request) -> Exchange:
         info, _ = resolve(request.method, request.path, _first_values(request.query))
-        return Exchange(asked=Asked(user, request, info), received=self.core.clock.now(), user=user)
+        clock = self.core.clock
+        return Exchange(asked=Asked(user, request, info), received=clock.now(), at=clock.monotonic(), user=user)
 
     def _show(self, exchange: Exchange, answer: Answer) -> None:
         exchange.answer = answer
