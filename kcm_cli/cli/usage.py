@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from kcm_cli.cli.subcommands import Exits
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.machinery.quoting import quote
 
@@ -31,22 +30,9 @@ def is_bold() -> bool:
     return sys.stdout.isatty() and not plain
 
 
-def help_text(about: str, flags: FlagSet | Iterable[Flag], exits: Exits = ()) -> str:
-    """The output of --help. about: see ``parts``."""
-    columns = width()
-    text, commands = parts(about)
-    lines = [*wrapped(text, columns, 0), "", "Usage:"]
-    for command in commands:
-        lines += wrapped(command, columns, hanging=6) if len(command) > columns - 2 else [f"  {command}"]
-    if exits:
-        lines += ["", *wrapped(f"Exit codes: {', '.join(f'{code} {why}' for code, why in exits)}.", columns, 0)]
-    return "\n".join([*lines, *sections(flags, columns)]) + "\n"
-
-
-def parts(about: str) -> tuple[str, list[str]]:
-    """The description of a command, and its usage lines, which follow after a line ``Usage:``."""
-    text, _, commands = about.partition("\n\nUsage:\n")
-    return " ".join(text.split()), [line.strip() for line in commands.splitlines()]
+def help_text(about: str, flags: FlagSet | Iterable[Flag]) -> str:
+    """The output of --help."""
+    return "\n".join([about, *sections(flags, width())]) + "\n"
 
 
 def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:
@@ -65,25 +51,19 @@ def title(text: str, *, bold: bool = False) -> Iterator[str]:
     yield ""
 
 
-def wrapped(text: str, columns: int, indent: int = 2, *, hanging: int | None = None) -> list[str]:
-    """The lines of a text; one line below LEAST_WIDTH columns. Words are not broken, so that they can be copied.
-    hanging: the indent of all lines but the first."""
+def wrapped(text: str, columns: int, indent: int = 2) -> list[str]:
+    """The lines of a text; one line below LEAST_WIDTH columns. Words are not broken, so that they can be copied."""
     pad = " " * indent
     if columns < LEAST_WIDTH:
         return [pad + text]
     return textwrap.wrap(
-        text,
-        columns,
-        initial_indent=pad,
-        subsequent_indent=pad if hanging is None else " " * hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
+        text, columns, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
     )
 
 
 def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
     head = _head(flag)
-    text = flag_text(flag)
+    text = _text(flag)
     if columns < LEAST_WIDTH:
         yield f"{head}   {text}"
         return
@@ -101,8 +81,7 @@ def _head(flag: Flag) -> str:
     return f"{head} {flag.kind.word}"
 
 
-def flag_text(flag: Flag) -> str:
-    """The help of a flag, with its default."""
+def _text(flag: Flag) -> str:
     if flag.default == flag.kind.zero or flag.default in ("", ()):
         return flag.help
     shown = flag.kind.show(flag.default)

@@ -19,7 +19,6 @@ from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport
-from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks, innermost
@@ -54,7 +53,7 @@ class Cluster(msgspec.Struct, Generic[N], frozen=True, kw_only=True):
     rng: of the nodes; other parts take sources of their own from it. connect: how a component, named, sends requests
     to the API server, with an administrator's rights. server: starts and ends with the cluster; by default it runs
     already. nodes: None for a cluster that has neither nodes nor storage nor scheduler. storage: provisions and
-    attaches volumes. causes: records what nodes, storage and scheduler do, and why; None: nobody does.
+    attaches volumes.
     """
 
     clock: Clock
@@ -65,7 +64,6 @@ class Cluster(msgspec.Struct, Generic[N], frozen=True, kw_only=True):
     storage: Callable[[Means], Part] = StorageDriver
     scheduler: Callable[[Means], Part] = Scheduler
     controllers: Controllers | None = None
-    causes: CauseRing | None = None
 
     @asynccontextmanager
     async def running(self, stop: asyncio.Event | None = None) -> AsyncIterator["Running[N]"]:
@@ -116,7 +114,6 @@ class Running(Generic[N]):
             events=events,
             clock=clock,
             rng=rng,
-            causes=made.causes,
         )
         self.nodes = made.nodes(means)
         storage, scheduler = made.storage(means), made.scheduler(means)

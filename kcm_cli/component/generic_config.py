@@ -285,3 +285,21 @@ class StandbyConfig:
             "--leader-elect it has no effect."
         ),
     )
+
+
+@dataclass(frozen=True)
+class TracingOptions:
+    """Where the file is that says where to send spans; it is read when the config is completed. kcm's own: a flag
+    alone, with the name of kube-apiserver's."""
+
+    SECTION: ClassVar[str] = "Kcm"
+
+    config_file: str = option(
+        STRING,
+        "",
+        flag="tracing-config-file",
+        help=(
+            "File with a TracingConfiguration (apiserver.config.k8s.io/v1), as kube-apiserver reads: export what "
+            "controllers do, and why, as OpenTelemetry spans to its endpoint. Needs the extra otel: docs/trace.md."
+        ),
+    )

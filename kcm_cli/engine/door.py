@@ -15,9 +15,10 @@ pkg/controller/controller_utils.go.
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.well_known import GROUPS
@@ -35,8 +36,11 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
-from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
-from kcm_cli.runtime.causes import recording, working
+from kcm_cli.runtime.cause_ring import CauseRing, Wrote, identity, refusal
+from kcm_cli.runtime.causes import working
+
+if TYPE_CHECKING:
+    from kcm_cli.runtime.spans import Sending, SpanContext
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +52,15 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 _PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
 _COUNTER = "kcm_controller_writes_total"
 CUSTOM = "custom"
+_QUIET = frozenset(
+    (
+        "events",
+        "selfsubjectaccessreviews",
+        "serviceaccounts/token",
+        "subjectaccessreviews",
+        "tokenreviews",
+    )
+)
 _OF_OTHERS = frozenset(("", "Scale"))
 """Kinds that do not say of what: the resource is logged instead."""
 _REASONS = {"status": "status changed", "scale": "scaled", "finalize": "finalized"}
@@ -92,28 +105,45 @@ class Door(Client):
 
     def raw(self, request: Request) -> Coroutine[Any, Any, Response]:
         """See ``Client.raw``."""
-        send = super().raw
         if request.method in _READS:
-            return send(request)
+            return super().raw(self._of_sync(request))
         write = write_of(self._controller, request)
         self._count(write)
-        answer = send(request) if self._interceptor is None else self._interceptor(write, send)
-        if log.isEnabledFor(V2):
-            answer = _logged(write, answer)
-        return answer if self._ring is None or write.resource in QUIET else self._recorded(write, answer, self._ring)
+        if self._ring is None or write.resource in _QUIET:
+            return self._sent(replace(write, request=self._of_sync(request)))
+        return self._recorded(write, self._ring)
 
-    async def _recorded(self, write: Write, answer: Awaitable[Response], ring: CauseRing) -> Response:
+    def _sent(self, write: Write) -> Coroutine[Any, Any, Response]:
+        send = super().raw
+        answer = send(write.request) if self._interceptor is None else self._interceptor(write, send)
+        return _logged(write, answer) if log.isEnabledFor(V2) else answer
+
+    def _of_sync(self, request: Request) -> Request:
+        """What is not recorded itself belongs to the trace of its sync, if that is recorded by now."""
+        spans, work = self._ring.spans if self._ring is not None else None, working()
+        context = spans.context(work.number) if spans is not None and work is not None else None
+        return _traced(request, context) if context is not None else request
+
+    async def _recorded(self, write: Write, ring: CauseRing) -> Response:
         """Record a write once it is answered, or has failed."""
         at, work = ring.now(), working()
         sync = work.noted() if work is not None else 0
+        context = None
+        if ring.spans is not None:
+            context = ring.spans.sent(_sending(write, sync, at))
+            write = replace(write, request=_traced(write.request, context))
         try:
-            with recording():
-                response = await answer
+            response = await self._sent(write)
         except BaseException as error:  # also a cancellation: the write may have taken effect
-            _record(ring, write, sync, at, Response(0, {}, b""), type(error).__name__)
+            self._wrote(ring, context, _entry(ring, write, sync, at, Response(0, {}, b""), type(error).__name__))
             raise
-        _record(ring, write, sync, at, response)
+        self._wrote(ring, context, _entry(ring, write, sync, at, response))
         return response
+
+    def _wrote(self, ring: CauseRing, context: "SpanContext | None", entry: Wrote) -> None:
+        ring.put(entry)
+        if ring.spans is not None and context is not None:
+            ring.spans.wrote(entry, context)
 
     async def update(
         self,
@@ -183,9 +213,22 @@ def write_of(controller: str, request: Request) -> Write:
     return Write(controller, verb, group, resource, namespace, name, request)
 
 
+def _sending(write: Write, sync: int, at: float) -> "Sending":
+    # imported here: most managers have no spans
+    from kcm_cli.runtime.spans import Sending
+
+    name = write.name or _name_sent(write.request.body)
+    key = f"{write.namespace}/{name}" if write.namespace else name
+    return Sending(sync, at, write.controller, write.verb, write.request.kind, key)
+
+
+def _traced(request: Request, context: "SpanContext") -> Request:
+    return replace(request, headers={**request.headers, "traceparent": context.traceparent})
+
+
 async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
     """Log a write with its answer, or that there was none."""
-    level = V4 if write.resource in QUIET else V2
+    level = V4 if write.resource in _QUIET else V2
     try:
         response = await answer
     except RequestError as error:
@@ -266,7 +309,7 @@ class _Answer(msgspec.Struct, frozen=True, gc=False):
     details: _Details | None = None
 
 
-def _record(ring: CauseRing, write: Write, sync: int, at: float, response: Response, refused: str = "") -> None:
+def _entry(ring: CauseRing, write: Write, sync: int, at: float, response: Response, refused: str = "") -> Wrote:
     request, name, uid, version = write.request, write.name, "", ""
     if 200 <= response.status < 300:
         try:
@@ -285,24 +328,22 @@ def _record(ring: CauseRing, write: Write, sync: int, at: float, response: Respo
     key = f"{write.namespace}/{name}" if write.namespace else name
     reason = request.reason or _REASONS.get(write.resource.partition("/")[2], "")
     kind = "" if request.kind in _OF_OTHERS else request.kind
-    ring.put(
-        Wrote(
-            sync,
-            at,
-            ring.now() - at,
-            write.controller,
-            write.verb,
-            write.group,
-            write.resource,
-            kind,
-            key,
-            response.status,
-            identity(uid),
-            identity(version),
-            reason,
-            _owner(write, name),
-            refused,
-        )
+    return Wrote(
+        sync,
+        at,
+        ring.now() - at,
+        write.controller,
+        write.verb,
+        write.group,
+        write.resource,
+        kind,
+        key,
+        response.status,
+        identity(uid),
+        identity(version),
+        reason,
+        _owner(write, name),
+        refused,
     )
 
 

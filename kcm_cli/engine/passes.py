@@ -21,7 +21,7 @@ from kcm_cli.planning.actions import Remark
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.cause_ring import CauseRing
-from kcm_cli.runtime.causes import PASS, Causes, Tick, Work, set_working
+from kcm_cli.runtime.causes import PASS, Causes, Tick, Work, set_working, working
 from kcm_cli.runtime.turns import Turns
 
 T = TypeVar("T", bound=Object)
@@ -70,6 +70,9 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
         except Exception as error:  # where the errors of a pass end, as those of a sync in the worker
             fields = {"controller": self.name, "err": str(error)}
             log.error(self.failed, extra={"fields": fields}, exc_info=error)
+        finally:
+            if self.ring is not None and self.ring.spans is not None and (work := working()) is not None:
+                self.ring.spans.ended(work, self.ring.now())
 
 
 class ObjectFailed(msgspec.Struct, frozen=True):

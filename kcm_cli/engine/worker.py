@@ -152,6 +152,9 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
             note=self.ring.note if self.ring is not None else unrecorded,
         )
         set_working(work)
+        spans = self.ring.spans if self.ring is not None else None
+        if spans is not None:
+            work.attempt, work.waited_s = self.queue.num_requeues(key) + 1, self.queue.waited_s
         if self.ring is not None:
             self.ring.saw(why)
         try:
@@ -165,7 +168,13 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
                 return
         except Exception as error:  # noqa: BLE001  # the one place where errors of a sync end
             self._failed(key, error, work)
-            return
+        else:
+            self._succeeded(key, again_s, work, started)
+        finally:
+            if spans is not None:
+                spans.ended(work, self.clock.monotonic())
+
+    def _succeeded(self, key: str, again_s: float | None, work: Work, started: float) -> None:
         self.queue.forget(key)
         if again_s is not None:
             self.queue.add_after(key, again_s)
@@ -187,7 +196,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
 
     def _record(self, work: Work, after_s: float, error: str = "") -> None:
         if self.ring is not None:
-            self.ring.put(Later(work.noted(), self.ring.now(), after_s, error[:64]))
+            self.ring.asked(Later(work.noted(), self.ring.now(), after_s, error[:64]))
 
     def _log_failure(self, key: str, error: Exception, attempts: int, *, dropped: bool) -> None:
         lines, reason = self.failures, getattr(error, "reason", None)

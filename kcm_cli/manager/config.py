@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,9 +20,13 @@ from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import OWN_VERSION, EffectiveVersion, effective_version
 from kcm_cli.manager import inert
 from kcm_cli.manager.config_files import component_values, leader_migration
+from kcm_cli.manager.config_files import tracing as read_tracing
 from kcm_cli.manager.controller_map import all_controllers, installed
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.validation import problems_of
+
+if TYPE_CHECKING:
+    from kcm_cli.component.tracing_config import TracingConfig
 
 
 class ConfigError(Exception):
@@ -42,8 +46,8 @@ class Config(msgspec.Struct, frozen=True):
 
     component: the configuration that /configz shows. Controllers get their part of it, which has the name of their
     folder. controllers: the names of the controllers to run, by name. master: an address of the API server
-    that overrides the kubeconfig's; empty for none. flags: all flags with their values as text, for the log at the
-    start and /flagz. warnings: what to log at the start.
+    that overrides the kubeconfig's; empty for none. tracing: where spans are sent; None for nowhere. flags: all
+    flags with their values as text, for the log at the start and /flagz. warnings: what to log at the start.
     """
 
     component: ComponentConfig
@@ -59,6 +63,7 @@ class Config(msgspec.Struct, frozen=True):
     master: str
     shutdown_timeout_s: float
     warm_standby: bool
+    tracing: "TracingConfig | None"
     flags: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -85,7 +90,9 @@ def complete(parsed: Parsed) -> Config:
         problems.append(str(error))
     resolved = featuregates.resolve(tree.manager.feature_gates, version)
     component, migration_problems = _completed(tree)
-    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates), *migration_problems]
+    tracing, tracing_problems = read_tracing(tree.tracing.config_file) if tree.tracing.config_file else (None, [])
+    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates)]
+    problems += [*migration_problems, *tracing_problems]
     if problems:
         raise ConfigError(problems, None if parsed.problems else tree.logs)
     return Config(
@@ -102,11 +109,13 @@ def complete(parsed: Parsed) -> Config:
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         warm_standby=tree.standby.warm_standby,
+        tracing=tracing,
         flags=_flag_texts(given, parsed),
         warnings=(
             *installed().problems,
             *parsed.warnings,
             *resolved.warnings,
+            *(tracing.warnings() if tracing is not None else ()),
             *inert.warnings(given, parsed.values),
         ),
     )

@@ -1,7 +1,8 @@
-"""Reads the files that flags name: the component configuration and the leader migration configuration."""
+"""Reads the files that flags name: the configuration of the component, of leader migration and of tracing."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kcm_cli.component import configfile, options
 from kcm_cli.component.configfile import Form
@@ -9,10 +10,17 @@ from kcm_cli.component.leader_config import LOCK, LeaderMigrationConfig
 from kcm_cli.component.options import Group
 from kcm_cli.manager.options import Options
 
+if TYPE_CHECKING:
+    from kcm_cli.component.tracing_config import TracingConfig
+
 COMPONENT_CONFIG = Form("KubeControllerManagerConfiguration", ("kubecontrollermanager.config.k8s.io/v1alpha1",))
 LEADER_MIGRATION = Form(
     "LeaderMigrationConfiguration",
     tuple(f"controllermanager.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")),
+)
+TRACING = Form(
+    "TracingConfiguration",
+    tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")),
 )
 
 
@@ -27,6 +35,16 @@ def leader_migration(name: str) -> tuple[LeaderMigrationConfig, list[str]]:
     found = options.build(LeaderMigrationConfig, {("resource_lock",): LOCK, **values})
     problems = problems or [f"{name}: {problem}" for problem in found.problems()]
     return (LeaderMigrationConfig() if problems else found), problems
+
+
+def tracing(name: str) -> tuple["TracingConfig", list[str]]:
+    """The content of a tracing configuration file, and its errors."""
+    # imported here: a start without a file needs none of it
+    from kcm_cli.component.tracing_config import TracingConfig
+
+    values, problems = _values(name, TRACING, TracingConfig)
+    found = options.build(TracingConfig, values)
+    return found, problems or [f"{name}: {problem}" for problem in options.problems(found)]
 
 
 def _values(name: str, form: Form, root: type[Group]) -> tuple[Mapping[options.Path, object], list[str]]:

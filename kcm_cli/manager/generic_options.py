@@ -14,6 +14,7 @@ from kcm_cli.component.generic_config import (
     LeaderMigrationOptions,
     ManagerConfig,
     StandbyConfig,
+    TracingOptions,
 )
 from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
@@ -37,6 +38,7 @@ class FlagOptions:
     leader_migration: LeaderMigrationOptions = group(LeaderMigrationOptions)
     manager: ManagerConfig = group(ManagerConfig)
     standby: StandbyConfig = group(StandbyConfig)
+    tracing: TracingOptions = group(TracingOptions)
     serving: ServingConfig = group(ServingConfig)
     authentication: AuthenticationConfig = group(AuthenticationConfig)
     authorization: AuthorizationConfig = group(AuthorizationConfig)

@@ -1,6 +1,7 @@
 """The lifecycle of a manager, from top to bottom in the order in which its parts start.
 
-    control thread > server > Events, elections > for each lock: connections > lease > health > discovery > controllers
+    control thread > spans > server > Events, elections
+    > for each lock: connections > lease > health > discovery > controllers
 
 With --warm-standby discovery and caches come before the lease, too. They stop in the opposite order: the cleanup of
 each part follows the ``yield`` after its start. There are two loops: the control thread's (server, elections, their
@@ -44,7 +45,6 @@ from kcm_cli.manager.standby import Standby
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.rest.session import Session
-from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.events import EventNames, EventWriter
 from kcm_cli.runtime.leader import HEALTH_CHECK
 from kcm_cli.runtime.loads import Loads
@@ -59,6 +59,8 @@ _TASKS_END_S = 3.0
 _LEAST_RELEASE_S = 2.0
 """A release may take so long even where the controllers have used up the time of the stop."""
 _FLUSH_S = 1.0
+_SPANS_S = 2.0
+"""For the spans that wait when everything else has ended."""
 _REPORT_S = 5.0
 RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
@@ -71,15 +73,13 @@ class Place(msgspec.Struct, frozen=True):
     """Where a manager runs.
 
     dial: connects the controllers to the API server. real_time: whether the loop runs in real time, so that a late loop
-    has stalled. listener: a socket that is already bound to the secure port; it is closed with the server. causes: a
-    record that others write to as well; None: one of its own.
+    has stalled. listener: a socket that is already bound to the secure port; it is closed with the server.
     """
 
     dial: Dial = Session
     real_time: bool = True
     host: Host = Host()
     listener: socket.socket | None = None
-    causes: CauseRing | None = None
 
 
 class Manager:
@@ -106,7 +106,8 @@ class Manager:
         self._abandon = abandon
         self._clock = clock
         self._rng = rng
-        self._show = Observability(config, clock, self._place.causes)
+        self._identity = new_identity(rng)
+        self._show = Observability(config, clock)
         self._control_monitor = LoopMonitor(clock, real_time=True)
         self._monitor = LoopMonitor(clock, self._show.registry, yields_to=self._control_monitor, real_time=True)
         self._thread = LoopThread("control")
@@ -127,7 +128,7 @@ class Manager:
         check(self._config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         try:
-            async with self._control_thread(), self._serving(), self._monitored():
+            async with self._control_thread(), self._traced(), self._serving(), self._monitored():
                 await self._lead()
         except Stopped:
             pass  # before the election
@@ -149,6 +150,30 @@ class Manager:
                     await self._thread.call(client.close())
             finally:
                 await self._thread.stop()
+
+    @asynccontextmanager
+    async def _traced(self) -> AsyncIterator[None]:
+        """Export spans (--tracing-config-file). Raises RunError where that cannot be done."""
+        config = self._config.tracing
+        if config is None or not config.rate:
+            yield
+            return
+        try:
+            # imported here: it needs the extra, and most managers have neither
+            from kcm_cli.manager.tracing import Tracing
+            from kcm_cli.runtime.spans import Spans
+        except ImportError as error:
+            raise RunError(
+                f"tracing-config-file: spans need the extra otel: pip install 'kcm-cli[otel]', or leave the flag out "
+                f"({error})"
+            ) from error
+        tracing, causes = Tracing(config, self._show.registry, self._identity), self._show.causes
+        spans = causes.spans = Spans(self._identity, config.rate, causes.shift, tracing.export)
+        try:
+            yield
+        finally:
+            spans.close(self._clock.monotonic())
+            await tracing.stop(_SPANS_S)
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
@@ -217,7 +242,7 @@ class Manager:
         events = EventWriter(client, EventNames(clock), clock, rng)
         self._on_thread(events.run())
         elections = Elections(
-            identity=new_identity(rng),
+            identity=self._identity,
             settings=config.component.generic.leader_election,
             coordinated=config.gates.enabled("CoordinatedLeaderElection"),
             client=client,

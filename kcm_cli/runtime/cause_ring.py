@@ -11,11 +11,15 @@ upstream: none
 
 from collections import deque
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.runtime.causes import DELETED, Cause, Causes, Change, Due, Tick, Work
+from kcm_cli.runtime.causes import DELETED, LISTED, Cause, Causes, Change, Due, Tick, Work
+
+if TYPE_CHECKING:
+    from kcm_cli.runtime.spans import Spans
 
 MOST_BYTES = 4 << 20
 OVERHEAD = 72
@@ -28,18 +32,6 @@ _ENDS = 4096
 _IDENTITY = 64
 """A longer uid or version is left out: a part of it could be that of another object."""
 
-EVICTED = "evicted: "
-"""How the reason of a write begins that ends a pod and does not delete it."""
-QUIET = frozenset(
-    (
-        "events",
-        "selfsubjectaccessreviews",
-        "serviceaccounts/token",
-        "subjectaccessreviews",
-        "tokenreviews",
-    )
-)
-"""Resources whose writes are no causes."""
 _MESSAGE = 2048
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
 _REFUSERS = (
@@ -69,8 +61,7 @@ class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field
 
     sync: the number of the sync that wrote, 0 for none. at, took_s: when it was sent, and how long the answer took.
     kind: "" where only the resource is known. code: of HTTP; 0 for no answer. uid, version: of the object in the
-    answer. refusal: the reason of the refusal, and what refused it if that is known. agent: of a write that an API
-    server records, the client's user agent; ``controller`` is then the user. manager: the field manager.
+    answer. refusal: the reason of the refusal, and what refused it if that is known.
     """
 
     sync: int
@@ -88,8 +79,6 @@ class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field
     reason: str = ""
     owner: str = ""
     refusal: str = ""
-    agent: str = ""
-    manager: str = ""
 
 
 class Later(msgspec.Struct, frozen=True, array_like=True, tag="later", tag_field="entry"):
@@ -117,8 +106,24 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Entry)
 
 
+def weight(sync: Sync, cause: Change | Tick, writer: str | None) -> int:
+    """Which of several causes a sync is shown under, the one with the largest: what others did to its own object first,
+    what its own controller wrote last. writer: the controller that made a change; None for another client's."""
+    if isinstance(cause, Tick):
+        return 4 if cause.sync else 0
+    own = (cause.kind, cause.key) == (sync.kind, sync.key)
+    if writer is not None:
+        return 1 if writer == sync.controller else 6 if own else 5
+    if cause.type == LISTED:
+        return 0
+    return 6 if own else 5 if cause.type == DELETED else 3
+
+
 class CauseRing:
-    """The entries. Used from the loop of the controllers; ``snapshot`` may be decoded by any thread."""
+    """The entries. Used from the loop of the controllers; ``snapshot`` may be decoded by any thread.
+
+    spans: made of what happens, too, while it happens; None for none.
+    """
 
     def __init__(self, clock: Clock, most_bytes: int = MOST_BYTES) -> None:
         self._clock = clock
@@ -126,6 +131,7 @@ class CauseRing:
         self._entries: deque[bytes] = deque()
         self._bytes = self._put = self._syncs = 0
         self._seen: dict[tuple[str, bool], None] = {}
+        self.spans: Spans | None = None
         self.started = clock.now().timestamp()
         self.shift = self.started - clock.monotonic()
 
@@ -151,7 +157,10 @@ class CauseRing:
             work.number = self._syncs
             causes = tuple(_bounded(cause) for cause in work.causes.found)
             key = work.key[:_KEY]
-            self.put(Sync(work.number, work.at, work.controller, work.queue, work.kind, key, causes, work.causes.more))
+            sync = Sync(work.number, work.at, work.controller, work.queue, work.kind, key, causes, work.causes.more)
+            self.put(sync)
+            if self.spans is not None:
+                self.spans.noted(sync, work)
         return work.number
 
     def put(self, entry: Entry) -> None:
@@ -164,6 +173,12 @@ class CauseRing:
         self._bytes += len(encoded) + OVERHEAD
         while self._bytes > self._most:
             self._bytes -= len(self._entries.popleft()) + OVERHEAD
+
+    def asked(self, entry: Later) -> None:
+        """Record that a sync asked for another one."""
+        self.put(entry)
+        if self.spans is not None:
+            self.spans.later(entry)
 
     def saw(self, causes: Causes) -> None:
         """Record those that are the end of an object or the beginning of it, once for each object."""
@@ -220,8 +235,6 @@ def _cut(entry: Wrote) -> Wrote:
         entry.reason[:_TEXT],
         entry.owner[:_KEY],
         entry.refusal[:_TEXT],
-        entry.agent[:_TEXT],
-        entry.manager[:_TEXT],
     )
 
 

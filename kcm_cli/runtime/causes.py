@@ -100,7 +100,8 @@ class Work(msgspec.Struct, kw_only=True):
     """A sync of a key, or a pass (without a key).
 
     note: gives it a number and records it, which happens with its first write or failure. number: 0 before.
-    at: its start, monotonic seconds.
+    at: its start, monotonic seconds. attempt, waited_s, ended: for spans, if there are any: failures since the last
+    success and this sync, seconds in the queue, and its end; 0 before.
     """
 
     controller: str
@@ -111,6 +112,9 @@ class Work(msgspec.Struct, kw_only=True):
     causes: Causes
     note: Callable[["Work"], int]
     number: int = 0
+    attempt: int = 1
+    waited_s: float = 0.0
+    ended: float = 0.0
 
     def noted(self) -> int:
         """Its number, under which it is recorded."""
@@ -128,7 +132,6 @@ class _Telling(threading.local):
 
 _TELLING = _Telling()
 _WORKING: ContextVar[Work | None] = ContextVar("working", default=None)
-_RECORDED: ContextVar[bool] = ContextVar("recorded", default=False)
 
 
 @contextmanager
@@ -196,18 +199,3 @@ def set_working(work: Work | None) -> None:
 def working() -> Work | None:
     """The sync or pass that this task works for; None for none."""
     return _WORKING.get()
-
-
-@contextmanager
-def recording() -> Iterator[None]:
-    """Within this block, this task sends a write that its sender records: a server in the same process does not."""
-    token = _RECORDED.set(True)
-    try:
-        yield
-    finally:
-        _RECORDED.reset(token)
-
-
-def is_recorded() -> bool:
-    """Whether the sender of the write that this task handles records it."""
-    return _RECORDED.get()

@@ -19,10 +19,10 @@ from kcm_cli.runtime.causes import DELAY, RETRY, Causes
 
 class QueueMetrics(Protocol):
     """The metrics of a queue. ``depth``: the waiting keys, including those that were added again while being processed.
-    Times are monotonic seconds."""
+    Times are monotonic seconds. ``taken`` returns for how long the key waited."""
 
     def added(self, key: str, depth: int, now: float) -> None: ...
-    def taken(self, key: str, depth: int, now: float) -> None: ...
+    def taken(self, key: str, depth: int, now: float) -> float: ...
     def finished(self, key: str, now: float) -> None: ...
     def retried(self) -> None: ...
 
@@ -31,7 +31,9 @@ class NoMetrics:
     """No metrics."""
 
     def added(self, key: str, depth: int, now: float) -> None: ...
-    def taken(self, key: str, depth: int, now: float) -> None: ...
+    def taken(self, key: str, depth: int, now: float) -> float:
+        return 0.0
+
     def finished(self, key: str, now: float) -> None: ...
     def retried(self) -> None: ...
 
@@ -112,6 +114,7 @@ class WorkQueue:
         self._why: dict[str, Causes] | None = {} if caused else None
         self._why_later: dict[str, Causes] = {}
         self._taken_for = Causes()
+        self._waited_s = 0.0
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -199,7 +202,7 @@ class WorkQueue:
         if self._why is not None:
             self._taken_for = self._why.pop(key) if key in self._why else Causes()
             self._taken_for.shorten()
-        self._metrics.taken(key, len(self._dirty), self._clock.monotonic())
+        self._waited_s = self._metrics.taken(key, len(self._dirty), self._clock.monotonic())
         return key
 
     def done(self, key: str) -> None:
@@ -213,6 +216,11 @@ class WorkQueue:
     def taken_for(self) -> Causes:
         """The causes of the key that ``get`` returned last; to be read before the next await."""
         return self._taken_for
+
+    @property
+    def waited_s(self) -> float:
+        """For how many seconds it waited, without delays; as ``taken_for``."""
+        return self._waited_s
 
     def keep(self, key: str, why: Causes) -> None:
         """Keep the causes of a key that was taken, but waits for something and will be added again."""

@@ -79,13 +79,15 @@ class WorkqueueMetrics:
         if key not in self._waiting:
             self._waiting[key] = now
 
-    def taken(self, key: str, depth: int, now: float) -> None:
-        """A worker took the key."""
+    def taken(self, key: str, depth: int, now: float) -> float:
+        """A worker took the key. Returns the seconds that it waited."""
         self.depth.value = depth
         self._started[key] = now
         since = self._waiting.pop(key, None)
-        if since is not None:
-            self.waited.observe(now - since)
+        if since is None:
+            return 0.0
+        self.waited.observe(now - since)
+        return now - since
 
     def finished(self, key: str, now: float) -> None:
         """The worker is done with the key, with or without an error."""

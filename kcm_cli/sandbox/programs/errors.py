@@ -9,12 +9,8 @@ class TooMuch(Unknown):
     """The program exceeds a limit."""
 
 
-class Unsupported(Unknown):
-    """It uses a program or a construct of shells that is not simulated: the argument."""
-
-
 class Malformed(Unknown):
-    """A script with an error."""
+    """A script with an error, or with syntax that is not known here."""
 
 
 class Incomplete(Malformed):

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
-from kcm_cli.api.core import PODS, SECRETS, Pod
+from kcm_cli.api.core import EVENTS, PODS, SECRETS, Pod
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component import logs
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import V1, V2, V4, fields_of
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics import Registry
+from kcm_cli.component.tracing_config import ALL
 from kcm_cli.engine.door import Door, Send, Write, count_writes, write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -28,6 +29,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, RequestError, Response, Stream, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing, Sync, Wrote
 from kcm_cli.runtime.causes import Causes, Work, set_working, unrecorded
+from kcm_cli.runtime.spans import Span, Spans
 from tests.kit.controlling import metric
 
 pytestmark = pytest.mark.real_time
@@ -363,3 +365,22 @@ async def test_a_write_that_is_cancelled_is_recorded() -> None:
     await asyncio.wait([task])
     (wrote,) = ring.snapshot().entries()
     assert isinstance(wrote, Wrote) and (wrote.key, wrote.code, wrote.refusal) == ("n/a-", 0, "CancelledError")
+
+
+async def test_requests_of_a_traced_sync_have_its_context() -> None:
+    ring, made = CauseRing(LoopClock()), list[Span]()
+    ring.spans = Spans("one", ALL, 0.0, made.append)
+    server = Server()
+    door = Door(Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock()), "c", ring=ring)
+    work = Work(controller="c", queue="q", kind="ReplicaSet", key="n/r", at=1.0, causes=Causes(), note=ring.note)
+    set_working(work)
+    await door.get(PODS, "n", "a")
+    await door.create(PODS, "n", {}, reason="too few replicas")
+    await door.get(PODS, "n", "a")
+    await door.create(EVENTS, "n", {})
+    before, create, read, event = (request.headers.get("traceparent") for request in server.requests)
+    (write,) = made
+    assert before is None  # a sync that does nothing has no span
+    assert create == write.context.traceparent and write.parent is not None
+    assert read == event == write.parent.traceparent
+    assert write.attributes["kcm.reason"] == "too few replicas"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.component.leader_config import LeaderElectionConfig
+from kcm_cli.component.tracing_config import TracingConfig
 from kcm_cli.component.version import OWN_VERSION
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.manager.config import Config, ConfigError, load
@@ -336,3 +337,55 @@ def test_a_missing_leader_migration_file_is_the_only_error(tmp_path: Path) -> No
 def test_the_reported_version_can_be_set() -> None:
     assert config().git_version == OWN_VERSION
     assert config("--version=v1.36.2-custom").git_version == "v1.36.2-custom"
+
+
+TRACING = "apiVersion: apiserver.config.k8s.io/v1beta1\nkind: TracingConfiguration\n"
+
+
+def test_spans_are_off() -> None:
+    assert config().tracing is None
+
+
+def test_a_tracing_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "tracing.yaml"
+    file.write_text(TRACING + "endpoint: collector:4317\nsamplingRatePerMillion: 1000\n")
+    completed = config(f"--tracing-config-file={file}")
+    assert (completed.tracing, completed.warnings) == (TracingConfig("collector:4317", 1000), ())
+    file.write_text(TRACING)
+    completed = config(f"--tracing-config-file={file}")
+    assert completed.tracing == TracingConfig()
+    assert any("samplingRatePerMillion is not set" in warning for warning in completed.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            TRACING + "endpoint: http://c:4317",
+            "endpoint must be host:port, or begin with dns://, unix:// or unix-abstract:"
+            '// (OTLP over gRPC, without TLS), but got "http://c:4317"',
+        ),
+        (
+            TRACING + "samplingRatePerMillion: 1000001",
+            "samplingRatePerMillion must not be more than 1000000, but got 1000001",
+        ),
+        (TRACING + "samplingRatePerMillion: '5'", 'samplingRatePerMillion: must be a whole number, but got "5"'),
+        (TRACING + "samplingRatePerMillion: 0.5", "samplingRatePerMillion: must be a whole number, but got 0.5"),
+        (TRACING + "endpoint: 4317", "endpoint: must be a string, but got 4317"),
+        (TRACING + "samplingRate: 5", "samplingRate: unknown field (did you mean samplingRatePerMillion?)"),
+        (TRACING.replace("apiserver", "kubelet"), "apiVersion: must be"),
+        (TRACING.replace("TracingC", "C"), "kind: must be"),
+        ("{", "not YAML"),
+        ("", "must hold one document, and holds 0"),
+    ],
+)
+def test_a_bad_tracing_file_is_one_error(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "tracing.yaml"
+    file.write_text(text)
+    (found,) = problems(f"--tracing-config-file={file}")
+    assert found.startswith(f"{file}: {problem}")
+
+
+def test_a_missing_tracing_file_is_one_error(tmp_path: Path) -> None:
+    (found,) = problems(f"--tracing-config-file={tmp_path}/none")
+    assert found == f"cannot read the configuration file {tmp_path}/none: No such file or directory"

@@ -8,7 +8,7 @@ import pytest
 
 from kcm_cli.manager.options import arranged, bindings, flag_set
 
-OWN = {"config", "warm-standby", "write-config-to", "install-completion", "show-completion"}
+OWN = {"config", "tracing-config-file", "warm-standby", "write-config-to", "install-completion", "show-completion"}
 
 
 def test_flags_equal_upstreams(reference: Callable[[str], Any]) -> None:
