@@ -1,15 +1,13 @@
 """Options of authentication and authorization of the secure port's clients."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.kinds import BOOL, STRING, STRINGS
-from kcm_cli.component.options import duration, option
+from kcm_cli.component.options import OptionGroup, duration, option
 
 
-@dataclass(frozen=True)
-class AuthenticationConfig:
+class AuthenticationConfig(OptionGroup):
     """Authentication of the secure port's clients."""
 
     SECTION: ClassVar[str] = "Authentication"
@@ -101,8 +99,7 @@ class AuthenticationConfig:
             yield "requestheader-uid-headers must hold X-Remote-Uid, which API servers that aggregate others send"
 
 
-@dataclass(frozen=True)
-class AuthorizationConfig:
+class AuthorizationConfig(OptionGroup):
     """Authorization of the secure port's clients."""
 
     SECTION: ClassVar[str] = "Authorization"

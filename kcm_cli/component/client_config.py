@@ -1,16 +1,14 @@
 """Options of the client of the API server."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.kinds import FLOAT32, INT32, STRING
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 from kcm_cli.machinery.envelope import MEDIA_TYPE
 
 
-@dataclass(frozen=True)
-class ClientConnectionConfig:
+class ClientConnectionConfig(OptionGroup):
     """Kubeconfig, content type and rate limits of clients."""
 
     SECTION: ClassVar[str] = "Generic"
@@ -69,8 +67,7 @@ class ClientConnectionConfig:
             yield f"kube-api-burst must be greater than 0 where kube-api-qps is, but got {self.burst}"
 
 
-@dataclass(frozen=True)
-class ServerAddressConfig:
+class ServerAddressConfig(OptionGroup):
     """The API server's address, which overrides the kubeconfig's."""
 
     SECTION: ClassVar[str] = "Misc"

@@ -1,18 +1,16 @@
 """Options of the manager as a whole: the generic, debugging and cloud sections."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.client_config import ClientConnectionConfig
 from kcm_cli.component.kinds import BOOL, INT32, IP, MULTIMAP, STRING, STRINGS
 from kcm_cli.component.leader_config import LeaderElectionConfig, LeaderMigrationConfig
-from kcm_cli.component.options import duration, group, option
+from kcm_cli.component.options import OptionGroup, duration, group, option
 from kcm_cli.component.version import BINARY, FLOOR
 
 
-@dataclass(frozen=True)
-class DebuggingConfig:
+class DebuggingConfig(OptionGroup):
     """Profiles under /debug/pprof."""
 
     SECTION: ClassVar[str] = "Debugging"
@@ -32,8 +30,7 @@ class DebuggingConfig:
     )
 
 
-@dataclass(frozen=True)
-class LeaderMigrationOptions:
+class LeaderMigrationOptions(OptionGroup):
     """Whether controllers may be led under a second lock; the file itself is read when the config is completed."""
 
     SECTION: ClassVar[str] = "Leader-migration"
@@ -49,8 +46,7 @@ class LeaderMigrationOptions:
     )
 
 
-@dataclass(frozen=True)
-class GenericConfig:
+class GenericConfig(OptionGroup):
     """Options of the whole manager."""
 
     SECTION: ClassVar[str] = "Generic"
@@ -93,8 +89,7 @@ class GenericConfig:
     leader_migration: LeaderMigrationConfig = group(LeaderMigrationConfig, key="LeaderMigration")
 
 
-@dataclass(frozen=True)
-class CloudProviderConfig:
+class CloudProviderConfig(OptionGroup):
     """The cloud provider, which can only be external."""
 
     SECTION: ClassVar[str] = "Generic"
@@ -123,8 +118,7 @@ class CloudProviderConfig:
             )
 
 
-@dataclass(frozen=True)
-class KubeCloudSharedConfig:
+class KubeCloudSharedConfig(OptionGroup):
     """Options that several controllers share, here and in cloud controller managers."""
 
     SECTION: ClassVar[str] = "Generic"
@@ -220,15 +214,13 @@ class KubeCloudSharedConfig:
             yield "node-monitor-period must be greater than zero"
 
 
-@dataclass(frozen=True)
-class DeprecatedConfig:
+class DeprecatedConfig(OptionGroup):
     """A section of the configuration file without fields."""
 
     SECTION: ClassVar[str] = "Deprecated"
 
 
-@dataclass(frozen=True)
-class ManagerConfig:
+class ManagerConfig(OptionGroup):
     """Options that are flags alone."""
 
     SECTION: ClassVar[str] = "Generic"
@@ -268,8 +260,7 @@ class ManagerConfig:
     )
 
 
-@dataclass(frozen=True)
-class StandbyConfig:
+class StandbyConfig(OptionGroup):
     """What kcm does while another manager leads. kcm's own: a flag alone."""
 
     SECTION: ClassVar[str] = "Kcm"
@@ -287,8 +278,7 @@ class StandbyConfig:
     )
 
 
-@dataclass(frozen=True)
-class TracingOptions:
+class TracingOptions(OptionGroup):
     """Where the file is that says where to send spans; it is read when the config is completed. kcm's own: a flag
     alone, with the name of kube-apiserver's."""
 

@@ -1,11 +1,11 @@
 """Options of leader election and leader migration."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace  # noqa: TID251  # option groups are dataclasses
+from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
 from typing import ClassVar
 
 from kcm_cli.component.kinds import BOOL, CONTROLLER_LEADERS, STRING
-from kcm_cli.component.options import duration, option
+from kcm_cli.component.options import OptionGroup, duration, option
 
 JITTER_FACTOR = 1.2
 """A candidate waits between one and 2.2 retry periods, so the deadline must leave room for more than one."""
@@ -15,8 +15,7 @@ FORMER_LOCKS = ("endpoints", "configmaps", "endpointsleases", "configmapsleases"
 """Lock types of releases before 1.24; unit files still name them. They are read as ``leases``."""
 
 
-@dataclass(frozen=True)
-class LeaderElectionConfig:
+class LeaderElectionConfig(OptionGroup):
     """Options of leader election on a Lease."""
 
     SECTION: ClassVar[str] = "Generic"
@@ -100,8 +99,7 @@ class LeaderElectionConfig:
                 yield f"{name} must not be empty"
 
 
-@dataclass(frozen=True)
-class LeaderMigrationConfig:
+class LeaderMigrationConfig(OptionGroup):
     """Which component leads which controller, while controllers migrate to a cloud controller manager."""
 
     leader_name: str = option(STRING, "", key="leaderName", help="Name of the second lock.")
@@ -128,8 +126,12 @@ class LeaderMigrationConfig:
 
 
 DEFAULT_MIGRATION = LeaderMigrationConfig(
-    "cloud-provider-extraction-migration",
-    LOCK,
-    (("route-controller", "*"), ("service-controller", "*"), ("cloud-node-lifecycle-controller", "*")),
+    leader_name="cloud-provider-extraction-migration",
+    resource_lock=LOCK,
+    controller_leaders=(
+        ("route-controller", "*"),
+        ("service-controller", "*"),
+        ("cloud-node-lifecycle-controller", "*"),
+    ),
 )
 """What is migrated when leader migration is on and no file says otherwise."""

@@ -1,18 +1,16 @@
 """Options of logging."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.kinds import BOOL, DURATION, LEVEL, QUANTITY, STRING, VMODULE
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 
 FORMATS = ("json", "text")
 _ALPHA = "Needs the feature gate LoggingAlphaOptions."
 
 
-@dataclass(frozen=True)
-class LogsConfig:
+class LogsConfig(OptionGroup):
     """The verbosity, format and destination of logs."""
 
     SECTION: ClassVar[str] = "Logs"

@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.kinds import STRING, STRING_MAP, STRINGS
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 from kcm_cli.component.version import BINARY
 
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL_KEY = re.compile(_METRIC.pattern + r",[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-@dataclass(frozen=True)
-class MetricsConfig:
+class MetricsConfig(OptionGroup):
     """Which metrics are shown, and with which values of their labels."""
 
     SECTION: ClassVar[str] = "Metrics"

@@ -1,14 +1,12 @@
 """Options of the service account token controller, and the root CA, which the root CA publisher hands out too."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.kinds import STRING
-from kcm_cli.component.options import concurrency, option
+from kcm_cli.component.options import OptionGroup, concurrency, option
 
 
-@dataclass(frozen=True)
-class ServiceAccountTokenConfig:
+class ServiceAccountTokenConfig(OptionGroup):
     """Options of the serviceaccount-token controller. The root CA publisher uses the same root CA."""
 
     SECTION: ClassVar[str] = "Serviceaccount-controller"

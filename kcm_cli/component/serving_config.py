@@ -1,12 +1,11 @@
 """Options of the HTTPS server."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcm_cli.component.flag_values import CertKey
 from kcm_cli.component.kinds import BOOL, INT, INT32_SLICE, IP, NAMED_CERT_KEY, STRING, STRINGS
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 
 TLS_VERSIONS = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
 
@@ -45,8 +44,7 @@ CURVES = (23, 24, 25, 29, 4587, 4588, 4589)
 """The key exchange groups of Go 1.26, by their TLS numbers."""
 
 
-@dataclass(frozen=True)
-class ServingConfig:
+class ServingConfig(OptionGroup):
     """Options of the secure port."""
 
     SECTION: ClassVar[str] = "Secure serving"

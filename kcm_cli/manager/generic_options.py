@@ -3,8 +3,6 @@
 upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/controller-manager/options
 """
 
-from dataclasses import dataclass
-
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.client_config import ServerAddressConfig
 from kcm_cli.component.flagset import Flag
@@ -19,20 +17,18 @@ from kcm_cli.component.generic_config import (
 from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
-from kcm_cli.component.options import group
+from kcm_cli.component.options import OptionGroup, group
 from kcm_cli.component.serving_config import ServingConfig
 
 
-@dataclass(frozen=True)
-class GenericComponentConfig:
+class GenericComponentConfig(OptionGroup):
     """The fields of KubeControllerManagerConfiguration that do not belong to a controller."""
 
     generic: GenericConfig = group(GenericConfig, key="Generic")
     kube_cloud_shared: KubeCloudSharedConfig = group(KubeCloudSharedConfig, key="KubeCloudShared")
 
 
-@dataclass(frozen=True)
-class FlagOptions:
+class FlagOptions(OptionGroup):
     """The options that have flags only."""
 
     leader_migration: LeaderMigrationOptions = group(LeaderMigrationOptions)

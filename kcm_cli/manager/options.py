@@ -8,12 +8,11 @@ upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/kube-contr
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Any
 
 from kcm_cli.component.flagset import FlagSet, Parsed
-from kcm_cli.component.options import Binding, Group, bind, flags_of, group, layout, lazy_group
+from kcm_cli.component.options import Binding, Group, OptionGroup, bind, flags_of, group, layout, lazy_group
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.controller_map import DEPRECATED, all_controllers
 from kcm_cli.manager.generic_options import PROCESS_FLAGS, FlagOptions, GenericComponentConfig
@@ -26,13 +25,16 @@ LAST = ("Metrics", "Logs", "Misc", "Kcm", "Global")
 @cache
 def controller_options() -> type[Group]:
     """A group with the options of each controller, in a field with the name of its folder."""
-    fields = {
-        one.config_key: (one.folder, type_, group(type_, key=one.config_key, section=one.section))
-        for one in _with_options()
-        if (type_ := one.options) is not None
-    }
-    order = arranged(sorted(fields), {one.config_key: one.file_after for one in _with_options() if one.file_after})
-    return make_dataclass("ControllerOptions", map(fields.__getitem__, order), frozen=True, slots=True)
+    declared = {one.config_key: one for one in _with_options()}
+    order = arranged(sorted(declared), {key: one.file_after for key, one in declared.items() if one.file_after})
+    types: dict[str, type[Group]] = {}
+    fields: dict[str, Any] = {}
+    for key in order:
+        one = declared[key]
+        if one.options is not None:
+            types[one.folder] = one.options
+            fields[one.folder] = group(one.options, key=key, section=one.section)
+    return type("ControllerOptions", (OptionGroup,), {"__annotations__": types, **fields})
 
 
 def _with_options() -> list[Descriptor]:
@@ -50,14 +52,12 @@ def arranged(names: Iterable[str], after: Mapping[str, str]) -> list[str]:
     return placed
 
 
-@dataclass(frozen=True)
 class ComponentConfig(GenericComponentConfig):
     """KubeControllerManagerConfiguration. ``controllers``: a group for each controller, with the name of its folder."""
 
     controllers: Any = lazy_group(controller_options)
 
 
-@dataclass(frozen=True)
 class Options(FlagOptions):
     """All options."""
 

@@ -1,10 +1,9 @@
 """Options of the certificatesigningrequest-signing-controller."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kcm_cli.component.kinds import STRING
-from kcm_cli.component.options import duration, option
+from kcm_cli.component.options import OptionGroup, duration, option
 
 
 def _file(kind: str, flag: str, key: str, text: str) -> str:
@@ -24,8 +23,7 @@ def _key_file(flag: str, key: str, signer: str) -> str:
     return _file("key", flag, key, text)
 
 
-@dataclass(frozen=True)
-class CSRSigningConfig:
+class CSRSigningConfig(OptionGroup):
     cert_file: str = option(
         STRING,
         "",

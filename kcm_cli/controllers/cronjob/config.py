@@ -1,10 +1,7 @@
 """Options of the cronjob-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class CronJobConfig:
+class CronJobConfig(OptionGroup):
     concurrent_syncs: int = concurrency("CronJobs", 5, "concurrent-cron-job-syncs", "ConcurrentCronJobSyncs", minimum=1)

@@ -1,12 +1,9 @@
 """Options of the daemonset-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class DaemonSetConfig:
+class DaemonSetConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "DaemonSets", 2, "concurrent-daemonset-syncs", "ConcurrentDaemonSetSyncs", minimum=1
     )

@@ -1,10 +1,7 @@
 """Options of the deployment-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class DeploymentConfig:
+class DeploymentConfig(OptionGroup):
     concurrent_syncs: int = concurrency("Deployments", 5, "concurrent-deployment-syncs", "ConcurrentDeploymentSyncs")

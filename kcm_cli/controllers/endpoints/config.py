@@ -1,12 +1,9 @@
 """Options of the endpoints-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency, duration
+from kcm_cli.component.options import OptionGroup, concurrency, duration
 
 
-@dataclass(frozen=True)
-class EndpointsConfig:
+class EndpointsConfig(OptionGroup):
     concurrent_syncs: int = concurrency("Services", 5, flag="concurrent-endpoint-syncs", key="ConcurrentEndpointSyncs")
     updates_batch_period_s: float = duration(
         0.0,

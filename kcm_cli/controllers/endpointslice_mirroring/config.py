@@ -1,13 +1,10 @@
 """Options of the endpointslice-mirroring-controller."""
 
-from dataclasses import dataclass
-
 from kcm_cli.component.kinds import INT32
-from kcm_cli.component.options import concurrency, duration, option
+from kcm_cli.component.options import OptionGroup, concurrency, duration, option
 
 
-@dataclass(frozen=True)
-class EndpointSliceMirroringConfig:
+class EndpointSliceMirroringConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "Endpoints",
         5,

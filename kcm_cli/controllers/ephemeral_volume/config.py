@@ -1,12 +1,9 @@
 """Options of the ephemeral-volume-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class EphemeralVolumeConfig:
+class EphemeralVolumeConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "pods with ephemeral volumes",
         5,

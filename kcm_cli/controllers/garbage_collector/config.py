@@ -1,13 +1,10 @@
 """Options of the garbage-collector-controller."""
 
-from dataclasses import dataclass
-
 from kcm_cli.component.kinds import BOOL, GROUP_RESOURCES
-from kcm_cli.component.options import concurrency, option
+from kcm_cli.component.options import OptionGroup, concurrency, option
 
 
-@dataclass(frozen=True)
-class GarbageCollectorConfig:
+class GarbageCollectorConfig(OptionGroup):
     enabled: bool = option(
         BOOL,
         True,

@@ -1,13 +1,10 @@
 """Options of the horizontal-pod-autoscaler-controller."""
 
-from dataclasses import dataclass
-
 from kcm_cli.component.kinds import FLOAT
-from kcm_cli.component.options import concurrency, duration, option
+from kcm_cli.component.options import OptionGroup, concurrency, duration, option
 
 
-@dataclass(frozen=True)
-class HorizontalPodAutoscalerConfig:
+class HorizontalPodAutoscalerConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "HorizontalPodAutoscalers",
         5,

@@ -1,10 +1,7 @@
 """Options of the job-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class JobConfig:
+class JobConfig(OptionGroup):
     concurrent_syncs: int = concurrency("Jobs", 5, "concurrent-job-syncs", "ConcurrentJobSyncs", minimum=1)

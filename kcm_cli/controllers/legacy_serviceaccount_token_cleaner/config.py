@@ -1,12 +1,9 @@
 """Options of the legacy-serviceaccount-token-cleaner-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import duration
+from kcm_cli.component.options import OptionGroup, duration
 
 
-@dataclass(frozen=True)
-class LegacyTokenCleanerConfig:
+class LegacyTokenCleanerConfig(OptionGroup):
     clean_up_period_s: float = duration(
         8760 * 3600.0,
         flag="legacy-service-account-token-clean-up-period",

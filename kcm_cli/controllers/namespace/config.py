@@ -1,12 +1,9 @@
 """Options of the namespace-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency, duration
+from kcm_cli.component.options import OptionGroup, concurrency, duration
 
 
-@dataclass(frozen=True)
-class NamespaceConfig:
+class NamespaceConfig(OptionGroup):
     sync_period_s: float = duration(
         300.0,
         flag="namespace-sync-period",

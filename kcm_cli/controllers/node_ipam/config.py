@@ -1,14 +1,13 @@
 """Options of the node-ipam-controller."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace  # noqa: TID251  # option groups are dataclasses
+from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
 
 from kcm_cli.component.kinds import INT32, STRING
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 
 
-@dataclass(frozen=True)
-class NodeIPAMConfig:
+class NodeIPAMConfig(OptionGroup):
     service_cidr: str = option(
         STRING,
         "",

@@ -1,13 +1,10 @@
 """Options of the node-lifecycle-controller."""
 
-from dataclasses import dataclass
-
 from kcm_cli.component.kinds import FLOAT32, INT32
-from kcm_cli.component.options import duration, option
+from kcm_cli.component.options import OptionGroup, duration, option
 
 
-@dataclass(frozen=True)
-class NodeLifecycleConfig:
+class NodeLifecycleConfig(OptionGroup):
     eviction_rate: float = option(
         FLOAT32,
         0.1,

@@ -1,14 +1,12 @@
 """Options of the persistentvolume-attach-detach-controller."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kcm_cli.component.kinds import BOOL
-from kcm_cli.component.options import duration, option
+from kcm_cli.component.options import OptionGroup, duration, option
 
 
-@dataclass(frozen=True)
-class AttachDetachConfig:
+class AttachDetachConfig(OptionGroup):
     disable_reconciler_sync: bool = option(
         BOOL,
         False,

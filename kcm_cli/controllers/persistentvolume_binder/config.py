@@ -1,13 +1,10 @@
 """Options of the persistentvolume-binder-controller."""
 
-from dataclasses import dataclass
-
 from kcm_cli.component.kinds import BOOL, INT32, STRING
-from kcm_cli.component.options import duration, option
+from kcm_cli.component.options import OptionGroup, duration, option
 
 
-@dataclass(frozen=True)
-class PersistentVolumeBinderConfig:
+class PersistentVolumeBinderConfig(OptionGroup):
     sync_period_s: float = duration(
         15.0,
         flag="pvclaimbinder-sync-period",

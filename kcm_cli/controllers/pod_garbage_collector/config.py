@@ -1,13 +1,10 @@
 """Options of the pod-garbage-collector-controller."""
 
-from dataclasses import dataclass
-
 from kcm_cli.component.kinds import INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 
 
-@dataclass(frozen=True)
-class PodGarbageCollectorConfig:
+class PodGarbageCollectorConfig(OptionGroup):
     terminated_pod_threshold: int = option(
         INT32,
         12500,

@@ -1,10 +1,7 @@
 """Options of the replicaset-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class ReplicaSetConfig:
+class ReplicaSetConfig(OptionGroup):
     concurrent_syncs: int = concurrency("ReplicaSets", 5, "concurrent-replicaset-syncs", "ConcurrentRSSyncs")

@@ -1,10 +1,7 @@
 """Options of the replicationcontroller-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class ReplicationControllerConfig:
+class ReplicationControllerConfig(OptionGroup):
     concurrent_syncs: int = concurrency("ReplicationControllers", 5, "concurrent-rc-syncs", "ConcurrentRCSyncs")

@@ -1,12 +1,9 @@
 """Options of the resourceclaim-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class ResourceClaimConfig:
+class ResourceClaimConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "ResourceClaims and pods", 50, "concurrent-resourceclaim-syncs", "ConcurrentSyncs", minimum=1
     )

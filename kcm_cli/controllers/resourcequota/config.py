@@ -1,12 +1,9 @@
 """Options of the resourcequota-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency, duration
+from kcm_cli.component.options import OptionGroup, concurrency, duration
 
 
-@dataclass(frozen=True)
-class ResourceQuotaConfig:
+class ResourceQuotaConfig(OptionGroup):
     sync_period_s: float = duration(
         300.0,
         flag="resource-quota-sync-period",

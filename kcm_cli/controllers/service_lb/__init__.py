@@ -1,13 +1,10 @@
 """service-lb-controller: only cloud controller managers run it."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 from kcm_cli.engine.descriptor import Descriptor
 
 
-@dataclass(frozen=True)
-class ServiceConfig:
+class ServiceConfig(OptionGroup):
     """Its options, which have no effect."""
 
     concurrent_syncs: int = concurrency("Services", 1, "concurrent-service-syncs", "ConcurrentServiceSyncs")

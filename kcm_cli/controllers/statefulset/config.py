@@ -1,12 +1,9 @@
 """Options of the statefulset-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class StatefulSetConfig:
+class StatefulSetConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "StatefulSets", 5, "concurrent-statefulset-syncs", "ConcurrentStatefulSetSyncs", minimum=1
     )

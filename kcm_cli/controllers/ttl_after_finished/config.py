@@ -1,10 +1,7 @@
 """Options of the ttl-after-finished-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class TTLAfterFinishedConfig:
+class TTLAfterFinishedConfig(OptionGroup):
     concurrent_syncs: int = concurrency("finished Jobs", 5, "concurrent-ttl-after-finished-syncs", "ConcurrentTTLSyncs")

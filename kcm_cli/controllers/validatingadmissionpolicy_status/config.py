@@ -1,12 +1,9 @@
 """Options of the validatingadmissionpolicy-status-controller."""
 
-from dataclasses import dataclass
-
-from kcm_cli.component.options import concurrency
+from kcm_cli.component.options import OptionGroup, concurrency
 
 
-@dataclass(frozen=True)
-class ValidatingAdmissionPolicyStatusConfig:
+class ValidatingAdmissionPolicyStatusConfig(OptionGroup):
     concurrent_syncs: int = concurrency(
         "ValidatingAdmissionPolicies", 5, "concurrent-validating-admission-policy-status-syncs", "ConcurrentPolicySyncs"
     )

@@ -1,5 +1,6 @@
 """One declaration per field, and what derives from it."""
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -87,3 +88,23 @@ def test_problems(tree: Root, problems: list[str]) -> None:
 
 def test_parts_are_found_by_type() -> None:
     assert {type(part): part for part in options.parts(Root(workers=Workers(2)))} == {Workers: Workers(2)}
+
+
+class Limits(options.OptionGroup):
+    """A group as kcm's own are."""
+
+    most: int = options.option(kinds.INT32, 5, flag="most", key="Most")
+    workers: Workers = options.group(Workers, key="Workers")
+
+
+def test_an_option_group_is_a_frozen_dataclass() -> None:
+    given = Limits(most=7)
+    assert (given, hash(given)) == (Limits(most=7, workers=Workers()), hash(Limits(most=7)))
+    assert given != Limits() and Limits() != Root()
+    assert repr(given) == f"Limits(most=7, workers={Workers()!r})"
+    assert dataclasses.replace(given, most=8) == Limits(most=8)
+    assert options.build(Limits, {("workers", "count"): 6}) == Limits(workers=Workers(6))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        given.most = 8  # type: ignore[misc]
+    with pytest.raises(TypeError, match="Limits has no least"):
+        Limits(least=1)  # type: ignore[call-arg]

@@ -44,7 +44,7 @@ def test_a_flag_set_to_its_default_overrides_the_file(tmp_path: Path) -> None:
 
 def test_each_controller_finds_its_configuration() -> None:
     given = config("--concurrent-deployment-syncs=3")
-    assert given.by_type()[DeploymentConfig] == DeploymentConfig(3)
+    assert given.by_type()[DeploymentConfig] == DeploymentConfig(concurrent_syncs=3)
     assert given.by_type()[LeaderElectionConfig] is given.component.generic.leader_election
 
 
