@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream release-check lock lowest \
+.PHONY: sandbox test lint types style unit e2e bench soak compare forms simulate perturb kills fuzz hostile upstream release-check lock lowest \
   docs site clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
@@ -73,8 +73,14 @@ bench: $(READY) ## cost as JSON lines; KUBEBUILDER_ASSETS: beside the Go binary;
 	$(BIN)/python -m tests.bench.run $(ARGS)
 	$(BIN)/python -m tests.bench.plan
 
+soak: $(READY) ## an hour of churn in less time: memory, sockets, threads, series; KUBEBUILDER_ASSETS: beside the Go binary
+	$(BIN)/python -m tests.bench.soak $(ARGS)
+
 compare: $(READY) ## where a sandbox answers differently from the kube-apiserver in the folder KUBEBUILDER_ASSETS
 	$(BIN)/python -m tests.differential.run $(ARGS)
+
+forms: $(READY) ## recorded scenarios in protobuf, JSON, without uvloop, after a warm standby, in groups; ARGS: some of them
+	$(BIN)/python -m tests.differential.forms $(ARGS)
 
 SUITE ?= job
 ONLY  ?= .
@@ -106,7 +112,7 @@ lowest: ## unit tests with the lowest versions that pyproject.toml permits, in a
 	$(LOWEST)/bin/pip install -q -r $(LOWEST)/pins && $(LOWEST)/bin/pip install -q --no-deps --no-build-isolation -e .
 	$(LOWEST)/bin/python -m pytest -q -n 3 --dist loadgroup -m "not e2e" --ignore tests/e2e
 
-docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
+docs: $(READY) ## reference pages, man pages and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m tests.generate.docs
 
 site: $(READY) ## dist/site, the documentation as pages for a browser

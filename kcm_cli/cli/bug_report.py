@@ -38,7 +38,7 @@ _HARMLESS = re.compile(
 _USER = re.compile(r"(https?://)[^/@\s]{1,512}@")
 _LINE = re.compile(r"([A-Za-z0-9][\w.-]{0,127})(: |:|=| )(.*)")
 FLAGS = FlagSet((*manager_access.FLAGS, Flag("help", BOOL, False, "Show this text.", "Output", "h")))
-_ABOUT = """kcm bug-report writes what there is to know about a running manager to standard output, as one JSON
+ABOUT = """kcm bug-report writes what there is to know about a running manager to standard output, as one JSON
 document: versions, flags, configuration, health, metrics, queues, longest turns, the last errors, and traces of what
 was refused. It has names of objects, and no values of Secrets. A part that the manager does not have is named in
 problems: it also works with kube-controller-manager.
@@ -49,7 +49,7 @@ Usage:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the report; returns the exit code."""
-    return manager_access.run(arguments, FLAGS, _ABOUT, _read, _run)
+    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

@@ -35,9 +35,9 @@ def main(arguments: Sequence[str]) -> int:
 
         sys.stdout.write(f"{raw_version() if printed.endswith('raw') else f'Kubernetes {GIT_VERSION}'}\n")
         return 0
-    from kcm_cli.component.garbage import no_collections
+    from kcm_cli.component.garbage import loading
 
-    with no_collections():
+    with loading():
         from kcm_cli.cli.kube_apiserver_options import read
         from kcm_cli.cli.sandbox_assets import read_flags
         from kcm_cli.component.loops import new_event_loop
@@ -81,6 +81,7 @@ async def _run(command: "Command", cluster: "Cluster") -> int:
         routes=cluster.routes,
         settings=command.settings,
         keys=command.keys,
+        audit=command.audit,
     )
     sandbox = SandboxServer(options)
     try:
@@ -101,6 +102,10 @@ def _prepare(sandbox: "SandboxServer", command: "Command") -> str:
         return f"cannot listen on {command.address}:{command.port}: {error.strerror}"
     except ValueError as error:
         return f"the certificates or keys cannot be used: {error}"
+    try:
+        sandbox.open_audit_log()
+    except OSError as error:
+        return f"--audit-log-path: cannot write {error.filename}: {error.strerror}"
     if command.certificates is not None:
         try:
             sandbox.certificates.write_pair(command.certificates, "apiserver", sandbox.certificates.serving)

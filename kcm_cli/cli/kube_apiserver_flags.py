@@ -53,6 +53,15 @@ DONE = (
     Flag(
         "feature-gates", MULTIMAP, (), "Feature gates of the controllers. Those of the server do not change.", "Served"
     ),
+    Flag(
+        "audit-log-path",
+        STRING,
+        "",
+        "File to append the audit log to; - for standard output. Needs --audit-policy-file.",
+        "Served",
+    ),
+    Flag("audit-policy-file", STRING, "", "Audit policy (audit.k8s.io/v1).", "Served"),
+    Flag("audit-log-maxsize", INT, 100, "Megabytes after which the audit log is renamed to FILE.1.", "Served"),
     Flag("etcd-servers", STRINGS, (), "Required, but no connection is made.", "Served"),
     Flag(
         "version",
@@ -66,7 +75,7 @@ DONE = (
 _TUNING = """
 advertise-address allow-privileged:b audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
 audit-log-batch-throttle-burst audit-log-batch-throttle-enable:b audit-log-batch-throttle-qps audit-log-compress:b
-audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-truncate-enabled:b
+audit-log-format audit-log-maxage audit-log-maxbackup audit-log-mode audit-log-truncate-enabled:b
 audit-log-truncate-max-batch-size audit-log-truncate-max-event-size audit-log-version audit-webhook-batch-buffer-size
 audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
 audit-webhook-batch-throttle-enable:b audit-webhook-batch-throttle-qps audit-webhook-initial-backoff
@@ -95,7 +104,7 @@ emulation-forward-compatible:b runtime-config-emulation-forward-compatible:b
 """
 """About etcd, caches, queues, logs and other servers: the sandbox has none of them, or clients see no difference."""
 WITHOUT_EFFECT = """
-audit-log-path audit-policy-file audit-webhook-config-file cors-allowed-origins debug-socket-path
+audit-webhook-config-file cors-allowed-origins debug-socket-path
 default-not-ready-toleration-seconds default-unreachable-toleration-seconds enable-bootstrap-token-auth:b
 encryption-provider-config event-ttl kubernetes-service-node-port requestheader-allowed-names
 requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
+import yaml
 
 from kcm_cli.cli.kube_apiserver_flags import DONE, REFUSED, REFUSED_TOO, VERSIONS, WITHOUT_EFFECT, flags, names_of
 from kcm_cli.component.featuregates import resolve
@@ -17,6 +18,8 @@ from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
+from kcm_cli.sandbox.apiserver.entry.audit_policy import policy_of
 from kcm_cli.sandbox.apiserver.registry.catalog import built_in_versions
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
 from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S, PLUGINS, Settings
@@ -49,6 +52,7 @@ class Command(msgspec.Struct, frozen=True):
     certificates: Path | None = None
     """The folder for the serving certificate and key, if they have to be created."""
     gates: tuple[str, ...] = ()
+    audit: AuditOptions | None = None
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -84,6 +88,7 @@ class _Reader:
         keys, folder = self._keys()
         settings = self._settings()
         gates = self._gates()
+        audit = self._audit()
         self._apis()
         return Command(
             address=self._text("bind-address"),
@@ -92,6 +97,7 @@ class _Reader:
             keys=keys,
             certificates=folder,
             gates=gates,
+            audit=audit,
             notes=tuple(self.notes),
             problems=tuple(self.problems),
         )
@@ -213,6 +219,24 @@ class _Reader:
                     f"--feature-gates: {name} is passed to the controllers; the API server keeps its default"
                 )
         return tuple(f"{component}:{setting}" if component else setting for component, setting in pairs)
+
+    def _audit(self) -> AuditOptions | None:
+        """The audit log; as upstream, none without a policy."""
+        path, file = self._text("audit-log-path"), self._text("audit-policy-file")
+        if not path:
+            return None
+        if not file:
+            self.notes.append("--audit-log-path has no effect without --audit-policy-file")
+            return None
+        try:
+            policy = policy_of(yaml.safe_load(self._file("audit-policy-file", file)))
+        except (ValueError, yaml.YAMLError) as error:
+            raise _Wrong(f"--audit-policy-file: {file}: {error}") from None
+        megabytes = self._given.get("audit-log-maxsize") or self._defaults["audit-log-maxsize"]
+        assert isinstance(megabytes, int)
+        if megabytes < 0:
+            self.problems.append(f"--audit-log-maxsize {megabytes} can't be a negative number")
+        return AuditOptions(path, policy, megabytes << 20)
 
     def _apis(self) -> None:
         served = built_in_versions()

@@ -12,6 +12,7 @@ from kcm_cli.component.version import OWN_VERSION
 
 _COMPLETE = "_KCM_COMPLETE"
 _SHOW = "--show-completion"
+_SCRIPTS = frozenset({"--install-completion", _SHOW})
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -27,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(args)
         sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()  # its reader has gone
+        code = 1
     except OSError as error:
         if error.errno not in _FULL:
             raise
@@ -87,22 +91,34 @@ def _run(args: Sequence[str]) -> int:
     if args == ["--version"]:
         sys.stdout.write(f"Kubernetes {OWN_VERSION}\n")
         return 0
-    # imported here: --version must be quick
-    from kcm_cli.component.garbage import no_collections
+    # imported here, as all below: --version must be quick, and a manager needs neither Typer nor other commands
+    if os.environ.get(_COMPLETE, "").startswith("complete_"):
+        from kcm_cli.cli import completing
 
-    with no_collections():
-        import typer
+        return completing.main(os.environ)
+    from kcm_cli.cli import subcommands
 
-        from kcm_cli.cli.command import app
-        from kcm_cli.cli.manager import fail
+    if _COMPLETE in os.environ or subcommands.is_named(args) or not _SCRIPTS.isdisjoint(args):
+        from kcm_cli.component.garbage import loading
 
-    command = typer.main.get_command(app)
+        with loading():
+            from kcm_cli.cli import command
+
+        return command.main(args, _COMPLETE)
+    return _manager(args)
+
+
+def _manager(args: Sequence[str]) -> int:
+    from kcm_cli.component.garbage import loading
+
+    with loading():
+        from kcm_cli.cli.manager import run_manager
+
     try:
-        return int(command.main(list(args), prog_name="kcm", complete_var=_COMPLETE, standalone_mode=False) or 0)
-    except typer.TyperException as error:
-        return fail([error.format_message()])
-    except typer.Abort:
-        return fail(["aborted"])
+        return run_manager(args)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nError: aborted\n")
+        return 1
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 import logging
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component import featuregates, logs
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.garbage import no_collections
+from kcm_cli.component.garbage import loading
 from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.version import OWN_VERSION, raw_version
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ABOUT = (
+ABOUT = (
     "kcm runs the controllers of a Kubernetes cluster: loops that watch the state of the cluster through the API "
     "server and make the changes that bring it closer to the state asked for. It takes the place of "
     "kube-controller-manager."
 )
 
 
-def run_manager(parsed: Parsed) -> int:
+def run_manager(arguments: Sequence[str]) -> int:
     """Run the manager, or print help or version; returns the exit code."""
+    parsed = flag_set().parse(arguments)
+    _look_for_commands(parsed)
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(help_text(usage.width(), bold=usage.is_bold()))
         return 0
@@ -55,6 +58,16 @@ def run_manager(parsed: Parsed) -> int:
         names = ", ".join(f"--{name}" for name in beside)
         sys.stderr.write(f"Warning: a configuration file has no fields for {names}: give them beside --config\n")
     return _write(config, target)
+
+
+def _look_for_commands(parsed: Parsed) -> None:
+    """Report arguments that look like misplaced or misspelt subcommands."""
+    names = [command.name for command in SUBCOMMANDS]
+    for word in list(parsed.rest):
+        if near := get_close_matches(word, names, n=1):
+            parsed.rest.remove(word)
+            hint = f"did you mean kcm {near[0]}?" if word != near[0] else f"it goes first: kcm {word} [flags]"
+            parsed.problems.append(f"unexpected argument: {word} ({hint})")
 
 
 def _refuse(error: "ConfigError") -> int:
@@ -84,7 +97,7 @@ def _as_typed(text: str) -> str:
 
 def help_text(columns: int, *, bold: bool = False) -> str:
     """The output of --help."""
-    about = _ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(_ABOUT, columns)
+    about = ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(ABOUT, columns)
     lines = [about, "", "Usage:", "  kcm [flags]"]
     width = max(len(command.name) for command in SUBCOMMANDS)
     lines += [f"  kcm {f'{command.name} [flags]':{width + 8}}  {command.help}" for command in SUBCOMMANDS]
@@ -144,7 +157,7 @@ def _start(config: "Config") -> int:
     if warning := lease_warning(config.component.generic):
         log.warning(warning)
     # imported here: help, version and mistakes need no server and no client
-    with no_collections():
+    with loading():
         from kcm_cli.manager.app import run
 
     return run(config)

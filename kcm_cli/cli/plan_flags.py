@@ -8,6 +8,7 @@ import msgspec
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
+from kcm_cli.cli.subcommands import subcommand
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
 from kcm_cli.component.kinds import BOOL, DURATION, INT, STRING, STRINGS
 from kcm_cli.plan.changes import (
@@ -132,19 +133,15 @@ FLAGS = FlagSet(
         Flag("help", BOOL, False, "Show this help.", _OUTPUT, "h"),
     )
 )
-_ABOUT = (
-    "kcm plan shows what the controllers, the scheduler and the kubelets of a cluster would do. It reads the cluster "
-    "(it never reads Secrets and never writes), builds a twin of it in memory, and advances the twin's clock twice: "
-    "without the change and with it. Without any change it shows what kcm would write if it took over the cluster now."
-)
-_USAGE = """
+ABOUT = """kcm plan shows what the controllers, the scheduler and the kubelets of a cluster would do. It reads the
+cluster (it never reads Secrets and never writes), builds a twin of it in memory, and advances the twin's clock twice:
+without the change and with it. Without any change it shows what kcm would write if it took over the cluster now.
+
 Usage:
   kcm plan [flags]
   kcm plan --drain node-1 --for 30m
   kcm plan -f app.yaml --save cluster.kcm
-  kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck
-"""
-_CODES = "Exit codes: 0 success, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."
+  kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck"""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -163,8 +160,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def help_text() -> str:
     """The output of --help."""
-    about, codes = (usage.wrapped(text, usage.width(), 0) for text in (_ABOUT, _CODES))
-    return usage.help_text("\n".join([*about, _USAGE, *codes]), FLAGS)
+    return usage.help_text(ABOUT, FLAGS, subcommand("plan").exits)
 
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:

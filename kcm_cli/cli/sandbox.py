@@ -101,7 +101,15 @@ def _prepare(sandbox: SandboxServer) -> str:
         return f"--data-dir: cannot use {options.data_dir}: {why}"
     except (sqlite3.Error, ValueError) as error:
         return f"--data-dir: cannot use {options.data_dir}: {error}"
-    return _write_kubeconfig(sandbox) or _write_certificates(sandbox)
+    return _open_audit_log(sandbox) or _write_kubeconfig(sandbox) or _write_certificates(sandbox)
+
+
+def _open_audit_log(sandbox: SandboxServer) -> str:
+    try:
+        sandbox.open_audit_log()
+    except OSError as error:
+        return f"--audit-log-path: cannot write {error.filename}: {error.strerror}"
+    return ""
 
 
 def _write_certificates(sandbox: SandboxServer) -> str:

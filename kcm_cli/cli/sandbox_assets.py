@@ -25,7 +25,7 @@ FLAGS = FlagSet(
         Flag("help", BOOL, False, "Show this text.", "Assets", shorthand="h"),
     )
 )
-_ABOUT = f"""kcm sandbox assets makes a folder with kube-apiserver, etcd and kubectl for suites that use envtest, and
+ABOUT = f"""kcm sandbox assets makes a folder with kube-apiserver, etcd and kubectl for suites that use envtest, and
 prints its path: each kube-apiserver that is started there is a sandbox, without controllers and nodes as in envtest,
 since suites write statuses themselves. The flags below hold for all of them; those in {folder.FLAGS} take their place.
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     words, _ = before_dashes(arguments)
     parsed = FLAGS.parse(words)
     if parsed.values.get("help"):
-        sys.stdout.write(usage.help_text(_ABOUT, FLAGS))
+        sys.stdout.write(usage.help_text(ABOUT, FLAGS))
         return 0
     _, problems = read_flags(arguments)
     if parsed.values.get("dir") == "":

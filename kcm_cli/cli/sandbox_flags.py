@@ -12,6 +12,8 @@ from kcm_cli.cli.sandbox_assets import cluster_problems, pairs_of
 from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
+from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
+from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT, Policy, policy_of
 from kcm_cli.sandbox.apiserver.entry.fault import faults_of
 from kcm_cli.sandbox.run import SandboxOptions
 
@@ -61,11 +63,33 @@ _FLAGS = (
         "YAML file with rules for the behavior of pods, by selector: docs/sandbox.md.",
         "Sandbox",
     ),
+    Flag(
+        "audit-log-path",
+        STRING,
+        "",
+        "File to append the API server's audit log to, for kcm trace --audit-log; - for standard output.",
+        "Sandbox",
+    ),
+    Flag(
+        "audit-log-maxsize",
+        INT,
+        100,
+        "Megabytes after which the audit log is renamed to FILE.1, in place of the one before.",
+        "Sandbox",
+    ),
+    Flag(
+        "audit-policy-file",
+        STRING,
+        "",
+        "YAML file with an audit policy (audit.k8s.io/v1). Default: writes with their bodies, without those of Secrets "
+        "and ConfigMaps.",
+        "Sandbox",
+    ),
     Flag("no-manager", BOOL, False, "Do not run the controllers.", "Sandbox"),
     Flag("no-view", BOOL, False, "Print plain lines instead of the status view on terminals too.", "Sandbox"),
     Flag("help", BOOL, False, "Show this help.", "Sandbox", shorthand="h"),
 )
-_ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
+ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
 and the controllers. Flags after -- are passed to the controller manager.
 
 Usage:
@@ -100,7 +124,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def help_text() -> str:
     """The output of --help."""
-    return usage.help_text(_ABOUT, FLAGS)
+    return usage.help_text(ABOUT, FLAGS)
 
 
 def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
@@ -110,6 +134,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
     faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
     rules, broken_rules = _file("rules", parsed.values.get("rules"), _rules)
+    policies, broken_policy = _file("audit-policy-file", parsed.values.get("audit-policy-file"), _policies)
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     options = SandboxOptions(
         port=_whole(values["port"]),
@@ -122,9 +147,18 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         routes=pairs_of(_texts(values["route"])),
         faults=faults,
         rules=rules,
+        audit=_audit(str(values["audit-log-path"]), _whole(values["audit-log-maxsize"]), policies),
     )
     command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
-    return command, [*problems, *broken, *broken_rules, *_problems(command, parsed.values)]
+    return command, [*problems, *broken, *broken_rules, *broken_policy, *_problems(command, parsed.values)]
+
+
+def _audit(path: str, megabytes: int, policies: tuple[Policy, ...]) -> AuditOptions | None:
+    return AuditOptions(path, policies[0] if policies else DEFAULT, megabytes << 20) if path else None
+
+
+def _policies(found: object) -> tuple[Policy, ...]:
+    return (policy_of(found),)
 
 
 def _file(flag: str, path: object, read_as: Callable[[object], tuple[T, ...]]) -> tuple[tuple[T, ...], list[str]]:
@@ -151,7 +185,11 @@ def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:
         yield f"--port: {options.port} is no port: 0 to {_LAST_PORT}"
     if options.token and not (options.token.isascii() and options.token.isprintable() and " " not in options.token):
         yield "--token: only visible ASCII characters can be sent"
-    for name in ("kubeconfig", "data-dir"):
+    if _whole(given.get("audit-log-maxsize", 1)) < 1:
+        yield "--audit-log-maxsize: must be 1 or more"
+    if options.audit is None and given.keys() & {"audit-log-maxsize", "audit-policy-file"}:
+        yield "--audit-log-path: name the file of the audit log"
+    for name in ("kubeconfig", "data-dir", "audit-log-path"):
         if given.get(name) == "":
             yield f"--{name}: name a path"
     yield from cluster_problems(options.nodes, options.routes)

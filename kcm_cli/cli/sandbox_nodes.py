@@ -30,7 +30,7 @@ FLAGS = FlagSet(
         Flag("help", BOOL, False, "Show this text.", "Nodes", shorthand="h"),
     )
 )
-_ABOUT = """kcm sandbox nodes changes the simulated nodes of a running sandbox.
+ABOUT = """kcm sandbox nodes changes the simulated nodes of a running sandbox.
 
 Usage:
   kcm sandbox nodes add [NAME...] [--count N] [--capacity SIZE]
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     """Execute the command; returns the exit code."""
     parsed = FLAGS.parse(list(arguments))
     if parsed.values.get("help") or not (parsed.rest or parsed.problems):
-        sys.stdout.write(usage.help_text(_ABOUT, FLAGS))
+        sys.stdout.write(usage.help_text(ABOUT, FLAGS))
         return 0
     verb, *names = parsed.rest or [""]
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}

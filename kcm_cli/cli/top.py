@@ -43,7 +43,7 @@ FLAGS = FlagSet(
         Flag("help", BOOL, False, "Show this text.", _OUTPUT, "h"),
     )
 )
-_ABOUT = """kcm top shows what a controller manager does: queues, retries, writes, lease and health.
+ABOUT = """kcm top shows what a controller manager does: queues, retries, writes, lease and health.
 It reads /metrics and /healthz of kcm or of kube-controller-manager.
 
 Usage:
@@ -64,7 +64,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Show the view; returns the exit code."""
-    return manager_access.run(arguments, FLAGS, _ABOUT, _read, _run)
+    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

@@ -47,13 +47,13 @@ FLAGS = FlagSet(
             "--observe or --server is given, too.",
             _SOURCE,
         ),
+        *manager_access.FLAGS,
         Flag("follow", BOOL, False, "Go on with what happens from now on, until Ctrl-C.", _OUTPUT, "f"),
         Flag("output", STRING, "text", "Format: text, json or html.", _OUTPUT, "o", choices=("text", "json", "html")),
-        *manager_access.FLAGS,
         Flag("help", BOOL, False, "Show this text.", _OUTPUT, "h"),
     )
 )
-_ABOUT = """kcm trace shows why something happened to an object, who did it, and what followed.
+ABOUT = """kcm trace shows why something happened to an object, who did it, and what followed.
 It asks a running kcm (also one of kcm sandbox), which keeps the causes of what it did; or it observes a cluster with
 any manager; or it reads an API server's audit log.
 
@@ -79,7 +79,7 @@ class Command(msgspec.Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Show the trace; returns the exit code."""
-    return manager_access.run(arguments, FLAGS, _ABOUT, _read, _run)
+    return manager_access.run(arguments, FLAGS, ABOUT, _read, _run)
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from kcm_cli.cli.subcommands import Exits
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.machinery.quoting import quote
 
@@ -30,9 +31,22 @@ def is_bold() -> bool:
     return sys.stdout.isatty() and not plain
 
 
-def help_text(about: str, flags: FlagSet | Iterable[Flag]) -> str:
-    """The output of --help."""
-    return "\n".join([about, *sections(flags, width())]) + "\n"
+def help_text(about: str, flags: FlagSet | Iterable[Flag], exits: Exits = ()) -> str:
+    """The output of --help. about: see ``parts``."""
+    columns = width()
+    text, commands = parts(about)
+    lines = [*wrapped(text, columns, 0), "", "Usage:"]
+    for command in commands:
+        lines += wrapped(command, columns, hanging=6) if len(command) > columns - 2 else [f"  {command}"]
+    if exits:
+        lines += ["", *wrapped(f"Exit codes: {', '.join(f'{code} {why}' for code, why in exits)}.", columns, 0)]
+    return "\n".join([*lines, *sections(flags, columns)]) + "\n"
+
+
+def parts(about: str) -> tuple[str, list[str]]:
+    """The description of a command, and its usage lines, which follow after a line ``Usage:``."""
+    text, _, commands = about.partition("\n\nUsage:\n")
+    return " ".join(text.split()), [line.strip() for line in commands.splitlines()]
 
 
 def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:
@@ -51,19 +65,25 @@ def title(text: str, *, bold: bool = False) -> Iterator[str]:
     yield ""
 
 
-def wrapped(text: str, columns: int, indent: int = 2) -> list[str]:
-    """The lines of a text; one line below LEAST_WIDTH columns. Words are not broken, so that they can be copied."""
+def wrapped(text: str, columns: int, indent: int = 2, *, hanging: int | None = None) -> list[str]:
+    """The lines of a text; one line below LEAST_WIDTH columns. Words are not broken, so that they can be copied.
+    hanging: the indent of all lines but the first."""
     pad = " " * indent
     if columns < LEAST_WIDTH:
         return [pad + text]
     return textwrap.wrap(
-        text, columns, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
+        text,
+        columns,
+        initial_indent=pad,
+        subsequent_indent=pad if hanging is None else " " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
 def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
     head = _head(flag)
-    text = _text(flag)
+    text = flag_text(flag)
     if columns < LEAST_WIDTH:
         yield f"{head}   {text}"
         return
@@ -81,7 +101,8 @@ def _head(flag: Flag) -> str:
     return f"{head} {flag.kind.word}"
 
 
-def _text(flag: Flag) -> str:
+def flag_text(flag: Flag) -> str:
+    """The help of a flag, with its default."""
     if flag.default == flag.kind.zero or flag.default in ("", ()):
         return flag.help
     shown = flag.kind.show(flag.default)

@@ -19,6 +19,7 @@ from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks, innermost
@@ -53,7 +54,7 @@ class Cluster(msgspec.Struct, Generic[N], frozen=True, kw_only=True):
     rng: of the nodes; other parts take sources of their own from it. connect: how a component, named, sends requests
     to the API server, with an administrator's rights. server: starts and ends with the cluster; by default it runs
     already. nodes: None for a cluster that has neither nodes nor storage nor scheduler. storage: provisions and
-    attaches volumes.
+    attaches volumes. causes: records what nodes, storage and scheduler do, and why; None: nobody does.
     """
 
     clock: Clock
@@ -64,6 +65,7 @@ class Cluster(msgspec.Struct, Generic[N], frozen=True, kw_only=True):
     storage: Callable[[Means], Part] = StorageDriver
     scheduler: Callable[[Means], Part] = Scheduler
     controllers: Controllers | None = None
+    causes: CauseRing | None = None
 
     @asynccontextmanager
     async def running(self, stop: asyncio.Event | None = None) -> AsyncIterator["Running[N]"]:
@@ -114,6 +116,7 @@ class Running(Generic[N]):
             events=events,
             clock=clock,
             rng=rng,
+            causes=made.causes,
         )
         self.nodes = made.nodes(means)
         storage, scheduler = made.storage(means), made.scheduler(means)

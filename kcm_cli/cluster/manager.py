@@ -25,6 +25,7 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.metrics import SessionMetrics
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Transport
+from kcm_cli.runtime.cause_ring import MOST_BYTES, CauseRing
 from kcm_cli.sandbox.run import ManagerFiles, SandboxServer
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -44,7 +45,8 @@ class SandboxManager:
     """The manager. Raises ConfigError for invalid flags. Who runs it sets up logging.
 
     real_time: whether a late loop has stalled, which is not so where time may be moved. started: set when all
-    controllers run.
+    controllers run. causes: the record of what they do, and why, in which the other parts of the cluster may record
+    theirs; None if the manager has no port to show it, or calls another API server than this one.
     """
 
     def __init__(self, server: SandboxServer, flags: Sequence[str], *, real_time: bool = False) -> None:
@@ -64,6 +66,8 @@ class SandboxManager:
             if self._listener is not None:
                 self._listener.close()
             raise
+        served = self.config.serving.port > 0 or self._listener is not None
+        self.causes = CauseRing(server.clock, 2 * MOST_BYTES) if served and self._own_kubeconfig else None
         self.started = asyncio.Event()
         self._show: Observability | None = None
 
@@ -76,7 +80,7 @@ class SandboxManager:
     async def run(self, cluster: Cluster[Any], stop: asyncio.Event) -> int:
         """Run until ``stop``, or until the manager ends by itself; returns the exit code."""
         host = Host(simulated_nodes=True)
-        place = Place(self._dial, real_time=self._real_time, host=host, listener=self._listener)
+        place = Place(self._dial, real_time=self._real_time, host=host, listener=self._listener, causes=self.causes)
 
         def abandon(why: str) -> None:
             sys.stderr.write(f"Error: leaderelection lost: {why}\n")

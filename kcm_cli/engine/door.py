@@ -36,8 +36,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
-from kcm_cli.runtime.cause_ring import CauseRing, Wrote, identity, refusal
-from kcm_cli.runtime.causes import working
+from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
+from kcm_cli.runtime.causes import recording, working
 
 if TYPE_CHECKING:
     from kcm_cli.runtime.spans import Sending, SpanContext
@@ -52,15 +52,6 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 _PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
 _COUNTER = "kcm_controller_writes_total"
 CUSTOM = "custom"
-_QUIET = frozenset(
-    (
-        "events",
-        "selfsubjectaccessreviews",
-        "serviceaccounts/token",
-        "subjectaccessreviews",
-        "tokenreviews",
-    )
-)
 _OF_OTHERS = frozenset(("", "Scale"))
 """Kinds that do not say of what: the resource is logged instead."""
 _REASONS = {"status": "status changed", "scale": "scaled", "finalize": "finalized"}
@@ -109,7 +100,7 @@ class Door(Client):
             return super().raw(self._of_sync(request))
         write = write_of(self._controller, request)
         self._count(write)
-        if self._ring is None or write.resource in _QUIET:
+        if self._ring is None or write.resource in QUIET:
             return self._sent(replace(write, request=self._of_sync(request)))
         return self._recorded(write, self._ring)
 
@@ -133,7 +124,8 @@ class Door(Client):
             context = ring.spans.sent(_sending(write, sync, at))
             write = replace(write, request=_traced(write.request, context))
         try:
-            response = await self._sent(write)
+            with recording():
+                response = await self._sent(write)
         except BaseException as error:  # also a cancellation: the write may have taken effect
             self._wrote(ring, context, _entry(ring, write, sync, at, Response(0, {}, b""), type(error).__name__))
             raise
@@ -228,7 +220,7 @@ def _traced(request: Request, context: "SpanContext") -> Request:
 
 async def _logged(write: Write, answer: Awaitable[Response]) -> Response:
     """Log a write with its answer, or that there was none."""
-    level = V4 if write.resource in _QUIET else V2
+    level = V4 if write.resource in QUIET else V2
     try:
         response = await answer
     except RequestError as error:

@@ -45,6 +45,7 @@ from kcm_cli.manager.standby import Standby
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.rest.session import Session
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.events import EventNames, EventWriter
 from kcm_cli.runtime.leader import HEALTH_CHECK
 from kcm_cli.runtime.loads import Loads
@@ -73,13 +74,15 @@ class Place(msgspec.Struct, frozen=True):
     """Where a manager runs.
 
     dial: connects the controllers to the API server. real_time: whether the loop runs in real time, so that a late loop
-    has stalled. listener: a socket that is already bound to the secure port; it is closed with the server.
+    has stalled. listener: a socket that is already bound to the secure port; it is closed with the server. causes: a
+    record that others write to as well; None: one of its own.
     """
 
     dial: Dial = Session
     real_time: bool = True
     host: Host = Host()
     listener: socket.socket | None = None
+    causes: CauseRing | None = None
 
 
 class Manager:
@@ -107,7 +110,7 @@ class Manager:
         self._clock = clock
         self._rng = rng
         self._identity = new_identity(rng)
-        self._show = Observability(config, clock)
+        self._show = Observability(config, clock, self._place.causes)
         self._control_monitor = LoopMonitor(clock, real_time=True)
         self._monitor = LoopMonitor(clock, self._show.registry, yields_to=self._control_monitor, real_time=True)
         self._thread = LoopThread("control")

@@ -35,8 +35,8 @@ DebugTable = dict[str, dict[str, DebugHandler]]
 class Observability:
     """The registries of one manager, and the pages that show them."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
-        """Raises RunError for an invalid manifest of metric labels."""
+    def __init__(self, config: Config, clock: Clock, causes: CauseRing | None = None) -> None:
+        """causes: by default a new record. Raises RunError for an invalid manifest of metric labels."""
         self._config = config
         self._clock = clock
         self._started = clock.now()
@@ -48,7 +48,7 @@ class Observability:
         self.health = HealthChecks(metrics=families)
         self.running = RunningControllers(self.health, self.registry)
         self.debug: DebugTable = {}
-        self.causes = CauseRing(clock)
+        self.causes = CauseRing(clock) if causes is None else causes
         self.process = ProcessMetrics()
         self.registry.add(self.process)
         self.slis.add(StartTimeOnly(self.process))

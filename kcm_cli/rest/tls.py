@@ -171,6 +171,9 @@ class Resuming(ssl.SSLContext):
 
 
 def _session_of(connection: ssl.SSLObject) -> ssl.SSLSession | None:
+    """The session of a whole handshake that is done. (Its copy takes 0.1 ms: one that was resumed is known.)"""
+    if connection.version() is None or connection.session_reused:
+        return None
     try:
         return connection.session
     except ValueError:  # of OpenSSL: there is none that could be kept, before or without a handshake

@@ -32,6 +32,18 @@ _ENDS = 4096
 _IDENTITY = 64
 """A longer uid or version is left out: a part of it could be that of another object."""
 
+EVICTED = "evicted: "
+"""How the reason of a write begins that ends a pod and does not delete it."""
+QUIET = frozenset(
+    (
+        "events",
+        "selfsubjectaccessreviews",
+        "serviceaccounts/token",
+        "subjectaccessreviews",
+        "tokenreviews",
+    )
+)
+"""Resources whose writes are no causes."""
 _MESSAGE = 2048
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
 _REFUSERS = (
@@ -61,7 +73,8 @@ class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field
 
     sync: the number of the sync that wrote, 0 for none. at, took_s: when it was sent, and how long the answer took.
     kind: "" where only the resource is known. code: of HTTP; 0 for no answer. uid, version: of the object in the
-    answer. refusal: the reason of the refusal, and what refused it if that is known.
+    answer. refusal: the reason of the refusal, and what refused it if that is known. agent: of a write that an API
+    server records, the client's user agent; ``controller`` is then the user. manager: the field manager.
     """
 
     sync: int
@@ -79,6 +92,8 @@ class Wrote(msgspec.Struct, frozen=True, array_like=True, tag="write", tag_field
     reason: str = ""
     owner: str = ""
     refusal: str = ""
+    agent: str = ""
+    manager: str = ""
 
 
 class Later(msgspec.Struct, frozen=True, array_like=True, tag="later", tag_field="entry"):
@@ -107,11 +122,14 @@ _DECODER = msgspec.msgpack.Decoder(Entry)
 
 
 def weight(sync: Sync, cause: Change | Tick, writer: str | None) -> int:
-    """Which of several causes a sync is shown under, the one with the largest: what others did to its own object first,
-    what its own controller wrote last. writer: the controller that made a change; None for another client's."""
+    """Which of several causes a sync is shown under, the one with the largest: the end of its own object first, then
+    what others did to it, what its own controller wrote last. writer: the controller that made a change; None for
+    another client's."""
     if isinstance(cause, Tick):
         return 4 if cause.sync else 0
     own = (cause.kind, cause.key) == (sync.kind, sync.key)
+    if own and cause.deleting:
+        return 7
     if writer is not None:
         return 1 if writer == sync.controller else 6 if own else 5
     if cause.type == LISTED:
@@ -235,6 +253,8 @@ def _cut(entry: Wrote) -> Wrote:
         entry.reason[:_TEXT],
         entry.owner[:_KEY],
         entry.refusal[:_TEXT],
+        entry.agent[:_TEXT],
+        entry.manager[:_TEXT],
     )
 
 

@@ -132,6 +132,7 @@ class _Telling(threading.local):
 
 _TELLING = _Telling()
 _WORKING: ContextVar[Work | None] = ContextVar("working", default=None)
+_RECORDED: ContextVar[bool] = ContextVar("recorded", default=False)
 
 
 @contextmanager
@@ -199,3 +200,18 @@ def set_working(work: Work | None) -> None:
 def working() -> Work | None:
     """The sync or pass that this task works for; None for none."""
     return _WORKING.get()
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Within this block, this task sends a write that its sender records: a server in the same process does not."""
+    token = _RECORDED.set(True)
+    try:
+        yield
+    finally:
+        _RECORDED.reset(token)
+
+
+def is_recorded() -> bool:
+    """Whether the sender of the write that this task handles records it."""
+    return _RECORDED.get()

@@ -7,13 +7,18 @@ import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.client import Client
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events
+from kcm_cli.sandbox.work import Record
 
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """connect: the client of a component, by its name. kubelet: that of all kubelets, which fills the caches."""
+    """connect: the client of a component, by its name. kubelet: that of all kubelets, which fills the caches. causes:
+    records what a part syncs, and why; None: nobody does.
+    """
 
     connect: Callable[[str], Client]
     kubelet: Client
@@ -22,6 +27,15 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     events: Events
     clock: Clock
     rng: random.Random
+    causes: CauseRing | None = None
+
+    def queue(self, name: str) -> WorkQueue:
+        """A queue, which keeps causes if somebody records them."""
+        return WorkQueue(name, self.clock, caused=self.causes is not None)
+
+    def record(self, component: str, kind: str) -> Record | None:
+        """Where a component records its syncs of objects of a kind."""
+        return Record(self.causes, component, kind) if self.causes is not None else None
 
 
 def split(rng: random.Random) -> random.Random:

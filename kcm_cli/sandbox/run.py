@@ -23,6 +23,8 @@ from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
+from kcm_cli.sandbox.apiserver.entrance import Observer
+from kcm_cli.sandbox.apiserver.entry.audit_log import AuditLog, AuditOptions
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
 ADMIN = User("admin", "admin", (MASTERS,))
 """The user of the administrator's token."""
 SIMULATION = User("system:kcm-sandbox", groups=(MASTERS, AUTHENTICATED))
-"""The user of nodes and scheduler."""
+"""The user of what is simulated and has no name of its own in a cluster: storage, and what all kubelets share."""
+SCHEDULER = User("system:kube-scheduler", groups=SIMULATION.groups)
 MANAGER_GROUPS = (MASTERS,)
 """The manager's groups. Without --use-service-account-credentials it may do everything, as in most clusters."""
 MANAGER = User("system:kube-controller-manager", groups=(*MANAGER_GROUPS, AUTHENTICATED))
@@ -56,7 +59,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     """The options of ``kcm sandbox``. ``kubeconfig``: by default a file in the data directory, or in a private one.
 
     routes: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT`` (``webhooks.routes``). settings: those
-    of the API server. keys: used instead of generated ones.
+    of the API server. keys: used instead of generated ones. audit: None for no audit log.
     """
 
     port: int = 6443
@@ -72,6 +75,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     keys: Keys = Keys()
     faults: tuple[Fault, ...] = ()
     rules: "tuple[Rule, ...]" = ()
+    audit: AuditOptions | None = None
 
 
 class ManagerFiles(msgspec.Struct, frozen=True):
@@ -101,6 +105,8 @@ class SandboxServer:
         self.store: Store
         self.rng = random.Random(os.urandom(16))
         self._http: HttpServer | None = None
+        self.observers: list[Observer] = []
+        """Get each request that is answered. To be added before ``serve``."""
         self._taken = contextlib.ExitStack()
 
     def prepare(self) -> None:
@@ -119,6 +125,12 @@ class SandboxServer:
         if data is None:
             self.certificates.write(self._pki)
 
+    def open_audit_log(self) -> None:
+        """Open the audit log, if there is one. Raises OSError."""
+        if self.options.audit is not None:
+            log = self._taken.enter_context(contextlib.closing(AuditLog(self.options.audit, self.clock)))
+            self.observers.append(log.observe)
+
     async def serve(self) -> None:
         """Serve requests. When this returns, /readyz is ok. Raises ValueError for an invalid route."""
         settings = self.options.settings
@@ -127,6 +139,8 @@ class SandboxServer:
         address = self.url.removeprefix("https://")
         self.api = assemble(self.store, self.clock, self.rng, self.certificates, address=address, settings=settings)
         self.api.components.probe = healthz
+        for observer in self.observers:
+            self.api.observe(observer)
         CaInjection(self.api.core, self.certificates.ca.certificate)
         for fault in self.options.faults:
             self.api.faults.add(fault)

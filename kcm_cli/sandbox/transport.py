@@ -44,13 +44,19 @@ class Turns:
 class InProcessTransport:
     """Implements ``rest.transport.Transport`` as one user of one server, on that server's loop.
 
-    token: a bearer token, which determines the user as over a socket. turns: shared by all on the loop.
+    user: one, or a function that returns that of a request. token: a bearer token, which determines the user as over a
+    socket. turns: shared by all on the loop.
     """
 
     local = True
 
     def __init__(
-        self, server: ApiServer, user: User | None = None, *, token: str = "", turns: Turns | None = None
+        self,
+        server: ApiServer,
+        user: User | Callable[[], User] | None = None,
+        *,
+        token: str = "",
+        turns: Turns | None = None,
     ) -> None:
         self._server = server
         self._user = user
@@ -104,7 +110,8 @@ class InProcessTransport:
             raise Unreachable(f"{request.method} {request.path}: not sent, it is not permitted any more")
         try:
             if self._user is not None:
-                return await self._server.handle_as(self._user, request)
+                user = self._user if isinstance(self._user, User) else self._user()
+                return await self._server.handle_as(user, request)
             headers = {**request.headers, "authorization": f"Bearer {self._token}"} if self._token else request.headers
             return await self._server.handle(
                 Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)

@@ -51,6 +51,7 @@ _DONE = ("ResponseComplete", "Panic")
 _WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _KINDS = frozenset(resource.kind for resource in KINDS)
 _CLUSTER = frozenset(resource.kind for resource in KINDS if not resource.namespaced)
+_CREATED = 201
 _PASSING = (404, 409)
 """Refusals that a client expects, and repeats its write after."""
 
@@ -182,7 +183,7 @@ class AuditLog:
             self.history.add(Step(at, DELETED, Ref(kind, f"{ref.namespace}/"), actor, AUDIT, "all that match"))
             return
         if obj is not None:
-            verb = "" if ref.subresource in _STATUS else _verb(event.verb, ref.subresource)
+            verb = "" if ref.subresource in _STATUS else _verb(event, ref.subresource)
             self.history.version(kind, obj, at, write=Write(actor, verb))
             return
         if not name:
@@ -199,7 +200,7 @@ class AuditLog:
             if self._target.is_kind(kind) and self._target.is_key(key):
                 self.history.add(Step(at, WRITTEN, about, actor, AUDIT))
         else:
-            self.history.add(Step(at, _verb(event.verb, ref.subresource), about, actor, AUDIT))
+            self.history.add(Step(at, _verb(event, ref.subresource), about, actor, AUDIT))
 
     def _told(self, event: Event, ref: _Reference, at: float) -> None:
         """An Event that a component wrote: with the level Request, it says what it would to an observer."""
@@ -218,12 +219,14 @@ def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:
     return Ref(owner.kind, f"{namespace}/{owner.name}" if namespace else owner.name, owner.uid) if owner else None
 
 
-def _verb(verb: str, subresource: str) -> str:
+def _verb(event: Event, subresource: str) -> str:
     if subresource == "eviction":
         return EVICTED
     if subresource == "scale":
         return SCALED
-    return {"create": CREATED, "delete": DELETED}.get(verb, CHANGED)
+    if event.response_status is not None and event.response_status.code == _CREATED:  # also by an update or an apply
+        return CREATED
+    return {"create": CREATED, "delete": DELETED}.get(event.verb, CHANGED)
 
 
 def _seen(raw: msgspec.Raw, kind: str) -> Seen | None:

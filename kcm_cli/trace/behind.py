@@ -12,6 +12,7 @@ from itertools import islice
 
 import msgspec
 
+from kcm_cli.runtime.cause_ring import Wrote
 from kcm_cli.runtime.causes import ADDED, Change
 from kcm_cli.runtime.causes import DELETED as CHANGE_DELETED
 from kcm_cli.trace.history import Relations
@@ -52,6 +53,7 @@ from kcm_cli.trace.steps import (
 )
 
 OWNER, TIME, NAME, SAME = "owner reference", "time", "name and time", "same object"
+_CREATED = 201
 _ROUGH_S = 1.0
 _CLOSE_S = 5.0
 """The times that two sources have for one deletion differ by less."""
@@ -385,6 +387,8 @@ def combined(ring: Trace, linked: Linked, earliest: float = float("-inf")) -> Tr
             root.parent, root.edge, root.basis = found, INFERRED, TIME
             found.children = [*found.children, root]
             _with_ancestors(found, nodes)
+    for node in troubles(others):
+        _known_birth(node, ring)
     ended = deletion(others) if deletion(ring) is None else None
     for node in others.nodes if not ring.nodes else (*troubles(others), *((ended,) if ended is not None else ())):
         _with_ancestors(node, nodes)
@@ -393,6 +397,23 @@ def combined(ring: Trace, linked: Linked, earliest: float = float("-inf")) -> Tr
     rank = {id(node): number for number, node in enumerate(linked.nodes)}
     ordered = sorted(nodes.values(), key=lambda node: (node.at, rank.get(id(node), -1)))
     return Trace(ring.target, tuple(node for node in ordered if node.parent is None), tuple(ordered))
+
+
+def _known_birth(node: Node, ring: Trace) -> None:
+    """Let a state of an object follow from the write that created it, or bound it to a node, if that is recorded."""
+    uid = _step(node).about.uid
+    made = [one for one in ring.nodes if isinstance(one.what, Wrote) and one.what.uid == uid and _makes(one.what)]
+    if uid and made:
+        if node.parent is not None:
+            node.parent.children.remove(node)
+        last = max(made, key=lambda one: one.at)
+        node.parent, node.edge, node.basis, node.origin = last, KNOWN, SAME, ""
+        last.children.append(node)
+
+
+def _makes(wrote: Wrote) -> bool:
+    """Whether a write creates its object, or binds a pod."""
+    return wrote.code == _CREATED and ("/" not in wrote.resource or wrote.resource.endswith("/binding"))
 
 
 def _with_ancestors(node: Node | None, kept: dict[int, Node]) -> None:

@@ -9,14 +9,29 @@ cache showed earlier than it was sent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.api.short_names import kind_of, plural_of
-from kcm_cli.runtime.cause_ring import Entry, Later, Saw, Sync, Wrote, weight
+from kcm_cli.runtime.cause_ring import EVICTED, Entry, Later, Saw, Sync, Wrote, weight
 from kcm_cli.runtime.causes import DELETED as CHANGE_DELETED
 from kcm_cli.runtime.causes import LISTED, Change, Tick
-from kcm_cli.trace.steps import AUDIT, CONDITION, CREATED, DELETED, ENDINGS, EVENT, IS, KUBELET, REFUSED, SCALED, Step
+from kcm_cli.trace.steps import (
+    AUDIT,
+    CONDITION,
+    CREATED,
+    DELETED,
+    ENDINGS,
+    EVENT,
+    IS,
+    KUBELET,
+    REFUSED,
+    SCALED,
+    Step,
+    actor_of,
+)
 
 KNOWN, INFERRED, UNKNOWN = "known", "inferred", "unknown"
 OTHERS = "a change by another client"
@@ -131,6 +146,8 @@ class _Joining:
             if isinstance(entry, Saw):
                 self.saw.append(entry.change)
                 continue
+            if isinstance(entry, Wrote) and entry.agent:
+                entry = replace(entry, controller=actor_of(entry.controller, entry.agent))
             node = Node(entry)
             self.nodes.append(node)
             if isinstance(entry, Sync):
@@ -150,12 +167,14 @@ class _Joining:
             self.made.setdefault((wrote.uid, wrote.version), node)
         if wrote.verb == "create" and "/" not in wrote.resource:
             self.births.setdefault(wrote.uid, node)
-        if wrote.verb == "delete":
+        if ends(wrote):
             self.deletions.setdefault(wrote.uid, node)
 
     def join(self) -> None:
         for node in tuple(self.nodes):
             entry = node.what
+            if isinstance(entry, Wrote) and entry.agent and not entry.sync:
+                continue  # of a client: where it comes from is who it is
             if isinstance(entry, Wrote | Later):
                 sync = self.syncs.get(entry.sync)
                 _attach(node, sync, FORGOTTEN if entry.sync else "unknown: written outside of a sync")
@@ -169,7 +188,8 @@ class _Joining:
         if not entry.causes:
             _attach(node, None, "unknown: what queued it was not recorded")
             return
-        cause = max(entry.causes, key=lambda one: weight(entry, one, self._writer(one)))
+        weights = (weight(entry, one, self._writer(one)) for one in entry.causes)
+        cause = max(zip(weights, enumerate(entry.causes), strict=True), key=lambda one: (one[0], _order(*one[1])))[1][1]
         if isinstance(cause, Change):
             _attach(node, self._source(cause), "")
         elif cause.sync:
@@ -219,6 +239,11 @@ class _Joining:
         if not change.uid or change.at - _MARGIN_S < self.first_at:
             return FORGOTTEN
         return OTHERS
+
+
+def _order(index: int, cause: Change | Tick) -> int:
+    """Of several changes the first one counts, of several delays the last one, which a later sync asked for."""
+    return index if isinstance(cause, Tick) else -index
 
 
 def _attach(node: Node, parent: Node | None, otherwise: str) -> None:
@@ -277,29 +302,52 @@ def deletion(found: Trace) -> Node | None:
     nothing is known to have deleted it, or where it was created again."""
     shown: Node | None = None
     for node in sorted(found.nodes, key=lambda node: node.at, reverse=True):
-        what = node.what
         if not node.mentions(found.target):
             continue
-        if isinstance(what, Wrote) and 200 <= what.code < 300:
-            if what.verb in ("delete", "deletecollection"):
-                return node
-            if what.verb == "create":
-                break
-        elif isinstance(what, Change):
-            if what.type == CHANGE_DELETED or what.deleting:
-                shown = node  # the first one that showed it
-            elif what.type == "ADDED":
-                break
-        elif isinstance(what, Step):
-            if what.verb in ENDINGS:
-                shown = _better(node, shown)
-            elif what.verb == CREATED:
-                break
+        part = _part(node.what)
+        if part is _Part.END:
+            return node
+        if part is _Part.BIRTH:
+            break
+        if part is _Part.SHOWN:
+            shown = _better(node, shown) if isinstance(node.what, Step) else node  # the first one that showed it
     return _first_to_end(shown)
+
+
+class _Part(Enum):
+    """What an entry is in the life of its object: BIRTH, its END, or what only shows an end that was decided before."""
+
+    BIRTH, SHOWN, END = range(3)
+
+
+def _part(what: Change | Sync | Wrote | Later | Step) -> _Part | None:
+    match what:
+        case Wrote():
+            if not 200 <= what.code < 300:
+                return None
+            if ends(what):
+                last = what.controller.startswith(KUBELET) and not what.reason.startswith(EVICTED)
+                return _Part.SHOWN if last else _Part.END  # a kubelet deletes what has ended, whoever ended it
+            return _Part.BIRTH if what.verb == "create" and "/" not in what.resource else None
+        case Change():
+            if what.type == CHANGE_DELETED or what.deleting:
+                return _Part.SHOWN
+            return _Part.BIRTH if what.type == "ADDED" else None
+        case Step():
+            return _Part.SHOWN if what.verb in ENDINGS else _Part.BIRTH if what.verb == CREATED else None
+    return None
+
+
+def ends(wrote: Wrote) -> bool:
+    """Whether a write deletes objects, or evicts one."""
+    deleted = wrote.verb in ("delete", "deletecollection")
+    return deleted or wrote.resource.endswith("/eviction") or wrote.reason.startswith(EVICTED)
 
 
 def _first_to_end(shown: Node | None) -> Node | None:
     """What a change, or a kubelet's last word to a pod that ends, followed from, if that is another end."""
+    if shown is not None and isinstance(shown.what, Wrote):
+        return next((one for one in shown.ancestors() if isinstance(one.what, Wrote) and ends(one.what)), shown)
     above = shown.parent if shown is not None else None
     while above is not None and shown is not None and _is_only_shown(shown):
         what = above.what

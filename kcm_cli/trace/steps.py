@@ -94,6 +94,8 @@ def actor_of(user: str, agent: str = "") -> str:
         return canonical(user.removeprefix(_ACCOUNTS))
     if user.startswith("system:node:"):
         return f"{KUBELET}{user.removeprefix('system:node:')}"
+    if user == "system:kcm-sandbox":
+        return agent.partition("/")[0] or user
     if user == "system:kube-controller-manager":
         last = agent.rpartition("/")[2]
         return canonical(last) if last.islower() and " " not in last and "-" in last else "kube-controller-manager"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from kcm_cli.api.short_names import kind_of
-from kcm_cli.runtime.cause_ring import Later, Sync, Wrote
+from kcm_cli.runtime.cause_ring import EVICTED, Later, Sync, Wrote
 from kcm_cli.runtime.causes import ADDED, DELETED, MODIFIED, Change
 from kcm_cli.trace.join import INFERRED, KNOWN, Node, Trace, deletion, first_cause, is_grave, refused, swings, troubles
 from kcm_cli.trace.steps import DELETED as GONE
@@ -62,7 +62,20 @@ def _sentence(node: Node) -> str:
                 return f"failed ({what.error}); retried after {_seconds(what.after_s)}"
             return f"waits for {_seconds(what.after_s)}"
         case Wrote():
-            return f"{_write(what)}{origin}"
+            client = f"{_client(what)}: " if _is_root(node) else ""
+            return f"{client}{_write(what)}{origin}"
+
+
+def _is_root(node: Node) -> bool:
+    """Whether it is a write of a client, of which no sync tells who it is."""
+    return isinstance(node.what, Wrote) and bool(node.what.agent) and not node.what.sync
+
+
+def _client(what: Wrote) -> str:
+    """Who sent a write that an API server recorded, with which program and field manager."""
+    named = what.agent.partition("/")[0]
+    manager = f", field manager {what.manager}" if what.manager not in ("", named) else ""
+    return f"{what.controller} ({what.agent}{manager})"
 
 
 def _told(step: Step) -> str:
@@ -95,7 +108,7 @@ def _mark(node: Node, step: Step) -> str:
 
 def _write(what: Wrote) -> str:
     plural, _, subresource = what.resource.partition("/")
-    thing = f"{what.kind or plural}{'/' + subresource if subresource else ''} {what.key}"
+    thing = f"{what.kind or kind_of(plural)}{'/' + subresource if subresource else ''} {what.key}"
     reason = f' "{what.reason}"' if what.reason else ""
     if what.code == 0:
         answer = f"no answer ({what.refusal})"
@@ -143,14 +156,16 @@ def _gone(found: Trace, node: Node) -> str:
         return _sentence(node)
     if not isinstance(what, Wrote):
         return f"deleted: {_sentence(node)}"
-    reason = f', for "{what.reason}"' if what.reason else ""
+    reason = f', for "{what.reason.removeprefix(EVICTED)}"' if what.reason else ""
     kind, _, name = what.owner.partition(" ")
     owner = f", of {kind} {name}" if name else ""
-    return f"{found.target.text} was deleted by {what.controller}{owner}{reason} ({KNOWN})"
+    who = _client(what) if _is_root(node) else what.controller
+    verb = "deleted" if what.verb in ("delete", "deletecollection") else "evicted"
+    return f"{found.target.text} was {verb} by {who}{owner}{reason} ({KNOWN})"
 
 
 def _by(node: Node) -> str:
-    return f"{plain(node.what.controller)}: " if isinstance(node.what, Wrote) else ""
+    return f"{plain(node.what.controller)}: " if isinstance(node.what, Wrote) and not _is_root(node) else ""
 
 
 def _time(node: Node) -> str:
@@ -187,15 +202,20 @@ def _birth(node: Node) -> list[str]:
 
 
 def _short(node: Node, steps: Sequence[Node], room: int) -> list[str]:
-    """The writes and steps and the first cause alone; what is still too long loses its middle."""
+    """The writes and steps and the first cause alone; then without writes of a status; what is still too long loses its
+    middle."""
     first = steps[-1]
-    chosen = [one for one in steps if isinstance(one.what, Wrote | Step)]
-    if first not in chosen:
-        chosen.append(first)
+    chosen = [one for one in steps if isinstance(one.what, Wrote | Step) or one is first]
+    if len(chosen) > room:
+        chosen = [one for one in chosen if not _is_of_status(one) or one is first]
     lines = [_step(one, node if one is steps[0] else steps[steps.index(one) - 1]) for one in chosen]
     if len(lines) <= room:
         return lines
     return [*lines[: room - 2], f"  <- ... {len(lines) - room + 1} steps between them", lines[-1]]
+
+
+def _is_of_status(node: Node) -> bool:
+    return isinstance(node.what, Wrote) and node.what.resource.endswith("/status")
 
 
 def tree(found: Trace) -> Iterator[str]:

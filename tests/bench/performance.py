@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
+from tests.bench.drawing import drawing
 from tests.kit.places import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
@@ -65,50 +66,25 @@ def _parts(figures: Mapping[str, float], beside: Mapping[str, float]) -> str:
 
 # -- the picture: for each program a line from size to size
 
-_WIDTH, _HEIGHT, _LEFT, _TOP = 300, 180, 60, 30
 _PANELS = (
     ("CPU of the manager for creating them, s", "pods", ("cpu_s",)),
     ("with the API server's, s", "pods", ("cpu_s", "server_cpu_s")),
     ("CPU of a restart, both, s", "restart", ("cpu_s", "server_cpu_s")),
     ("memory, MiB", "restart", ("rss_mib",)),
 )
-_STYLES = ("a", "b", "c")
-_STYLE = """<style>
-text { font: 12px sans-serif; fill: #444 } .axis { stroke: #999; fill: none } polyline { fill: none; stroke-width: 2 }
-polyline.a { stroke: #00897b } polyline.b { stroke: #3949ab; stroke-dasharray: 5 3 }
-polyline.c { stroke: #c62828; stroke-dasharray: 2 2 } text.a { fill: #00897b } text.b { fill: #3949ab }
-text.c { fill: #c62828 }
-</style>"""
 
 
 def picture(medians: Medians) -> Iterator[str]:
     """Lines of an SVG: CPU and memory by the number of pods, a line for each program."""
-    width, height = 2 * (_WIDTH + _LEFT) + 20, 2 * (_HEIGHT + 2 * _TOP) + 20
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="Growth">'
-    yield f'{_STYLE}<rect width="100%" height="100%" fill="#fff"/>'
-    for number, (name, style) in enumerate(zip(medians, _STYLES, strict=False)):
-        yield f'<text class="{style}" x="{_LEFT + 180 * number}" y="14">{name}</text>'
-    for number, panel in enumerate(_PANELS):
-        left, top = _LEFT + number % 2 * (_WIDTH + _LEFT), _TOP + 20 + number // 2 * (_HEIGHT + 2 * _TOP)
-        yield f'<g transform="translate({left} {top})">'
-        yield from _panel(medians, *panel)
-        yield "</g>"
-    yield "</svg>\n"
+    panels = [
+        (title, [list(_points(loads, load, keys)) for loads in medians.values()]) for title, load, keys in _PANELS
+    ]
+    return drawing("Growth", list(medians), panels, "pods")
 
 
-def _panel(medians: Medians, title: str, load: str, keys: tuple[str, ...]) -> Iterator[str]:
-    lines = [list(_points(loads, load, keys)) for loads in medians.values()]
-    most_x = max((x for line in lines for x, _ in line), default=1)
-    most_y = max((y for line in lines for _, y in line), default=1)
-    yield f'<text y="-6">{title}</text><path class="axis" d="M0 0V{_HEIGHT}H{_WIDTH}"/>'
-    yield f'<text x="-6" y="10" text-anchor="end">{most_y:.3g}</text>'
-    yield f'<text x="{_WIDTH}" y="{_HEIGHT + 16}" text-anchor="end">{most_x:,} pods</text>'
-    for line, style in zip(lines, _STYLES, strict=False):
-        spots = [f"{x / most_x * _WIDTH:.1f},{_HEIGHT - y / most_y * _HEIGHT:.1f}" for x, y in line]
-        yield f'<polyline class="{style}" points="{" ".join(spots)}"/>'
-
-
-def _points(loads: Mapping[str, Mapping[str, float]], load: str, keys: tuple[str, ...]) -> Iterator[tuple[int, float]]:
+def _points(
+    loads: Mapping[str, Mapping[str, float]], load: str, keys: tuple[str, ...]
+) -> Iterator[tuple[float, float]]:
     for scenario, figures in loads.items():
         name, _, size = scenario.partition("=")
         if name == load:

@@ -33,14 +33,27 @@ class Manager:
     def rss_mib(self) -> float:
         return sum(process.memory_info().rss for process in self._family()) / 2**20
 
+    def sockets(self) -> int:
+        return sum(len(process.net_connections("inet")) for process in self._family())
+
+    def threads(self) -> int:
+        return sum(process.num_threads() for process in self._family())
+
     async def writes(self) -> int:
         """Requests that write, Events included, since the start; 0 where they cannot be counted."""
         if not self._metrics:
             return 0
+        return sum(int(float(value)) for value in _WRITES.findall(await self._scraped()))
+
+    async def series(self) -> int:
+        """How many lines with a value /metrics has."""
+        return sum(not line.startswith("#") for line in (await self._scraped()).splitlines())
+
+    async def _scraped(self) -> str:
         async with aiohttp.ClientSession() as session, session.get(self._metrics, ssl=False) as answer:
             if answer.status != 200:
                 raise RuntimeError(f"{self._metrics}: {answer.status}")
-            return sum(int(float(value)) for value in _WRITES.findall(await answer.text()))
+            return await answer.text()
 
     def _family(self) -> list[psutil.Process]:
         return [self._process, *self._process.children(recursive=True)]

@@ -27,7 +27,7 @@ from typing import Any
 import aiohttp
 
 from tests.kit.processes import KCM, Processes, free_port
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 
 Doc = dict[str, Any]
 CONTROLLERS = "deployment,replicaset,replicationcontroller,statefulset,daemonset,job,disruption"
@@ -55,12 +55,6 @@ OBSERVED = {"observedGeneration", "startTime"}
 """Fields of a status that the controller of the kind sets first."""
 BROKEN = "bad"
 """The image whose pods never become ready."""
-CONFIG = (
-    "apiVersion: v1\nkind: Config\n"
-    "clusters: [{{name: c, cluster: {{server: '{url}', insecure-skip-tls-verify: true}}}}]\n"
-    "users: [{{name: u, user: {{token: {token}}}}}]\n"
-    "contexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n"
-)
 
 
 def template(image: str = "v1", **spec: Any) -> Doc:
@@ -473,7 +467,7 @@ def main() -> int:
     results = {}
     with tempfile.TemporaryDirectory() as folder, real_server(assets, Path(folder)) as url:
         config = Path(folder) / "kubeconfig"
-        config.write_text(CONFIG.format(url=url, token=TOKEN))
+        config.write_text(kubeconfig(url))
         asyncio.run(prepare(url))
         for name, program in programs.items():
             flags = [

@@ -14,9 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.differential.lives import CONFIG
 from tests.kit.processes import KCM, Processes, ask, free_port, insecure, until
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 
 SILENCE_S = 2.0
 """A connection without bytes for so long stays open."""
@@ -133,7 +132,7 @@ def main() -> int:
     ports = {name: free_port() for name in programs}
     with tempfile.TemporaryDirectory() as folder, real_server(assets, Path(folder)) as url, Processes() as processes:
         config = Path(folder) / "kubeconfig"
-        config.write_text(CONFIG.format(url=url, token=TOKEN))
+        config.write_text(kubeconfig(url))
         files = [f"--{name}kubeconfig={config}" for name in ("", "authentication-", "authorization-")]
         for name, program in programs.items():
             flags = [f"--secure-port={ports[name]}", f"--cert-dir={folder}/{name}", "--controllers=ttl-controller"]

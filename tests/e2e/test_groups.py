@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.unit.configs.test_configs import GROUPS, unit_flags
+from tests.kit.units import GROUPS, unit_flags
 
 pytestmark = pytest.mark.e2e
 TOKEN = "tok"

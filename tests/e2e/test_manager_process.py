@@ -185,7 +185,7 @@ def test_without_leader_election_there_is_no_lease(cluster: Cluster, start: Call
 def test_systemd_is_notified(tmp_path: Path, start: Callable[..., Manager], monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
-        listener.settimeout(10)
+        listener.settimeout(END_S)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         manager = start()
         assert listener.recv(100) == b"READY=1"

@@ -14,9 +14,9 @@ import pytest
 from tests.conftest import Sandbox
 from tests.differential.compare import MODES
 from tests.differential.run import compare, report
-from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
 from tests.kit.places import GOLDEN
 from tests.kit.processes import END_S, KCM, Processes, ask, free_port, until
+from tests.kit.recorded import GOLDEN_FLAGS, judge, known, run, with_patience
 from tests.kit.servers import TOKEN, kubeconfig, real_server, sandbox_server
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
@@ -60,7 +60,7 @@ def test_controllers_behave_as_recorded(server: tuple[str, Path]) -> None:
     command = [*KCM, f"--kubeconfig={folder}/kubeconfig", "--secure-port=0"]
     with Processes() as processes:
         processes.start(*command, *GOLDEN_FLAGS, *flags, "--use-service-account-credentials", log=folder / "kcm.log")
-        passed, failed, text = run(GOLDEN, url, TOKEN, "--jobs", "8", "--patience", "2")
+        passed, failed, text = with_patience(url, TOKEN, 8)
     judge(passed, failed, known("golden"), text)
     assert '" cannot ' not in (folder / "kcm.log").read_text()
 

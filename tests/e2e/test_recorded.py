@@ -6,67 +6,19 @@ so does a named one that passes: the lists can only shrink.
 
 import fnmatch
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.kit.places import API_CASES, GOLDEN
+from tests.kit.recorded import GOLDEN_FLAGS, judge, known, run, with_patience
 
 pytestmark = pytest.mark.e2e
 
-GAPS = Path(__file__).parent / "gaps"
-GOLDEN_FLAGS = (
-    "--node-monitor-period=1s",
-    "--node-monitor-grace-period=8s",
-    "--node-startup-grace-period=8s",
-    "--node-eviction-rate=10",
-    "--secondary-node-eviction-rate=10",
-    "--pvclaimbinder-sync-period=2s",
-    "--resource-quota-sync-period=10s",
-    "--namespace-sync-period=10s",
-    "--horizontal-pod-autoscaler-sync-period=2s",
-    "--kube-api-qps=5000",
-    "--kube-api-burst=10000",
-)
-
-
-def run(kit: Path, url: str, token: str, *options: str) -> tuple[set[str], set[str], str]:
-    """The names that passed, the names that failed, and all that was printed."""
-    command = [sys.executable, "run.py", "--server", url, "--token", token, "--insecure", *options, "check", "."]
-    done = subprocess.run(command, cwd=kit, capture_output=True, text=True, timeout=900, check=False)
-    passed = set(re.findall(r"^OK (\S+)", done.stdout, re.M))
-    failed = set(re.findall(r"^FAILED (\S+)", done.stdout, re.M))
-    assert passed or failed, done.stdout + done.stderr
-    last = f"{len(passed)} passed, {len(failed)} failed"
-    assert done.stdout.splitlines()[-1] == last, f"it did not run to its end:\n{done.stdout[-20000:]}{done.stderr}"
-    assert done.returncode == (1 if failed else 0), done.stderr
-    return passed, failed, done.stdout
-
-
-def known(name: str) -> set[str]:
-    lines = (GAPS / f"{name}.txt").read_text().splitlines()
-    return {line for line in lines if line and not line.startswith("#")}
-
-
-def judge(passed: set[str], failed: set[str], gaps: set[str], text: str) -> None:
-    assert gaps <= passed | failed, f"{sorted(gaps - passed - failed)} did not run: take them out of the list"
-    assert not failed - gaps, f"{sorted(failed - gaps)} failed:\n{text[-20000:]}"
-    assert not passed & gaps, f"{sorted(passed & gaps)} hold now: take them out of the list"
-
 
 def test_controllers_behave_as_recorded(start_sandbox: Callable[..., object]) -> None:
-    """What fails among others is tried again alone, with more time: a busy machine is no difference in behaviour."""
     sandbox = start_sandbox("--nodes", "0", manager=GOLDEN_FLAGS)
-    passed, failed, text = run(GOLDEN, sandbox.url, sandbox.token, "--jobs", "12", "--patience", "2")
-    if slow := failed - known("golden"):
-        print(text)
-        again = tuple(word for name in sorted(slow) for word in ("--only", name))
-        better, failed, text = run(GOLDEN, sandbox.url, sandbox.token, *again, "--jobs", "1", "--patience", "6")
-        passed |= better
-        failed |= known("golden") - passed
+    passed, failed, text = with_patience(sandbox.url, sandbox.token, 12)
     judge(passed, failed, known("golden"), text)
 
 

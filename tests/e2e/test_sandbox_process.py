@@ -145,3 +145,22 @@ def test_failed_writes_to_a_full_disk_are_logged(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert last.startswith("Error: the cluster's first objects could not be made: ")
     assert '"Not written" err="the data directory is not writable: disk I/O error" path="/api' in logged[0]
+
+
+def test_the_audit_log_tells_a_trace_who_did_it(start: Start, tmp_path: Path) -> None:
+    """The last line is there when the answer is: the process is killed."""
+    path = tmp_path / "audit.log"
+    sandbox = start(*PLAIN, "--audit-log-path", str(path))
+    sandbox.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "m"}, "data": {"k": "v"}})
+    sandbox.ask("DELETE", "/api/v1/namespaces/default/configmaps/m")
+    sandbox.child.kill()
+    words = [*KCM, "trace", "configmap/m", "--audit-log", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=END_S, check=False)
+    assert "ConfigMap default/m was deleted by admin (known: audit log)" in done.stdout, done
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_audit_log_that_cannot_be_opened(tmp_path: Path) -> None:
+    words = [*KCM, "sandbox", *PLAIN, "--port", "0", "--audit-log-path", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=END_S, check=False)
+    assert (done.returncode, done.stderr) == (1, f"Error: --audit-log-path: cannot write {tmp_path}: Is a directory\n")

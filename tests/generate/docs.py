@@ -1,10 +1,11 @@
-"""Documents that are written from the declarations: docs/flags.md, docs/api.md and configs/kcm-config.yaml.
+"""Documents that are written from the declarations: the reference pages, configs/kcm-config.yaml and the man pages.
 
 ``python -m tests.generate.docs`` writes them into the current directory; ``--check`` says whether they are current.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.options import bindings, flag_set
 from tests.generate.api import api_document
 from tests.generate.config_sample import sample
+from tests.generate.manual import manual, pages
+from tests.generate.metrics import metrics_document
 
 _HEAD = """\
 # Flags of kcm
@@ -85,7 +88,13 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-DOCUMENTS = {"docs/flags.md": flags_document, "docs/api.md": api_document, "configs/kcm-config.yaml": sample}
+DOCUMENTS: dict[str, Callable[[], str]] = {
+    "docs/flags.md": flags_document,
+    "docs/metrics.md": metrics_document,
+    "docs/api.md": api_document,
+    "configs/kcm-config.yaml": sample,
+    **{page.file: partial(manual, page) for page in pages()},
+}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,20 +1,31 @@
-"""Lets an incident happen in a sandbox with kcm on virtual time, and traces it from kcm's record and the cluster."""
+"""Lets an incident happen in a sandbox with kcm on virtual time, and traces it from kcm's record and the cluster, and
+from the sandbox's audit log."""
 
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.cause_document import About, CausesDocument, document
-from kcm_cli.runtime.cause_ring import CauseRing, Wrote
+from kcm_cli.runtime.cause_ring import CauseRing, Entry, Sync, Wrote
+from kcm_cli.sandbox.apiserver.entrance import Exchange
+from kcm_cli.sandbox.apiserver.entry.audit_log import event_of
+from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT
+from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.agents import NodeOptions
+from kcm_cli.sandbox.usage.api import MetricsApi
 from kcm_cli.sandbox.views import NODES
+from kcm_cli.trace.audit import AuditLog
 from kcm_cli.trace.behind import Linked, combined
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target, Trace, trace
@@ -35,15 +46,21 @@ _PLURALS = {
     "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
     "ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 }
+ALICE = User("alice", groups=("system:masters", "system:authenticated"))
 _WORDS = {"deploy": "Deployment", "deploy/web": "Deployment", "sts": "StatefulSet", "job": "Job"}
-_FLAGS = ("--node-monitor-grace-period=30s",)
+_FLAGS = (
+    "--node-monitor-grace-period=30s",
+    "--horizontal-pod-autoscaler-sync-period=5s",
+    "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
+    "--horizontal-pod-autoscaler-initial-readiness-delay=0s",
+)
 
 
 class _Stage:
     def __init__(self, world: World, one: Incident) -> None:
         self.world, self.one, self.space = world, one, Space(one.name)
         self.client = Client(
-            world.server.transport(), limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=world.clock
+            world.server.transport(ALICE), limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=world.clock
         )
 
     async def send(self, method: str, path: str, body: Any = None, kind: str = MERGE) -> bytes:
@@ -71,6 +88,10 @@ class _Stage:
                 await self.send("PATCH", f"{self.path(word)}/{name}", codec.decode_doc(text.encode()))
             case [_, "node", *_]:
                 await self.act_on_node(words)
+            case ["load", number]:
+                note = {"sandbox.kcm.dev/cpu-total": f"{4 * int(number)}m"}
+                await self.send("PATCH", f"{self.path('deploy')}/web", {"metadata": {"annotations": note}})
+                await self.world.clock.sleep(25)
             case ["delete", "deploy", name]:
                 await self.send("DELETE", f"{self.path('deploy')}/{name}", {"propagationPolicy": "Background"})
             case ["delete", "namespace", name, _]:
@@ -133,11 +154,28 @@ class _Stage:
         await self.world.clock.sleep(60)
 
 
-def simulated(one: Incident) -> Trace:
-    """What kcm's record and the cluster say of it in the end."""
+@dataclass(frozen=True)
+class Played:
+    """What is told of an incident in the end. recorded: by kcm's own record, and the cluster. exact: by the record of a
+    sandbox, to which all its parts and the API server contribute. audited: by the API server's audit log."""
 
-    async def story(world: World) -> Trace:
-        ring = CauseRing(world.clock)
+    recorded: Trace
+    exact: Trace
+    audited: Trace
+
+
+def simulated(one: Incident, seed: int = 2) -> Played:
+    """Let it happen; the seed decides on names and times."""
+
+    async def story(world: World) -> Played:
+        ring, log = world.causes, bytearray()
+        assert ring is not None
+
+        def observe(exchange: Exchange) -> None:
+            log.extend(event_of(exchange, DEFAULT, format_micro_time(world.clock.now())) or b"")
+
+        world.server.api.observe(observe)
+        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
         world.manager(flags=_FLAGS, causes=ring)
         stage = _Stage(world, one)
         await stage.begin()
@@ -148,19 +186,47 @@ def simulated(one: Incident) -> Trace:
             except (ApiError, NotFound) as error:
                 raise AssertionError(f"{act}: {error}") from error
         await world.clock.sleep(one.wait_s)
-        kind, _, name = (one.observed_target or one.target).partition("/")
+        kind, _, name = one.target.partition("/")
         if kind == "pod":
             after = {pod["metadata"]["name"]: pod for pod in world.objects("v1/pods", one.name)}  # type: ignore[index]
             known = {key.rpartition("/")[2] for key in _seen(ring)}
             ended = {pod for pod in before | known if pod not in after or _ends(after[pod])}
             name = min(pod for pod in (ended or before) if pod.startswith(name) and not pod.endswith("-"))
-        target, history = Target(kind, one.name, name), History()
-        await Observer(world.client, world.clock, Wanted(target), history).look()
-        recorded = causes(ring)
-        found = trace(recorded.entries, target, forgotten=recorded.forgotten)
-        return combined(found, Linked(history.steps, history.relations))
+        target = Target(kind, one.name, name)
+        asked, _, called = one.observed_target.partition("/")
+        about = Target(asked, one.name, called) if asked else target
+        own = await _by_record(world, ring, about, is_kcms)
+        exact = await _by_record(world, ring, target)
+        return Played(own, exact, _by_audit_log(bytes(log), target))
 
-    return simulate(2, story, NodeOptions(count=0))
+    return simulate(seed, story, NodeOptions(count=0), recorded=True)
+
+
+def is_kcms(entry: Entry) -> bool:
+    """Whether kcm would have recorded it in any cluster."""
+    match entry:
+        case Wrote():
+            return not entry.agent
+        case Sync():
+            return not entry.controller.startswith(("kube-scheduler", "csi-driver", "kubelet"))
+    return True
+
+
+async def _by_record(
+    world: World, ring: CauseRing, target: Target, kept: Callable[[Entry], bool] = lambda entry: True
+) -> Trace:
+    history = History()
+    await Observer(world.client, world.clock, Wanted(target), history).look()
+    recorded = causes(ring)
+    found = trace(filter(kept, recorded.entries), target, forgotten=recorded.forgotten)
+    return combined(found, Linked(history.steps, history.relations))
+
+
+def _by_audit_log(lines: bytes, target: Target) -> Trace:
+    log = AuditLog(target, History())
+    log.read(io.BytesIO(lines))
+    assert log.bad == 0 and log.lines
+    return Linked(log.history.steps, log.history.relations).about(target)
 
 
 def _ends(pod: Any) -> bool:

@@ -2,7 +2,8 @@
 
 ``alice`` is who does it. ``observed`` and ``audited`` are parts of the first five lines of who watched, and of an audit
 log with bodies; a part that starts with - must not be there. ``LISTED``, ``OF_METADATA`` and ``RING`` are the same for
-an observer that comes afterwards, a log of the level Metadata, and kcm's record in a sandbox: less, or something else.
+an observer that comes afterwards, a log of the level Metadata, and kcm's record: less, or something else. ``EXACT`` is
+for the record of a sandbox, to which its API server, scheduler and kubelets contribute: nothing in it is inferred.
 """
 
 from collections.abc import Callable, Sequence
@@ -331,4 +332,44 @@ RING: dict[str, tuple[str, ...]] = {
     "unschedulable": ("Insufficient cpu", "Deployment unschedulable/web was created by kubectl"),
     "daemon-set": ("deleted by daemonset-controller", "node should not run it", "Node daemon-set-1"),
     "stateful-set": ("deleted by statefulset-controller", "scale down", "was scaled by kubectl"),
+}
+_ALICE = "alice (kubectl/v1.36.0): patch"
+_BY_ALICE = "alice (kubectl/v1.36.0)"
+EXACT: dict[str, tuple[str, ...]] = {
+    "preemption": (
+        "deleted by kube-scheduler",
+        "preempted by preemption/vip",
+        f"{_ALICE} Deployment preemption/vip: 201",
+    ),
+    "eviction": (f"evicted by {_BY_ALICE}",),
+    "taint": ("deleted by taint-eviction-controller", f"{_ALICE} Node taint-1"),
+    "pod-gc": ("deleted by pod-garbage-collector-controller", "node pod-gc-1 is gone"),
+    "job-ttl": ("deleted by ttl-after-finished-controller", f"{_ALICE} Job job-ttl/work"),
+    "job-deadline": ("deleted by job-controller", "DeadlineExceeded", f"{_ALICE} Job job-deadline/work"),
+    "job-suspended": ("deleted by job-controller", "job is suspended", f"{_ALICE} Job job-suspended/work"),
+    "scale-down": (
+        "deleted by replicaset-controller",
+        "scaled from 3 to 1",
+        f"{_ALICE} Deployment/scale scale-down/web",
+    ),
+    "rollout": ("deleted by replicaset-controller", "scaled from", f"{_ALICE} Deployment rollout/web"),
+    "node-loss": ("deleted by taint-eviction-controller", "NoExecute taint", "node is unreachable"),
+    "collector": ("deleted by garbage-collector-controller", f"{_BY_ALICE}: delete Deployment collector/web"),
+    "namespace": ("deleted by namespace-controller", f"{_BY_ALICE}: delete Namespace namespace"),
+    "by-hand": (f"deleted by {_BY_ALICE}",),
+    "quota": ("replicaset-controller: create Pod", "exceeded quota small", f"{_ALICE} Deployment quota/web"),
+    "webhook": ("replicaset-controller: create Pod", "guard.example.com", f"{_ALICE} Deployment webhook/web"),
+    "policy": (
+        "replicaset-controller: create Pod",
+        "ValidatingAdmissionPolicy policy",
+        f"{_ALICE} Deployment policy/web",
+    ),
+    "budget": (f"{_BY_ALICE}: create Pod/eviction", "REFUSED 429 TooManyRequests"),
+    "image": ("ImagePull", "image app:1", f"{_ALICE} Deployment image/web"),
+    "crash": ("CrashLoopBackOff", f"{_ALICE} Deployment crash/web"),
+    "unschedulable": ("Insufficient cpu", f"{_ALICE} Deployment unschedulable/web"),
+    "flapping": ("horizontal-pod-autoscaler-controller", "scaled (", f"{_ALICE} HorizontalPodAutoscaler flapping/web"),
+    "pressure": ("evicted by kubelet of pressure-1", "low on resource: memory", f"{_ALICE} Node pressure-1"),
+    "daemon-set": ("deleted by daemonset-controller", "node should not run it", f"{_ALICE} Node daemon-set-1"),
+    "stateful-set": ("deleted by statefulset-controller", "scale down", f"{_ALICE} StatefulSet/scale stateful-set/db"),
 }

@@ -6,6 +6,7 @@ It runs on the loop and clock that it is given, so on virtual time, too.
 import random
 from datetime import datetime
 
+from kcm_cli.cluster.sandbox import user_of
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
@@ -34,6 +35,10 @@ class EmbeddedServer:
     def transport(self, user: User = ADMIN) -> Transport:
         """Requests as this user."""
         return InProcessTransport(self.api, user)
+
+    def component(self, name: str) -> Transport:
+        """Requests as a part of the simulation."""
+        return InProcessTransport(self.api, user_of(name))
 
 
 _KEPT = 16

@@ -74,6 +74,8 @@ def main() -> None:
         programs = environment(folder / "installed", LOCK)
         run(programs / "pip", "install", "-q", "--no-deps", first)
         version = run(programs / "kcm", "--version").strip()
+        if not (programs.parent / "share/man/man1/kcm.1").is_file():
+            sys.exit("the wheel has no man pages")
         DIST.mkdir(exist_ok=True)
         sbom = DIST / "sbom.json"
         run(tools / "cyclonedx-py", "environment", "--output-reproducible", "-o", sbom, programs / "python")

@@ -12,11 +12,14 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
+from functools import partial
 
+from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from tests.kit.forms import InProtobuf
 from tests.simulation.workload import Workload, unsettled
 from tests.simulation.world import World, simulate
 
@@ -47,18 +50,18 @@ def random_faults(world: World) -> list[Fault]:
     return faults
 
 
-async def story(world: World) -> int:
-    """One run; the revision of the store at its end. Raises NotSettled."""
+async def story(world: World, through: Callable[[Transport], Transport] = lambda transport: transport) -> int:
+    """One run; the revision of the store at its end. ``through``: as of ``World.manager``. Raises NotSettled."""
     work = Workload(world, world.rng)
-    manager = world.manager(random_faults(world))
+    manager = world.manager(random_faults(world), through=through)
     for _ in range(STEPS):
         await work.step()
         await world.clock.sleep(world.rng.expovariate(1 / 3))
         if world.rng.random() < 0.15:
             await _kill(manager)
-            manager = world.manager(random_faults(world))
+            manager = world.manager(random_faults(world), through=through)
     await _kill(manager)
-    manager = world.manager()
+    manager = world.manager(through=through)
     try:
         await settle(world, work)
     finally:
@@ -80,11 +83,13 @@ async def _kill(manager: "asyncio.Task[None]") -> None:
         await manager
 
 
-def failures(seeds: Iterable[int], jobs: int) -> Iterator[tuple[int, BaseException]]:
+def failures(
+    run: Callable[[World], Awaitable[int]], seeds: Iterable[int], jobs: int
+) -> Iterator[tuple[int, BaseException]]:
     """Run so many at once, each in a process: the seeds that did not settle, or that raised something else."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, logging.disable, (logging.CRITICAL,)) as pool:
-        runs = {pool.submit(simulate, seed, story): seed for seed in seeds}
+        runs = {pool.submit(simulate, seed, run): seed for seed in seeds}
         for done in as_completed(runs):
             if (error := done.exception()) is not None:
                 yield runs[done], error
@@ -96,13 +101,15 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (default: cores)")
     parser.add_argument("--seed", type=int, help="run this one in this process, and log")
+    parser.add_argument("--protobuf", action="store_true", help="lists and watches in protobuf, as of other servers")
     args = parser.parse_args()
+    run = partial(story, through=InProtobuf) if args.protobuf else story
     if args.seed is not None:
-        print(f"seed {args.seed}: settled at revision {simulate(args.seed, story)}")
+        print(f"seed {args.seed}: settled at revision {simulate(args.seed, run)}")
         return 0
     started = time.monotonic()
     failed = []
-    for seed, error in failures(range(args.first, args.first + args.seeds), args.jobs):
+    for seed, error in failures(run, range(args.first, args.first + args.seeds), args.jobs):
         failed.append(seed)
         print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
     took_s = time.monotonic() - started

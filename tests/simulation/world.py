@@ -30,7 +30,9 @@ from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport,
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.client_causes import ClientCauses
 from kcm_cli.sandbox.nodes.agents import NodeOptions
+from kcm_cli.sandbox.run import MANAGER
 from tests.kit.controlling import configured
 from tests.kit.embedded import EmbeddedServer
 from tests.kit.world import simulated
@@ -71,12 +73,23 @@ class _UntilKilled(Around):
 class World:
     """The cluster of one run. ``start`` first."""
 
-    def __init__(self, seed: int, options: NodeOptions = NodeOptions()) -> None:  # noqa: B008 - it is frozen
+    def __init__(
+        self,
+        seed: int,
+        options: NodeOptions = NodeOptions(),  # noqa: B008 - it is frozen
+        *,
+        recorded: bool = False,
+    ) -> None:
+        """recorded: what all parts and clients do is in ``causes``, but for managers that are started without it."""
         self.rng = random.Random(seed)
         self.clock = LoopClock(EPOCH)
         self.server = EmbeddedServer(self.clock, random.Random(seed + 1), _certificates())
         self.client = Client(self.server.transport(), limiter=Unlimited(), user_agent="sim", clock=self.clock)
-        self._cluster = simulated(self.server.transport(), self.clock, random.Random(seed + 2), options)
+        self.causes = CauseRing(self.clock) if recorded else None
+        if self.causes is not None:
+            self.server.api.observe(ClientCauses(self.causes).observe)
+        made = simulated(self.server.transport(), self.clock, random.Random(seed + 2), options)
+        self._cluster = replace(made, connect=self.server.component, causes=self.causes)
         self._parts = AsyncExitStack()
 
     async def start(self) -> None:
@@ -111,7 +124,7 @@ class World:
         self.server.api.faults.clear()
         for fault in faults:
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
-        transport = _UntilKilled(through(self.server.transport()))
+        transport = _UntilKilled(through(self.server.transport(MANAGER)))
         controllers = Alone(
             config=configured(f"--controllers={','.join(('*', *OFF_BY_DEFAULT))}", *flags),
             only=frozenset(one.name for one in CONTROLLERS if {one.name, one.alias} & {*only}) or None,
@@ -153,11 +166,13 @@ def simulate(
     seed: int,
     story: Callable[[World], Awaitable[T]],
     options: NodeOptions = NodeOptions(),  # noqa: B008 - it is frozen
+    *,
+    recorded: bool = False,
 ) -> T:
     """Run a story on a fresh world, on virtual time; what it returns."""
 
     async def whole() -> T:
-        world = World(seed, options)
+        world = World(seed, options, recorded=recorded)
         await world.start()
         try:
             return await story(world)

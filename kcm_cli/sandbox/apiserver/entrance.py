@@ -1,16 +1,21 @@
-"""Authenticated requests, and interceptors between them and the server."""
+"""Authenticated requests, interceptors between them and the server, and observers of what was answered."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
 from kcm_cli.api.protobuf.decoding import to_json
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
 
 Answer = Response | Stream
@@ -55,6 +60,48 @@ class Asked(msgspec.Struct, frozen=True):
 
 Interceptor = Callable[[Asked, Proceed], Awaitable[Answer]]
 """Returns a response or calls ``Proceed``. Raises ApiError, Dropped."""
+
+
+class Exchange(msgspec.Struct, kw_only=True):
+    """A request that reached the server, with its answer once there is one.
+
+    received, at: when; at: monotonic seconds. user: the one that it acts as, which may be an impersonated one. allowed:
+    the authorizer's decision; None before it. reason: the authorizer's. writes: the objects that it has written, each
+    with its resource.
+    """
+
+    asked: Asked
+    received: datetime
+    at: float
+    user: User
+    allowed: bool | None = None
+    reason: str = ""
+    answer: Answer | None = None
+    writes: list[tuple[GVR, Event]] = msgspec.field(default_factory=list)
+
+    @property
+    def is_impersonated(self) -> bool:
+        return self.user is not self.asked.user
+
+
+Observer = Callable[[Exchange], None]
+"""Called with each request that was answered. It must not raise."""
+_EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+def current_exchange() -> Exchange | None:
+    """The request that this task handles; None where nobody observes."""
+    return _EXCHANGE.get()
+
+
+@contextmanager
+def exchanging(exchange: Exchange) -> Iterator[None]:
+    """Within this block, this task handles the request."""
+    token = _EXCHANGE.set(exchange)
+    try:
+        yield
+    finally:
+        _EXCHANGE.reset(token)
 
 
 def as_json(body: bytes) -> bytes:

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response
@@ -20,7 +21,15 @@ from kcm_cli.sandbox.apiserver.controllers.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.controllers.upkeep import Upkeep
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery, check_route
-from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Interceptor
+from kcm_cli.sandbox.apiserver.entrance import (
+    Answer,
+    Asked,
+    Exchange,
+    Interceptor,
+    Observer,
+    current_exchange,
+    exchanging,
+)
 from kcm_cli.sandbox.apiserver.entry import served as served_faults
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, OpenWatch
 from kcm_cli.sandbox.apiserver.errors import internal
@@ -46,8 +55,8 @@ from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.routing.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
-from kcm_cli.sandbox.apiserver.store import NotKept
-from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
+from kcm_cli.sandbox.apiserver.store import Event, NotKept
+from kcm_cli.sandbox.apiserver.types import NOBODY, ApiError, RequestInfo, User
 from kcm_cli.sandbox.streams import websocket
 
 _log = logging.getLogger(__name__)
@@ -91,6 +100,7 @@ class ApiServer:
         self._metrics = ServerMetrics(core.store)
         self.interceptors: list[Interceptor] = []
         """Each request passes them in order, and then the injected faults."""
+        self._observers: list[Observer] = []
         self.faults = Faults(self, core.clock)
         self._verbs.watching.opened = self.faults.opened
         custom.replaced = self._verbs.watching.end_later
@@ -107,6 +117,12 @@ class ApiServer:
         self.catalog.add_aggregated(api.group, api.resources)
         self._aggregated.update(((api.group.group, version), api) for version in api.group.versions)
 
+    def observe(self, observer: Observer) -> None:
+        """Call a function with each request that is answered from now on; a watch, when it begins."""
+        if not self._observers:
+            self.core.store.observers.append(_note_write)
+        self._observers.append(observer)
+
     def open_watches(self) -> Iterable[OpenWatch]:
         """All open watches."""
         return self._verbs.watching.running
@@ -118,6 +134,9 @@ class ApiServer:
     async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
         """Handle a request whose user is in its credentials. ``peer_cert``: the client certificate in DER."""
         warnings: list[str] = []
+        audit_id = request.headers.get("audit-id") or str(uuid.uuid4())
+        if self._observers:
+            request = replace(request, headers={**request.headers, "audit-id": audit_id})
         try:
             if problem := unresolvable(request.path):
                 text = f"Internal Server Error: {quote(request.path)}: failed to create RequestInfo: {problem}\n"
@@ -128,10 +147,35 @@ class ApiServer:
             answer = await self.handle_as(user, request, warnings)
         except ApiError as error:
             answer = _refused(request, error, warnings)
-        return with_headers(answer, {"audit-id": request.headers.get("audit-id") or str(uuid.uuid4())})
+            if self._observers:
+                self._show(self._exchange(NOBODY, request), answer)
+        return with_headers(answer, {"audit-id": audit_id})
 
     async def handle_as(self, user: User, request: Request, warnings: list[str] | None = None) -> Answer:
         """Handle a request of an authenticated user."""
+        if not self._observers:
+            return await self._passed(user, request, warnings)
+        exchange = self._exchange(user, request)
+        try:
+            with exchanging(exchange):
+                exchange.answer = await self._passed(user, request, warnings)
+            return exchange.answer
+        finally:
+            if exchange.answer is not None:  # also if the connection ends before the client gets it
+                self._show(exchange, exchange.answer)
+
+    def _exchange(self, user: User, request: Request) -> Exchange:
+        info, _ = resolve(request.method, request.path, _first_values(request.query))
+        clock = self.core.clock
+        return Exchange(asked=Asked(user, request, info), received=clock.now(), at=clock.monotonic(), user=user)
+
+    def _show(self, exchange: Exchange, answer: Answer) -> None:
+        exchange.answer = answer
+        for observer in self._observers:
+            observer(exchange)
+
+    async def _passed(self, user: User, request: Request, warnings: list[str] | None) -> Answer:
+        """The answer after interceptors and faults."""
         notes: list[str] = [] if warnings is None else warnings
         query = _first_values(request.query)
         info, rest = resolve(request.method, request.path, query)
@@ -178,6 +222,8 @@ class ApiServer:
             answer = indented(answer)
         if work.flow:
             answer = with_headers(answer, work.flow)
+        if (exchange := current_exchange()) is not None:
+            exchange.answer = answer
         return with_warnings(answer, notes) if notes else answer
 
     async def _answer(self, work: _Work, warnings: list[str]) -> Answer:
@@ -187,7 +233,12 @@ class ApiServer:
             check_timeout(query["timeout"])
         user = self._security.impersonator.impersonate(user, request.headers, info)
         work.flow = self._flows.headers(user, info)
-        self._security.authorizer.require(user, info)
+        if (exchange := current_exchange()) is None:
+            self._security.authorizer.require(user, info)
+        else:
+            exchange.user, exchange.allowed = user, False
+            exchange.reason = self._security.authorizer.require(user, info).reason
+            exchange.allowed = True
         if not info.is_resource:
             if "//" in request.path:
                 raise NoSuchGroup
@@ -235,6 +286,12 @@ class ApiServer:
         await self.core.clock.sleep(0)  # the server writes to some of them in the next turn
         self.core.store.compact(self.core.store.revision)
         Upkeep(self, documents)
+
+
+def _note_write(gvr: GVR, event: Event) -> None:
+    exchange = current_exchange()
+    if exchange is not None and exchange.answer is None:
+        exchange.writes.append((gvr, event))
 
 
 _TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])

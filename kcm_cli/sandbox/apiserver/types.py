@@ -65,6 +65,8 @@ class User(msgspec.Struct, frozen=True):
         return info
 
 
+NOBODY = User("")
+"""Of requests whose credentials are not accepted."""
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 
 

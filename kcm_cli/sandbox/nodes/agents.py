@@ -23,7 +23,6 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, EventRef, Notice
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound
-from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, shape
 from kcm_cli.sandbox.nodes.addresses import Addresses
@@ -31,7 +30,7 @@ from kcm_cli.sandbox.nodes.admission import Occupancy
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 STATUS_REPORT_S = 300.0
 _MOST_RENEWALS, _LONGEST_HEARTBEAT_S = 100.0, 35.0
@@ -122,7 +121,8 @@ class Agents:
         self._new: set[str] = set()
         """The nodes that were created here and whose kubelets have not reported yet."""
         self._reported = asyncio.Event()
-        self._queue = WorkQueue("nodes", self._clock)
+        self._queue = means.queue("nodes")
+        self._record = means.record("kubelet", "Node")
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._deleted)
 
     def alive(self, name: str) -> Agent | None:
@@ -158,7 +158,7 @@ class Agents:
 
     async def run(self) -> None:
         """Send heartbeats until cancelled."""
-        await work_on(self._queue, WORKERS, self._sync)
+        await work_on(self._queue, WORKERS, self._sync, self._record)
 
     # -- informer events
 
@@ -215,6 +215,7 @@ class Agents:
         agent, node = self._agents.get(name), self._nodes.store.get(name)
         if agent is None or node is None or agent.failed or not (self._ranged or node.spec.pod_cidrs):
             return
+        act_for(name)
         if not agent.started:
             agent.started = True
             self._emit(agent, "Starting", "Starting kubelet.")

@@ -10,21 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from kcm_cli.api.core import Taint
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.quantity import Format
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.tolerations import NO_SCHEDULE, untolerated
-from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox import requests
-from kcm_cli.sandbox.events import Events
+from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.machine import EVICTED
 from kcm_cli.sandbox.nodes.shape import MEMORY_PRESSURE
 from kcm_cli.sandbox.nodes.usage import MEMORY, Holder, Usage, usages
 from kcm_cli.sandbox.views import NODES, SimulatedPod, containers_of
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 INTERVAL_S = 10.0
 CRITICAL = 2_000_000_000
@@ -101,23 +99,24 @@ class Evictions:
         agents: Alive,
         kubelets: Running,
         annotations: Callable[[SimulatedPod], Mapping[str, str]],
-        events: Events,
-        clock: Clock,
+        means: Means,
     ) -> None:
         self._agents, self._kubelets = agents, kubelets
         self._annotations = annotations
-        self._events = events
-        self._queue = WorkQueue("evictions", clock)
+        self._events = means.events
+        self._queue = means.queue("evictions")
+        self._record = means.record("kubelet", "Node")
         agents.listen(self._queue.add)
 
     async def run(self) -> None:
         """Evict until cancelled."""
-        await work_on(self._queue, 1, self._sync)
+        await work_on(self._queue, 1, self._sync, self._record)
 
     async def _sync(self, name: str) -> None:
         agent = self._agents.alive(name)
         if agent is None or not agent.pressures:
             return
+        act_for(name)
         resource = _RESOURCES[agent.pressures[0]]
         node = EventRef("", NODES.kind, "", name, name)
         self._events.kubelet(name, Notice(node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}"))

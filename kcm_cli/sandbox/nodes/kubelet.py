@@ -20,7 +20,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.runtime.cause_ring import EVICTED
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes import eviction, machine, resizing
@@ -47,7 +47,7 @@ from kcm_cli.sandbox.views import (
     containers_of,
     node_of,
 )
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 WORKERS = 16
 _ENDING = frozenset(("TERM", "INT", "QUIT"))
@@ -127,7 +127,8 @@ class Kubelets:
         """The pods with volumes or containers that cannot start."""
         self._unmounting: dict[str, _Ended] = {}
         """The pods that have ended and are being deleted, which stay for a moment."""
-        self._queue = WorkQueue("pods", means.clock)
+        self._queue = means.queue("pods")
+        self._record = means.record("kubelet", "Pod")
         agents.listen(self.node_changed)
         pods.store.add_index(BY_NODE, node_of)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._deleted)
@@ -135,7 +136,7 @@ class Kubelets:
     async def run(self) -> None:
         """Run the workers until cancelled."""
         await self._obstacles.synced()
-        await work_on(self._queue, WORKERS, self._sync)
+        await work_on(self._queue, WORKERS, self._sync, self._record)
 
     def node_changed(self, name: str) -> None:
         """Enqueue the pods of a node that was added or removed, failed or recovered."""
@@ -261,6 +262,7 @@ class Kubelets:
         agent = self._agents.alive(pod.spec.node_name)
         if agent is None:
             return
+        act_for(agent.name)
         if ended is not None and (rest_s := ended.unmounted_at - self._clock.monotonic()) > 0:
             self._queue.add_after(key, rest_s)
             return
@@ -442,19 +444,28 @@ class Kubelets:
         if encoded == life.reported and not contradicted(pod, life.version, life.conditions, status):
             return
         before = codec.decode_doc(life.reported) if life.reported else {}
-        answer = await self._write(pod, status_patch(status, before), life.conditions)
+        reason = f"{EVICTED}{life.evicted}" if life.evicted else ""
+        answer = await self._write(pod, status_patch(status, before), life.conditions, reason)
         if answer is not None:
             life.reported, life.conditions, life.version = encoded, conditions, answer
 
-    async def _write(self, pod: SimulatedPod, status: Doc, before: Sequence[Condition | Reported] = ()) -> str | None:
+    async def _write(
+        self, pod: SimulatedPod, status: Doc, before: Sequence[Condition | Reported] = (), reason: str = ""
+    ) -> str | None:
         """Patch the pod's status. Return the new resourceVersion, or None if the pod no longer exists.
 
-        before: the conditions that were reported last.
+        before: the conditions that were reported last. reason: for the record of causes.
         """
         body: Doc = {"metadata": {"uid": pod.uid}, "status": with_removed_reasons(status, pod, before)}
         try:
             answer = await self._client.patch(
-                POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
+                POD_METADATA,
+                pod.namespace,
+                pod.name,
+                body,
+                content_type=STRATEGIC_MERGE,
+                subresource="status",
+                reason=reason or "status changed",
             )
         except (NotFound, Conflict):
             return None  # it was deleted, or recreated: an informer event follows
@@ -465,7 +476,7 @@ class Kubelets:
         if not pod.deleting or (pod.metadata.finalizers and pod.metadata.deletion_grace_period_seconds == 0):
             return
         try:
-            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0)
+            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0, reason="ended")
         except (NotFound, Conflict):
             return
 

@@ -14,11 +14,10 @@ from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.volumes.attachable import is_attached_by, may_be_attached, of_pod_volume
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes.eviction import Alive
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedPod, node_of
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.sandbox.work import act_for, work_on
 
 WORKERS = 4
 
@@ -30,7 +29,8 @@ class Mounts:
         informers = means.informers
         self._client = means.kubelet
         self._agents = agents
-        self._queue = WorkQueue("mounts", means.clock)
+        self._queue = means.queue("mounts")
+        self._record = means.record("kubelet", "Node")
         agents.listen(self._queue.add)
         self._nodes = informers.get(NODES)
         self._pods = informers.get(PODS)
@@ -45,7 +45,7 @@ class Mounts:
 
     async def run(self) -> None:
         """Run the workers until cancelled."""
-        await work_on(self._queue, WORKERS, self._sync)
+        await work_on(self._queue, WORKERS, self._sync, self._record)
 
     async def _sync(self, name: str) -> None:
         node = self._nodes.store.get(name)
@@ -54,6 +54,7 @@ class Mounts:
         mounted = self._mounted(name)
         if mounted == sorted(node.status.volumes_in_use):
             return
+        act_for(name)
         patch: Doc = {"status": {"volumesInUse": mounted or None}}
         try:
             await self._client.patch(NODES, "", name, patch, content_type=MERGE, subresource="status")

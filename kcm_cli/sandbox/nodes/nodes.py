@@ -37,7 +37,7 @@ class Nodes:
         self.rules.listen(self._kubelets.rules_changed)
         self._obstacles.listen(self._kubelets.namespace_changed, self._kubelets.volumes_attached)
         self._mounts = Mounts(means, self._agents)
-        self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means.events, means.clock)
+        self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means)
 
     async def run(self) -> None:
         """Run until cancelled. The informers have to run, too."""

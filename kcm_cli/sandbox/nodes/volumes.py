@@ -140,11 +140,6 @@ class Volumes:
         return tuple(expand(word, self._env) or "" for word in words)
 
     @property
-    def created(self) -> str | None:
-        """The creation time of the pod; None if it is not stored."""
-        return self._pod.metadata.creation_timestamp
-
-    @property
     def user(self) -> int | None:
         """The user ID of the container; None: the image's."""
         return next((each.run_as_user for each in self._contexts() if each.run_as_user is not None), None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kcm_cli.sandbox.programs import file_commands
 from kcm_cli.sandbox.programs.control import Ended, Jump, Returned
-from kcm_cli.sandbox.programs.errors import Unknown
+from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.programs.interpreter import Interpreter, Job
@@ -56,13 +56,6 @@ def silent(_: "Interpreter", __: Sequence[str]) -> int:
 
 def false(_: "Interpreter", __: Sequence[str]) -> int:
     return 1
-
-
-def umask(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``umask``: permissions are not simulated."""
-    if not words[1:]:
-        shell.say("0022\n")
-    return 0
 
 
 def sleep(shell: "Interpreter", words: Sequence[str]) -> int:
@@ -136,46 +129,15 @@ def leave_loop(_: "Interpreter", words: Sequence[str]) -> int:
 
 
 def export(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``export``, and ``readonly`` as far as it sets variables."""
-    if words[0] == "export" and words[1:] in ([], ["-p"]):
-        for name, value in sorted(shell.variables.passed_on().items()):
-            if value is None:
-                return shell.output_unknown()
-            shell.say(f"export {name}={quoted(value)}\n")
-        return 0
+    if not words[1:]:
+        raise Unknown
     for word in words[1:]:
         match = _SETTING.fullmatch(word)
         if match is not None:
             shell.variables.put(match[1], match[2])
         elif word.startswith("-") or _NAME.fullmatch(word) is None:
             raise Unknown
-        if words[0] == "export":
-            shell.variables.exported |= {match[1] if match is not None else word}
-    return 0
-
-
-def local(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``local`` in a function."""
-    if not shell.variables.locals:
-        shell.say(f"{shell.called}: local: not in a function\n", error=True)
-        return 1
-    for word in words[1:]:
-        match = _SETTING.fullmatch(word)
-        name = match[1] if match is not None else word
-        if _NAME.fullmatch(name) is None:
-            raise Unknown
-        was_set = shell.variables.has(name)
-        shell.variables.locals[-1].setdefault(name, (was_set, shell.variables.get(name) if was_set else ""))
-        shell.variables.put(name, match[2] if match is not None else "")
-    return 0
-
-
-def unset(shell: "Interpreter", words: Sequence[str]) -> int:
-    for word in words[1:]:
-        if word == "-f":
-            raise Unknown
-        if not word.startswith("-"):
-            shell.variables.remove(word)
+        shell.variables.exported |= {match[1] if match is not None else word}
     return 0
 
 
@@ -203,43 +165,6 @@ def set_options(shell: "Interpreter", words: Sequence[str]) -> int:
     if rest:
         shell.variables.parameters = tuple(rest[1:] if rest[0] == "--" else rest)
     return 0
-
-
-def shift(shell: "Interpreter", words: Sequence[str]) -> int:
-    count = words[1] if words[1:] else "1"
-    if re.fullmatch(r"\d{1,4}", count, re.ASCII) is None:
-        raise Unknown
-    if int(count) > len(shell.variables.parameters):
-        return 1
-    shell.variables.parameters = shell.variables.parameters[int(count) :]
-    return 0
-
-
-def read(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``read`` of a line of the standard input."""
-    rest, raw = list(words[1:]), False
-    while rest and rest[0].startswith("-"):
-        if rest[0] not in ("-r", "-p", "-rp"):
-            raise Unknown
-        raw = raw or "r" in rest[0]
-        rest = rest[2:] if rest[0].endswith("p") else rest[1:]
-    if shell.input is None:
-        raise Unknown
-    line, newline, shell.input = shell.input.partition("\n")
-    separators = shell.variables.get("IFS") if shell.variables.has("IFS") else " \t\n"
-    if separators is None or separators.strip(" \t\n") not in ("", ":", ",") or ("\\" in line and not raw):
-        raise Unknown
-    names = rest or ["REPLY"]
-    line = line.strip(separators)
-    for index, name in enumerate(names):
-        if index + 1 == len(names) or not separators:
-            shell.variables.put(name, line)
-            line = ""
-            continue
-        field, line = (re.split(f"[{re.escape(separators)}]", line, maxsplit=1) + [""])[:2]
-        shell.variables.put(name, field)
-        line = line.lstrip(" \t\n") if separators.strip(" \t\n") == "" else line
-    return 0 if newline else 1
 
 
 def trap(shell: "Interpreter", words: Sequence[str]) -> int:
@@ -271,7 +196,7 @@ def wait(shell: "Interpreter", words: Sequence[str]) -> int:
 
 
 def kill(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``kill``: the first process gets the signal through its node, jobs of the shell end."""
+    """Signal the first process, through its node, or the shell itself."""
     name, rest = "TERM", list(words[1:])
     if rest[:1] == ["-l"]:
         raise Unknown
@@ -295,29 +220,19 @@ def kill(shell: "Interpreter", words: Sequence[str]) -> int:
 def _is_signalled(shell: "Interpreter", word: str, name: str) -> bool:
     """Send a signal to a process; returns whether it exists. The name of signal 0 is ``EXIT``."""
     number = int(word) if re.fullmatch(r"\d{1,9}", word, re.ASCII) else 0
-    if (job := _job(shell, word)) is not None:
-        _end(shell, job, name)
-    elif number == 1 and name != LEAVE:
+    if _job(shell, word) is not None:
+        raise Unsupported("kill of a command in the background")
+    if number == 1 and name != LEAVE:
         if not shell.assumes:
             raise Unknown  # it signals itself
         shell.signals.append((shell.elapsed_s, name))
     elif number == _FIRST and shell.assumes and name != LEAVE:
         shell.code = 128 + _SIGNALS[name]
         raise Ended
-    return job is not None or number == 1 or (number == _FIRST and shell.assumes)
+    return number == 1 or (number == _FIRST and shell.assumes)
 
 
 LEAVE = "EXIT"
-
-
-def _end(shell: "Interpreter", job: "Job", name: str) -> None:
-    """End a job that runs. What it has not written yet is not written."""
-    if name not in ("TERM", "KILL", "INT", "HUP", "QUIT"):
-        return
-    if job.ends_s > shell.elapsed_s:
-        lost = [id(part) for part in job.parts if part.at_s > shell.elapsed_s]
-        shell.output = [part for part in shell.output if id(part) not in lost]
-        job.ends_s, job.code = shell.elapsed_s, 128 + _SIGNALS[name]
 
 
 def _job(shell: "Interpreter", word: str) -> "Job | None":
@@ -344,78 +259,21 @@ def run_other(shell: "Interpreter", words: Sequence[str]) -> int:
     raise Ended
 
 
-def evaluate(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``eval``"""
-    shell.code = 0
-    shell.run_list(shell.parsed(" ".join(words[1:])))
-    return shell.code
-
-
-def source(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``.`` and ``source``"""
-    if not words[1:]:
-        raise Unknown
-    try:
-        text = shell.fs.content(shell.place(words[1]))
-    except OSError:
-        shell.say(f"{shell.called}: {words[0]}: can't open '{words[1]}'\n", error=True)
-        return _USAGE
-    shell.code = 0
-    try:
-        shell.run_list(shell.parsed(text))
-    except Returned:
-        pass
-    return shell.code
-
-
-def command(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``command``, and with ``-v`` where a program is."""
-    if words[1:2] == ["-v"]:
-        return _where(shell, words[2:], full=False)
-    if not words[1:] or words[1].startswith("-"):
-        raise Unknown
-    return shell.launched(words[1:])
-
-
-def which(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``which``"""
-    return _where(shell, words[1:], full=True)
-
-
-def kind(shell: "Interpreter", words: Sequence[str]) -> int:
-    """``type``"""
+def where(shell: "Interpreter", words: Sequence[str]) -> int:
+    """``command -v NAME`` and ``which NAME``, with which clients look for a shell."""
+    names = words[1:] if words[0] == "which" else words[2:]
+    if not names or (words[0] == "command" and words[1] != "-v"):
+        raise Unsupported(words[0])
     code = 0
-    for word in words[1:]:
-        if word in shell.functions:
-            shell.say(f"{word} is a function\n")
-        elif word in BUILT_IN or word in _BUILT_IN_TOO:
-            shell.say(f"{word} is a shell builtin\n")
-        elif shell.has(word):
-            shell.say(f"{word} is /bin/{word}\n")
-        elif shell.assumes:
-            shell.say(f"{word}: not found\n")
-            code = 127
-        else:
+    for name in names:
+        if shell.has(name):
+            shell.say(f"/bin/{name}\n")
+        elif not shell.assumes:
             raise Unknown
+        else:
+            code = 1
     return code
 
-
-def _where(shell: "Interpreter", words: Sequence[str], *, full: bool) -> int:
-    code = 0
-    for word in words:
-        if not full and (word in BUILT_IN or word in _BUILT_IN_TOO or word in shell.functions):
-            shell.say(f"{word}\n")
-        elif shell.has(word):
-            shell.say(f"/bin/{word}\n")
-        elif shell.assumes:
-            code = 1 if full else 127
-        else:
-            raise Unknown
-    return code
-
-
-_BUILT_IN_TOO = frozenset(("echo", "printf", "test", "[", "true", "false", "pwd", "kill"))
-"""The programs that shells have, too."""
 
 PROGRAMS: Mapping[str, Command] = {
     "true": silent,
@@ -424,33 +282,23 @@ PROGRAMS: Mapping[str, Command] = {
     "sleep": sleep,
     "pwd": pwd,
     "kill": kill,
-    "which": which,
+    "which": where,
 }
 """Those that are programs as well."""
 
 BUILT_IN: Mapping[str, Command] = {
     ":": silent,
-    "umask": umask,
     "cd": cd,
     "exit": leave,
     "return": give_back,
     "break": leave_loop,
     "continue": leave_loop,
     "export": export,
-    "readonly": export,
-    "local": local,
-    "unset": unset,
     "set": set_options,
-    "shift": shift,
-    "read": read,
     "trap": trap,
     "wait": wait,
     "exec": run_other,
-    "eval": evaluate,
-    ".": source,
-    "source": source,
-    "command": command,
-    "type": kind,
+    "command": where,
     "[[": file_commands.test,
 }
 """Those that are not."""

@@ -143,6 +143,9 @@ def _first(shell: Shell) -> str:
     return " ".join(host.command)
 
 
+_PLAIN = re.compile(r"[\w ./:=@,%-]+")
+
+
 def pgrep(shell: Shell, words: Sequence[str]) -> int:
     """``pgrep`` with ``-f``, ``-u``, ``-x``: of the processes only the first one is known."""
     options, names, rest = "", [], iter(words[1:])
@@ -166,24 +169,6 @@ def pgrep(shell: Shell, words: Sequence[str]) -> int:
     return 1
 
 
-def pidof(shell: Shell, words: Sequence[str]) -> int:
-    """``pidof``"""
-    if len(words) != 2 or words[1].startswith("-"):
-        raise Unknown
-    return pgrep(shell, ["pgrep", "-x", words[1]])
-
-
-def ps(shell: Shell, words: Sequence[str]) -> int:
-    """``ps`` as of busybox: the first process, and itself."""
-    if words[1:]:
-        raise Unknown
-    user = "root" if not _user(shell)[0] else str(_user(shell)[0])
-    lines = [f"{number:5} {user:8}  0:00 {line}\n" for number, line in ((1, _first(shell)), (7, "ps"))]
-    shell.say("PID   USER     TIME  COMMAND\n" + "".join(lines))
-    return 0
-
-
-_PLAIN = re.compile(r"[\w ./:=@,%-]+")
 _SYSTEM = "snrvmo"
 
 
@@ -219,6 +204,4 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "hostname": hostname,
     "uname": uname,
     "pgrep": pgrep,
-    "pidof": pidof,
-    "ps": ps,
 }

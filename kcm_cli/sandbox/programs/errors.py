@@ -9,8 +9,12 @@ class TooMuch(Unknown):
     """The program exceeds a limit."""
 
 
+class Unsupported(Unknown):
+    """It uses a program or a construct of shells that is not simulated: the argument."""
+
+
 class Malformed(Unknown):
-    """A script with an error, or with syntax that is not known here."""
+    """A script with an error."""
 
 
 class Incomplete(Malformed):

@@ -4,7 +4,7 @@ None: the value is unknown.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from kcm_cli.sandbox.programs.interpreter import Interpreter
 
 _WILD = re.compile(r"[*?\[]")
-_SPACES = " \t\n"
+_BLANKS = re.compile(r"[ \t\n]+")
 _FIRST_NUMBER = 7
 """The number of the process of a command in a container, and that of its first job less one."""
-_LONGEST_CUT = 4096
-"""The limit for a value of which a pattern is removed."""
 _MOST_FIELDS = 10_000
 
 
@@ -63,21 +61,6 @@ class Expansion:
                 return None
             self._shell.fs.work.spend(len(value) * PER_CHARACTER)
             found.append(value)
-        return "".join(found)
-
-    def fits(self, text: str, word: Word) -> bool:
-        """Whether a text matches a pattern. Raises Unknown."""
-        pattern = self._pattern(word)
-        self._shell.fs.work.spend((len(text) + len(pattern)) * PER_CHARACTER)
-        return fnmatchcase(text, pattern)
-
-    def _pattern(self, word: Word) -> str:
-        found: list[str] = []
-        for part in word:
-            value = self.string((part,))
-            if value is None:
-                raise Unknown
-            found.append(escaped(value) if part.quoted else value)
         return "".join(found)
 
     # -- values
@@ -120,7 +103,7 @@ class Expansion:
         if text is None:
             return None
         try:
-            return str(arithmetic.evaluate(text, self._number_of, self._variables.put))
+            return str(arithmetic.evaluate(text, self._number_of))
         except _NoValue:
             return None
         except DividedByZero:
@@ -142,16 +125,12 @@ class Expansion:
             values = self._variables.parameters
             if name == "@" or not part.quoted:
                 return values
-            return (
-                None if None in values else self._separators()[:1].join(value for value in values if value is not None)
-            )
+            return None if None in values else " ".join(value for value in values if value is not None)
         is_set, value = self._named(name)
-        if operator == "length":
-            return None if value is None else str(len(value))
-        if operator in ("", "%", "%%", "#", "##"):
+        if not operator:
             if not is_set and value is not None and self._shell.must_be_set:
                 self._shell.fail(f"{name}: parameter not set")
-            return value if not operator or value is None else self._cut(value, operator, part.word)
+            return value
         if operator[0] == ":" and value is None and is_set:
             return None  # it may be empty
         missing = not is_set or (operator[0] == ":" and not value)
@@ -210,31 +189,7 @@ class Expansion:
                 return True, shell.folder or None
         if variables.has(name):
             return True, variables.get(name)
-        return False, "" if shell.lacks_unset or name in variables.unset or name in variables.mine else None
-
-    def _cut(self, value: str, operator: str, word: Word) -> str:
-        """A value without the part at its begin or end that matches a pattern."""
-        pattern = self._pattern(word)
-        if len(value) > _LONGEST_CUT:
-            raise TooMuch
-        self._shell.fs.work.spend(len(value) * (len(value) + len(pattern)) * PER_CHARACTER / 64)
-        lengths = range(len(value) + 1) if len(operator) == 1 else range(len(value), -1, -1)
-        for length in lengths:
-            if operator[0] == "%" and fnmatchcase(value[len(value) - length :], pattern):
-                return value[: len(value) - length]
-            if operator[0] == "#" and fnmatchcase(value[:length], pattern):
-                return value[length:]
-        return value
-
-    def separators(self) -> str | None:
-        """The characters between fields; None if they are unknown."""
-        return self._variables.get("IFS") if self._variables.has("IFS") else _SPACES
-
-    def _separators(self) -> str:
-        found = self.separators()
-        if found is None:
-            raise Unknown
-        return found
+        return False, "" if shell.lacks_unset or name in variables.mine else None
 
     # -- file names
 
@@ -288,12 +243,12 @@ class _Fields:
                 for index, each in enumerate(value):
                     if index:
                         self._close()
-                    self._add(expansion, each, quoted=part.quoted)
+                    self._add(each, quoted=part.quoted)
                 self._is_open = self._is_open or (bool(value) and part.quoted)
             elif part.quoted or (isinstance(part, Text) and not splits):
                 self._put(value, quoted=part.quoted)
             else:
-                self._add(expansion, value, quoted=False)
+                self._add(value, quoted=False)
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:
         return iter(self._found)
@@ -308,16 +263,15 @@ class _Fields:
         self._is_wild = self._is_wild or (not quoted and _is_pattern(value))
         self._pattern.append(escaped(value) if quoted else value)
 
-    def _add(self, expansion: Expansion, value: str | None, *, quoted: bool) -> None:
-        """Add a value, split into fields unless it is quoted."""
-        separators = expansion.separators()
-        if quoted or value is None or separators is None:
-            self._put(None if separators is None else value, quoted=quoted)
+    def _add(self, value: str | None, *, quoted: bool) -> None:
+        """Add a value, split into fields at blanks unless it is quoted."""
+        if quoted or value is None:
+            self._put(value, quoted=quoted)
             return
-        for index, field in enumerate(_split(value, separators)):
+        for index, field in enumerate(_BLANKS.split(value)):
             if index:
                 self._close()
-            if field is not None:
+            if field:
                 self._put(field, quoted=False)
 
     def _close(self) -> None:
@@ -326,21 +280,6 @@ class _Fields:
             self._found.append((text, "".join(self._pattern) if self._is_wild else ""))
         self._text, self._pattern = [], []
         self._is_open = self._is_wild = self._is_unknown = False
-
-
-def _split(value: str, separators: str) -> list[str | None]:
-    """The fields of a value. None at the begin or end stands for separators there, or for no field."""
-    spaces = "".join(sign for sign in separators if sign in _SPACES)
-    others = "".join(sign for sign in separators if sign not in _SPACES)
-    if not separators:
-        return [value]
-    if not others:
-        table: Mapping[int, str] = {ord(sign): "\n" for sign in spaces}
-        found: list[str | None] = [field for field in value.translate(table).split("\n") if field]
-        return [None, *found, None] if value and (value[0] in spaces or value[-1] in spaces) else found or [None]
-    table = {ord(sign): "\0" for sign in others}
-    found = [field.strip(spaces) if spaces else field for field in value.translate(table).split("\0")]
-    return [*found[:-1], found[-1] or None]
 
 
 def _is_pattern(text: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from kcm_cli.sandbox.programs.errors import Refused, Unknown
+from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import FileSystem
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
@@ -33,6 +33,9 @@ class Shell(Protocol):
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Write output. Raises Unknown if there is too much of it."""
+
+    def rest(self, seconds: float) -> bool:
+        """Let time pass. Raises Ended if it is endless."""
 
     def place(self, path: str) -> str:
         """Return the absolute path. Raises TooMuch."""
@@ -202,28 +205,6 @@ def _listed(shell: Shell, word: str, path: str, options: str) -> list[str]:
     return names if "A" in options else [name for name in names if not name.startswith(".")]
 
 
-def rmdir(shell: Shell, words: Sequence[str]) -> int:
-    code = 0
-    for word, path in shell.paths(words[1:]):
-        try:
-            names = shell.fs.names(path)
-        except FileNotFoundError:
-            why = "No such file or directory"
-        except NotADirectoryError:
-            why = "Not a directory"
-        else:
-            why = "Directory not empty" if names else ""
-            if not why and f"{path}/" not in shell.fs.texts:
-                raise Unknown
-        if why:
-            shell.say(f"rmdir: '{word}': {why}\n", error=True)
-            code = 1
-        else:
-            shell.fs.writable(path, word)
-            shell.fs.remove(f"{path}/")
-    return code
-
-
 def change_mode(shell: Shell, words: Sequence[str]) -> int:
     """``chmod``, ``chown`` and ``chgrp`` of known files: permissions are not simulated."""
     names = [word for word in words[1:] if not word.startswith("-")][1:]
@@ -237,23 +218,6 @@ def change_mode(shell: Shell, words: Sequence[str]) -> int:
     return code
 
 
-def basename(shell: Shell, words: Sequence[str]) -> int:
-    if not 2 <= len(words) <= 3:
-        raise Unknown
-    name = words[1].rstrip("/").rpartition("/")[2] or words[1][:1]
-    suffix = words[2] if len(words) == 3 else ""
-    shell.say(f"{name.removesuffix(suffix) if name != suffix else name}\n")
-    return 0
-
-
-def dirname(shell: Shell, words: Sequence[str]) -> int:
-    if len(words) != 2:
-        raise Unknown
-    folder, slash, _ = words[1].rstrip("/").rpartition("/")
-    shell.say(f"{folder or slash or ('/' if words[1].startswith('/') else '.')}\n")
-    return 0
-
-
 def test(shell: Shell, words: Sequence[str]) -> int:
     try:
         return 0 if _holds(shell, words) else 1
@@ -262,17 +226,11 @@ def test(shell: Shell, words: Sequence[str]) -> int:
         return 2
 
 
-_MOST_TESTS = 16
-
-
 def _holds(shell: Shell, words: Sequence[str]) -> bool:
     closing = {"[": "]", "[[": "]]"}.get(words[0])
     if closing is not None and words[-1] != closing:
         raise Unknown
     rest = list(words[1:-1] if closing is not None else words[1:])
-    joined = [at for at, word in enumerate(rest) if word in ("-a", "-o") and 0 < at < len(rest) - 1]
-    if joined and len(rest) > 3:
-        return _all_hold(shell, rest, joined)
     negated = bool(rest) and rest[0] == "!"
     rest = rest[1:] if negated else rest
     match rest:
@@ -295,18 +253,8 @@ def _holds(shell: Shell, words: Sequence[str]) -> bool:
         case [left, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" as name, right]:
             holds = _compares(left, name, right)
         case _:
-            raise Unknown
+            raise Unsupported(f"{words[0]} with these words")
     return holds != negated
-
-
-def _all_hold(shell: Shell, words: Sequence[str], joined: Sequence[int]) -> bool:
-    """Several tests, with either ``-a`` or ``-o`` at these places."""
-    names = {words[at] for at in joined}
-    if len(names) > 1 or len(joined) > _MOST_TESTS:
-        raise Unknown
-    ends = zip((-1, *joined), (*joined, len(words)), strict=True)
-    found = [_holds(shell, ["test", *words[begin + 1 : end]]) for begin, end in ends]
-    return all(found) if names == {"-a"} else any(found)
 
 
 def _allows(shell: Shell, option: str, path: str) -> bool:
@@ -337,12 +285,9 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "dd": dd,
     "cat": cat,
     "ls": ls,
-    "rmdir": rmdir,
     "chmod": change_mode,
     "chown": change_mode,
     "chgrp": change_mode,
-    "basename": basename,
-    "dirname": dirname,
     "test": test,
     "[": test,
 }

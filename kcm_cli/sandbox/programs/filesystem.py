@@ -42,10 +42,6 @@ class Host(Protocol):
         """The command line of the first process; empty if it is the image's."""
 
     @property
-    def created(self) -> str | None:
-        """The creation time of the pod; None if it is unknown."""
-
-    @property
     def user(self) -> int | None:
         """The user ID; None: the image's."""
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from kcm_cli.sandbox.programs import builtins, environment_commands, file_commands, syntax, text_commands
 from kcm_cli.sandbox.programs.control import Captured, Ended, Failed, Jump, NotFound, Returned
-from kcm_cli.sandbox.programs.errors import Malformed, Refused, TooMuch, Unknown
+from kcm_cli.sandbox.programs.errors import Malformed, Refused, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.expansion import Expansion
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Files, FileSystem
 from kcm_cli.sandbox.programs.outcomes import Outcome, Written
@@ -41,7 +41,6 @@ INTERRUPTED = 143
 _MOST_NESTED = 64
 """The limit for nested commands, also in functions and shells."""
 _SCRIPT_ERROR = 2
-_DECLARING = frozenset(("export", "readonly", "local"))
 _TOLERANT = frozenset(("echo", "printf", ":", "true", "false"))
 """Commands that run with unknown arguments."""
 Sink = str | Captured
@@ -53,12 +52,11 @@ class _Unopened(Exception):
 
 
 class Job(msgspec.Struct):
-    """Commands in the background that have not been waited for. ``parts``: their output."""
+    """Commands in the background that have not been waited for."""
 
     number: int
     ends_s: float
     code: int
-    parts: tuple[Written, ...]
 
 
 def _when(written: Written) -> float:
@@ -151,7 +149,7 @@ class Interpreter(msgspec.Struct):
         """Run the program of a container to its end. Raises Unknown, NotFound."""
         if not words:
             raise Unknown
-        if program_name(words[0]) not in PROGRAMS:
+        if not self.has(words[0]):
             raise NotFound(words[0])
         with contextlib.suppress(Ended):
             self.code = self.program(words)
@@ -392,8 +390,6 @@ class Interpreter(msgspec.Struct):
                 self._run_redirected(command, tested=tested)
             case syntax.Choice():
                 self._choose(command, tested=tested)
-            case syntax.Case():
-                self._case(command, tested=tested)
             case syntax.Loop() | syntax.For():
                 self._loop(command, tested=tested)
             case syntax.Background(commands):
@@ -467,18 +463,6 @@ class Interpreter(msgspec.Struct):
         else:
             self.code = 0
 
-    def _case(self, case: syntax.Case, *, tested: bool) -> None:
-        expansion = Expansion(self)
-        text = expansion.string(case.word)
-        if text is None:
-            raise Unknown
-        for patterns, body in case.branches:
-            if any(expansion.fits(text, pattern) for pattern in patterns):
-                self.code = 0
-                self.run_list(body, tested=tested)
-                return
-        self.code = 0
-
     def _loop(self, loop: syntax.Loop | syntax.For, *, tested: bool) -> None:
         condition, values = (loop.condition, []) if isinstance(loop, syntax.Loop) else (None, self._values(loop))
         self.code = done = last = 0
@@ -539,7 +523,7 @@ class Interpreter(msgspec.Struct):
         self.output_known = self.output_known and job.output_known
         self.output += job.output
         self.job_count += 1
-        self.jobs.append(Job(self.job_count, job.elapsed_s, job.code, tuple(job.output)))
+        self.jobs.append(Job(self.job_count, job.elapsed_s, job.code))
         self.code = 0
 
     def run_script_of(self, commands: syntax.List) -> None:
@@ -581,11 +565,11 @@ class Interpreter(msgspec.Struct):
     def _declared(
         self, expansion: Expansion, words: Sequence[syntax.Word]
     ) -> tuple[list[tuple[str, str | None]], list[str | None]]:
-        """The fields of words. The arguments ``NAME=VALUE`` of ``export`` and the like are assignments, of which only
-        the names are fields."""
+        """The fields of words. The arguments ``NAME=VALUE`` of ``export`` are assignments, of which only the names are
+        fields."""
         if not words or len(words[0]) != 1 or not isinstance(words[0][0], syntax.Text):
             return [], expansion.fields(words)
-        if words[0][0].text not in _DECLARING:
+        if words[0][0].text != "export":
             return [], expansion.fields(words)
         declared: list[tuple[str, str | None]] = []
         fields: list[str | None] = []
@@ -640,11 +624,15 @@ class Interpreter(msgspec.Struct):
             return self.not_found(missing.word)
 
     def has(self, word: str) -> bool:
-        """Whether there is a program with this name."""
-        return program_name(word) in PROGRAMS
+        """Whether there is a program with this name. Raises Unsupported if an image may well have it."""
+        name = program_name(word)
+        if name in _NOT_SIMULATED:
+            raise Unsupported(name)
+        return name in PROGRAMS
 
     def not_found(self, word: str) -> int:
         """The exit code of a program that an image does not have. Raises Unknown if it may have it."""
+        self.has(word)
         if not self.assumes or ("/" in word and self.fs.may_be_there(self.place(word))):
             raise NotFound(word)
         shown = "command not found" if self.called.endswith("bash") and "/" not in word else "not found"
@@ -655,12 +643,10 @@ class Interpreter(msgspec.Struct):
         """Call a function of the script."""
         self.count()
         variables = self.variables
-        hidden = {name: (variables.has(name), variables.get(name)) for name, _ in given}
+        before, outer, outer_given = dict(variables.values), variables.parameters, variables.given
         for name, value in given:
             variables.put(name, value)
-        outer, outer_given = variables.parameters, variables.given
         variables.parameters, variables.given = tuple(words[1:]), {**outer_given, **dict(given)}
-        variables.locals.append(hidden)
         self.code = 0
         try:
             self.run(self.functions[str(words[0])], tested=self.tested)
@@ -668,12 +654,10 @@ class Interpreter(msgspec.Struct):
             pass
         finally:
             variables.parameters, variables.given = outer, outer_given
-            variables.locals.pop()
-            for name, (was_set, before) in hidden.items():
-                if was_set:
-                    variables.put(name, before)
-                else:
-                    variables.remove(name)
+            for name, _ in given:
+                variables.values.pop(name, None)
+                if name in before:
+                    variables.values[name] = before[name]
 
     # -- redirections
 
@@ -758,19 +742,6 @@ class Interpreter(msgspec.Struct):
         return path
 
 
-def _tail(shell: Interpreter, words: Sequence[str]) -> int:
-    """``tail``; with ``-f`` of a file that does not grow it waits forever."""
-    rest = list(words[1:])
-    follows = any(word in ("-f", "-F") for word in rest)
-    if not follows:
-        return text_commands.tail(shell, words)
-    rest = [word for word in rest if word not in ("-f", "-F")]
-    if rest[-1:] != ["/dev/null"]:
-        text_commands.tail(shell, [words[0], *rest])
-    shell.rest(math.inf)
-    return 0
-
-
 PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
     **dict.fromkeys(SHELLS, Interpreter.run_shell),
     **environment_commands.COMMANDS,
@@ -778,8 +749,15 @@ PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
     **text_commands.COMMANDS,
     **builtins.PROGRAMS,
     "tar": tar,
-    "tail": _tail,
 }
 """What an image is assumed to have."""
+_NOT_SIMULATED = frozenset(
+    (
+        ".", "awk", "basename", "cut", "dirname", "eval", "expr", "find", "gzip", "head", "local", "md5sum",
+        "pidof", "ps", "read", "readonly", "rmdir", "sed", "sha1sum", "sha256sum", "shift", "source", "tr", "type",
+        "umask", "uniq", "unset", "uptime", "wc", "xargs",
+    )
+)  # fmt: skip
+"""What shells, and images with a shell, have besides."""
 BUILT_IN: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = builtins.BUILT_IN
 """The commands of shells that are no programs."""

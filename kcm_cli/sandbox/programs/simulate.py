@@ -10,7 +10,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.programs.control import Ended, Failed, Jump, NotFound, Returned
-from kcm_cli.sandbox.programs.errors import Incomplete, TooMuch, Unknown
+from kcm_cli.sandbox.programs.errors import Incomplete, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import Files, FileSystem, Host, There, Work
 from kcm_cli.sandbox.programs.interpreter import LEAVE, MOST_STEPS, Interpreter
 from kcm_cli.sandbox.programs.outcomes import Outcome, Written
@@ -78,7 +78,12 @@ RUNTIME = "OCI runtime exec failed: exec failed: unable to start container proce
 
 def unsimulated(words: Sequence[str], why: Unknown) -> str:
     """The error of a command that is known, but not what it does."""
-    reason = "it takes too many steps or too much input" if isinstance(why, TooMuch) else "it needs what is not known"
+    if isinstance(why, Unsupported):
+        reason = f"{why} is not simulated"
+    elif isinstance(why, TooMuch):
+        reason = "it takes too many steps or too much input"
+    else:
+        reason = "it needs what is not known"
     return f"the sandbox cannot simulate {quoted(' '.join(words)[:_MOST_SHOWN])}: {reason}"
 
 

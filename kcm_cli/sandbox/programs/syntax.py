@@ -1,4 +1,4 @@
-"""Parses shell scripts (POSIX, and a few common extensions of bash). Pure.
+"""Parses shell scripts: what scripts of containers need of POSIX (docs/sandbox.md). Pure.
 
 The work is linear in the length of a script, and its size and depth are bounded.
 """
@@ -10,7 +10,7 @@ from typing import Never
 
 import msgspec
 
-from kcm_cli.sandbox.programs.errors import Incomplete, Malformed, TooMuch
+from kcm_cli.sandbox.programs.errors import Incomplete, Malformed, TooMuch, Unsupported
 
 MOST_CHARACTERS, MOST_DEPTH = 1 << 16, 32
 _MOST_CACHED, _MOST_SCRIPTS = 2048, 512
@@ -25,7 +25,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """``$name`` or ``${name}``, or one with an operator such as ``:-`` and its word. ``length``: ``${#name}``."""
+    """``$name`` or ``${name}``, or one with an operator such as ``:-`` and its word."""
 
     name: str
     operator: str = ""
@@ -93,11 +93,6 @@ class For(msgspec.Struct, frozen=True):
     body: "List"
 
 
-class Case(msgspec.Struct, frozen=True):
-    word: Word
-    branches: tuple[tuple[tuple[Word, ...], "List"], ...]
-
-
 class Group(msgspec.Struct, frozen=True):
     """``subshell``: it has variables of its own."""
 
@@ -119,7 +114,7 @@ class Redirected(msgspec.Struct, frozen=True):
     redirects: tuple[Redirect, ...]
 
 
-Command = Simple | Pipeline | Choice | Loop | For | Case | Group | Function | Background | Redirected
+Command = Simple | Pipeline | Choice | Loop | For | Group | Function | Background | Redirected
 List = tuple[tuple[str, Command], ...]
 """Commands, each with the operator before it: ``;``, ``&&`` or ``||``."""
 
@@ -134,21 +129,19 @@ _PARAMETER = re.compile(r"[A-Za-z_]\w*|[0-9]+|[?$!#@*-]", re.ASCII)
 _SHORT = re.compile(r"[A-Za-z_]\w*|[0-9?$!#@*-]", re.ASCII)
 _IN_BACKTICKS = re.compile(r"[^`\\]+")
 _TOKEN = re.compile(r"\n|&&|\|\||;;|[^\s;&|()<>]{1,100}|.", re.DOTALL)
-_OPERATOR = re.compile(r":?[-=?+]|%%?|##?")
+_OPERATOR = re.compile(r":?[-=?+]")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
 _REDIRECT = re.compile(r"(\d?)(<<-|<<|>>|<&|>&|>\||<|>)")
-_ASSIGNED, _TAKING = re.compile(r"\b(\w+)="), re.compile(r"\b(?:for|read|local)\b([\w \t-]*)")
+_ASSIGNED, _TAKING = re.compile(r"\b(\w+)="), re.compile(r"\bfor[ \t]+(\w+)")
 _BOTH = re.compile(r"&>>?")
-_RESERVED = re.compile(
-    r"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|in|function|[{}!])(?=[\s;&|()<>]|\Z)"
-)
+_RESERVED = re.compile(r"(?:if|then|elif|else|fi|for|while|until|do|done|case|in|function|[{}!])(?=[\s;&|()<>]|\Z)")
 _RANGE = re.compile(r"\{(-?\d{1,6})\.\.(-?\d{1,6})\}", re.ASCII)
 _COMMENT = re.compile(r"#[^\n]*")
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 
 
 def parse(script: str) -> List:
-    """Parse a script. Raises Malformed, Incomplete (more lines may complete it), TooMuch."""
+    """Parse a script. Raises Malformed, Incomplete (more lines may complete it), Unsupported, TooMuch."""
     if len(script) > MOST_CHARACTERS:
         raise TooMuch
     return _parsed(script) if len(script) <= _MOST_CACHED else _Parser(script).script()
@@ -161,8 +154,7 @@ def _parsed(script: str) -> List:
 
 @lru_cache(_MOST_SCRIPTS)
 def _assigned(script: str) -> frozenset[str]:
-    taken = {word for line in _TAKING.findall(script) for word in line.split()}
-    return frozenset(taken.union(_ASSIGNED.findall(script)))
+    return frozenset((*_TAKING.findall(script), *_ASSIGNED.findall(script)))
 
 
 def assigned(script: str) -> frozenset[str]:
@@ -197,7 +189,7 @@ class _Parser:
                 break
             found.append((before, self._pipeline()))
             self._blank()
-            sign = self._sign("&&", "||", ";;", ";", "&", "\n")
+            sign = self._sign("&&", "||", ";", "&", "\n")
             if sign in ("&&", "||"):
                 before = sign
                 self._gap(newlines=True)
@@ -209,18 +201,15 @@ class _Parser:
             if sign == "&":
                 found[first:] = [(";", Background(tuple(found[first:])))]
             before, first = ";", len(found)
-            if sign == ";;":
-                self._at -= 2
-                break
             if not sign:
                 break
         self._depth -= 1
         return tuple(found)
 
     def _ends_list(self) -> bool:
-        if self._at >= len(self._text) or self._text[self._at] == ")" or self._text.startswith(";;", self._at):
+        if self._at >= len(self._text) or self._text[self._at] == ")":
             return True
-        return self._reserved() in ("then", "elif", "else", "fi", "do", "done", "esac", "}")
+        return self._reserved() in ("then", "elif", "else", "fi", "do", "done", "}")
 
     def _pipeline(self) -> Command:
         negated = False
@@ -233,10 +222,8 @@ class _Parser:
             if self._text.startswith("||", self._at) or not self._text.startswith("|", self._at):
                 break
             self._at += 1
-            both = self._text.startswith("&", self._at)
-            self._at += both
-            if both:
-                commands[-1] = Redirected(commands[-1], (Redirect(2, ">&", (Text("1"),)),))
+            if self._text.startswith("&", self._at):
+                raise Unsupported("|&")
             self._gap(newlines=True)
             commands.append(self._command())
         return commands[0] if len(commands) == 1 and not negated else Pipeline(tuple(commands), negated)
@@ -256,7 +243,7 @@ class _Parser:
 
     def _compound(self) -> Command | None:
         if self._text.startswith("((", self._at):
-            raise Malformed("((")
+            raise Unsupported("((")
         if self._text.startswith("(", self._at):
             self._at += 1
             body = self._list()
@@ -278,15 +265,8 @@ class _Parser:
             case "while" | "until":
                 condition = self._full(self._list())
                 return Loop(condition, word == "while", self._body())
-            case "case":
-                return self._case()
-            case "function":
-                self._blank()
-                name = self._match(_PLAIN)
-                self._blank()
-                if self._text.startswith("(", self._at):
-                    self._parentheses()
-                return self._function(name)
+            case "case" | "function":
+                raise Unsupported(word)
         raise Malformed(f'unexpected "{word}"')
 
     def _choice(self) -> Choice:
@@ -325,36 +305,6 @@ class _Parser:
         self._keyword("done")
         return body
 
-    def _case(self) -> Case:
-        self._blank()
-        word = self._word()
-        if word is None:
-            self._unexpected()
-        self._gap(newlines=True)
-        self._keyword("in")
-        branches: list[tuple[tuple[Word, ...], List]] = []
-        while True:
-            self._gap(newlines=True)
-            if self._reserved() == "esac":
-                self._keyword("esac")
-                return Case(word, tuple(branches))
-            self._sign("(")
-            patterns: list[Word] = []
-            while True:
-                self._blank()
-                pattern = self._word()
-                if pattern is None:
-                    self._unexpected()
-                patterns.append(pattern)
-                self._blank()
-                if not self._sign("|"):
-                    break
-            self._character(")")
-            branches.append((tuple(patterns), self._list()))
-            self._gap(newlines=True)
-            if not self._sign(";;") and self._reserved() != "esac":
-                self._unexpected()
-
     def _function(self, name: str) -> Function:
         self._gap(newlines=True)
         body = self._compound()
@@ -379,7 +329,7 @@ class _Parser:
             if match is not None:
                 self._at = match.end()
                 if self._text.startswith("(", self._at):
-                    raise Malformed("an array")
+                    raise Unsupported("an array")
                 assignments.append((match[1], self._word() or ()))
                 continue
             word = self._word()
@@ -415,12 +365,10 @@ class _Parser:
         operator = match[2]
         descriptor = int(match[1]) if match[1] else 0 if operator[0] == "<" else 1
         if self._text.startswith("(", self._at):
-            raise Malformed("a process substitution")
+            raise Unsupported("a process substitution")
         if operator in ("<<", "<<-") and self._text.startswith("<", self._at):
-            self._at += 1
-            text = self._target()
-            found.append(Redirect(descriptor, "<<", (*text, Text("\n", True))))
-        elif operator in ("<<", "<<-"):
+            raise Unsupported("<<<")
+        if operator in ("<<", "<<-"):
             self._blank()
             begin = self._at
             word = self._target()
@@ -499,7 +447,7 @@ class _Parser:
                 found.append(Text(self._text[self._at + 1], True))
                 self._at += 2
             elif self._text.startswith(("$'", '$"'), self._at):
-                raise Malformed("$'")
+                raise Unsupported("$'")
             else:
                 found.append(self._dollar(quoted=False))
         return tuple(found)
@@ -627,23 +575,15 @@ class _Parser:
 
     def _braces(self, *, quoted: bool) -> Part:
         self._at += 2
-        if self._text.startswith("#", self._at) and not self._text.startswith("#}", self._at):
-            self._at += 1
-            name = self._match(_PARAMETER)
-            self._character("}")
-            return Parameter(name, "length", quoted=quoted)
         name = self._match(_PARAMETER)
         match = _OPERATOR.match(self._text, self._at)
         if match is None:
             if self._at < len(self._text) and self._text[self._at] != "}":
-                raise Malformed("bad substitution")
+                raise Unsupported(f"${{{name}{self._text[self._at]}…}}")
             self._character("}")
             return Parameter(name, quoted=quoted)
         self._at = match.end()
-        is_pattern = match[0][0] in "%#"
-        word = self._parts(
-            _IN_BRACES, lambda: self._text.startswith("}", self._at), '}"\\$`\n', quoted=quoted and not is_pattern
-        )
+        word = self._parts(_IN_BRACES, lambda: self._text.startswith("}", self._at), '}"\\$`\n', quoted=quoted)
         self._at += 1
         return Parameter(name, match[0], word, quoted)
 

@@ -3,13 +3,11 @@
 Each takes the shell that runs it and its words, and returns its exit code.
 """
 
+import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from gzip import compress
-from hashlib import new
 
-from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.programs.errors import Refused, Unknown
 from kcm_cli.sandbox.programs.file_commands import Shell
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
@@ -23,12 +21,11 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{0,2}|0[0-7]{0,3}|[1-7][0-7]{0,2}|.)", re.
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "\\": "\\",
 }  # fmt: skip
-_DIRECTIVE = re.compile(r"%(-?\d{0,3})([sdi])|%%", re.ASCII)
+_DIRECTIVE = re.compile(r"%[sd%]")
 _WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 _MOST_NUMBERS = 10_000
 _DATE = "%a %b %e %H:%M:%S UTC %Y"
 _LETTER, _LETTERS = re.compile("%(.?)"), frozenset("aAbBdDeFHIjmMpRSTuyYzZs%")
-_COUNT = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def echo(shell: Shell, words: Sequence[str]) -> int:
@@ -45,9 +42,8 @@ def echo(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def _unescaped(text: str, *, octal: bool = False) -> tuple[str, bool]:
-    """A text with escapes interpreted, and whether one of them (``\\c``) ends the output. octal: numbers need not
-    begin with 0."""
+def _unescaped(text: str) -> tuple[str, bool]:
+    """A text with escapes interpreted, and whether one of them (``\\c``) ends the output."""
     found: list[str] = []
     at = 0
     for match in _ESCAPE.finditer(text):
@@ -58,7 +54,7 @@ def _unescaped(text: str, *, octal: bool = False) -> tuple[str, bool]:
             return "".join(found), True
         if letter == "x" and digits:
             found.append(_byte(int(digits, 16)))
-        elif letter == "0" or (octal and letter in "1234567"):
+        elif letter in "01234567":
             digits = digits if letter == "0" else letter + digits
             found.append(_byte(int(digits or "0", 8) % 256))
         else:
@@ -75,19 +71,17 @@ def printf(shell: Shell, words: Sequence[str]) -> int:
     """``printf`` with ``%s``, ``%d`` and ``%%``. The format is used again while there are arguments."""
     if not words[1:] or words[1].startswith("-"):
         raise Unknown
-    (form, stop), arguments = _unescaped(words[1].replace('\\"', '"'), octal=True), list(words[2:])
+    (form, stop), arguments = _unescaped(words[1].replace('\\"', '"')), list(words[2:])
     if stop or "%" in _DIRECTIVE.sub("", form):
         raise Unknown
 
     def directive(match: re.Match[str]) -> str:
         if match[0] == "%%":
             return "%"
-        text = arguments.pop(0) if arguments else "" if match[2] == "s" else "0"
-        if match[2] == "s":
-            return f"%{match[1].replace('0', '', 1) if match[1].startswith('0') else match[1]}s" % text
-        if not _WHOLE.fullmatch(text):
+        text = arguments.pop(0) if arguments else "" if match[0] == "%s" else "0"
+        if match[0] == "%d" and not _WHOLE.fullmatch(text):
             raise Unknown
-        return f"%{match[1]}d" % int(text)
+        return text
 
     while True:
         left = len(arguments)
@@ -131,27 +125,6 @@ def date(shell: Shell, words: Sequence[str]) -> int:
         return shell.output_unknown()
     text = _LETTER.sub(lambda match: str(int(now.timestamp())) if match[1] == "s" else now.strftime(match[0]), form)
     shell.say(f"{text}\n")
-    return 0
-
-
-def uptime(shell: Shell, _: Sequence[str]) -> int:
-    """``uptime`` of an idle machine that has started with the pod."""
-    now, since = shell.now(), shell.fs.volumes and shell.fs.volumes.created
-    if now is None or not since:
-        return shell.output_unknown()
-    days, minutes = divmod(int((now - parse_time(since)).total_seconds() / 60), 24 * 60)
-    up = f"{minutes // 60:2}:{minutes % 60:02}" if minutes >= 60 else f"{minutes} min"
-    up = f"{days} day{'s' if days > 1 else ''}, {up}" if days else up
-    shell.say(f" {now:%H:%M:%S} up {up},  0 users,  load average: 0.00, 0.00, 0.00\n")
-    return 0
-
-
-def gzip(shell: Shell, words: Sequence[str]) -> int:
-    """``gzip`` of the standard input."""
-    if set(words[1:]) - {"-c", "-"}:
-        raise Unknown
-    data = compress(_text(shell, ()).encode("utf-8", "surrogateescape"), mtime=0)
-    shell.say(data.decode("utf-8", "surrogateescape"))
     return 0
 
 
@@ -217,213 +190,22 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def head(shell: Shell, words: Sequence[str]) -> int:
-    """``head`` with ``-n`` and ``-c``."""
-    unit, sign, count, names = _count(words)
-    found, code = _texts(shell, words[0], names)
-    for index, (name, text) in enumerate(found):
-        parts = _parts(shell, text, unit)
-        end = max(0, len(parts) - count) if sign == "-" else count
-        _say(shell, [_title(index, name, names), _joined(parts[:end])])
-    return code
-
-
 def tail(shell: Shell, words: Sequence[str]) -> int:
-    """``tail`` with ``-n`` and ``-c``; with ``+`` from that line or byte on."""
-    unit, sign, count, names = _count(words)
-    found, code = _texts(shell, words[0], names)
-    for index, (name, text) in enumerate(found):
-        parts = _parts(shell, text, unit)
-        begin = max(0, count - 1) if sign == "+" else max(0, len(parts) - count)
-        _say(shell, [_title(index, name, names), _joined(parts[begin:])])
-    return code
-
-
-def _parts(shell: Shell, text: str, unit: str) -> "list[str] | bytes":
-    return text.encode("utf-8", "surrogateescape") if unit == "c" else _ended_lines(shell, text)
-
-
-def _joined(parts: "list[str] | bytes") -> str:
-    return parts.decode("utf-8", "surrogateescape") if isinstance(parts, bytes) else "".join(parts)
-
-
-def wc(shell: Shell, words: Sequence[str]) -> int:
-    """``wc`` with ``-l``, ``-w``, ``-c``."""
-    options, names = _options(words)
-    if set(options) - set("lwc"):
-        raise Unknown
-    sums = [0, 0, 0]
-    found, code = _texts(shell, words[0], names)
-    for name, text in found:
-        shell.fs.work.spend(len(text) * PER_CHARACTER * 2)
-        counts = [text.count("\n"), len(text.split()), len(text.encode("utf-8", "surrogateescape"))]
-        sums = [total + count for total, count in zip(sums, counts, strict=True)]
-        shell.say(_counted(counts, options, name))
-    if len(names) > 1:
-        shell.say(_counted(sums, options, "total"))
-    return code
-
-
-def _counted(counts: Sequence[int], options: str, name: str) -> str:
-    chosen = [count for letter, count in zip("lwc", counts, strict=True) if letter in (options or "lwc")]
-    if len(chosen) == 1:
-        return f"{chosen[0]} {name}\n" if name else f"{chosen[0]}\n"
-    return " ".join(f"{count:9}" for count in chosen) + (f" {name}\n" if name else "\n")
-
-
-def uniq(shell: Shell, words: Sequence[str]) -> int:
-    """``uniq`` with ``-c``, ``-d``, ``-u``."""
-    options, names = _options(words)
-    if set(options) - set("cdu") or len(names) > 1:
-        raise Unknown
-    counted: list[tuple[str, int]] = []
-    for line in _lines(shell, _text(shell, names)):
-        if counted and counted[-1][0] == line:
-            counted[-1] = (line, counted[-1][1] + 1)
-        else:
-            counted.append((line, 1))
-    shown = [
-        (line, count)
-        for line, count in counted
-        if ("d" not in options or count > 1) and ("u" not in options or count == 1)
-    ]
-    _say(shell, [f"{count:7} {line}\n" if "c" in options else f"{line}\n" for line, count in shown])
+    """``tail`` with ``-n``, with ``+`` from that line on; ``tail -f /dev/null`` waits forever."""
+    if sorted(words[1:]) in (["-F", "/dev/null"], ["-f", "/dev/null"]):
+        shell.rest(math.inf)
+    match = _COUNTED.match(" ".join(words[1:3]))
+    count, names = int(match[2]) if match is not None else 10, list(words[1:])
+    if match is not None:
+        del names[: 1 + match[0].startswith("-n ")]
+    text = _text(shell, names)
+    shell.fs.work.spend(text.count("\n") * _PER_LINE)
+    lines = [line for line in re.split(r"(?<=\n)", text) if line]
+    _say(shell, lines[max(0, count - 1 if match and match[1] else len(lines) - count) :])
     return 0
 
 
-def cut(shell: Shell, words: Sequence[str]) -> int:
-    """``cut`` with ``-d`` and ``-f``, or ``-c``."""
-    separator, chosen, by = "\t", "", "f"
-    names: list[str] = []
-    rest = iter(words[1:])
-    for word in rest:
-        if word[:2] in ("-d", "-f", "-c", "-b"):
-            value = word[2:] or next(rest, "")
-            if word[1] == "d":
-                separator = value
-            else:
-                chosen, by = value, word[1]
-        elif word.startswith("-") and word != "-":
-            raise Unknown
-        else:
-            names.append(word)
-    ranges = [_range(part) for part in chosen.split(",")]
-    if len(separator) != 1 or len(names) > 1 or by == "b":
-        raise Unknown
-    found: list[str] = []
-    for line in _lines(shell, _text(shell, names)):
-        if by == "f" and separator not in line:
-            found.append(line)
-            continue
-        fields = line.split(separator) if by == "f" else list(line)
-        kept = [field for at, field in enumerate(fields, 1) if any(first <= at <= last for first, last in ranges)]
-        found.append((separator if by == "f" else "").join(kept))
-    _say(shell, [f"{line}\n" for line in found])
-    return 0
-
-
-def _range(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{0,6})(-?)(\d{0,6})", text, re.ASCII)
-    if match is None or not text.strip("-") or (match[3] and not match[2]):
-        raise Unknown
-    first = int(match[1] or 1)
-    return first, int(match[3] or 10**6) if match[2] else first
-
-
-_SETS = {
-    "[:lower:]": "abcdefghijklmnopqrstuvwxyz", "[:upper:]": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "[:digit:]": "0123456789",
-    "[:space:]": " \t\n\r\v\f", "[:blank:]": " \t",
-}  # fmt: skip
-
-
-def tr(shell: Shell, words: Sequence[str]) -> int:
-    """``tr`` with ``-d`` and ``-s``."""
-    options = ""
-    names: list[str] = []
-    for word in words[1:]:
-        if word.startswith("-") and len(word) > 1 and not names:
-            options += word[1:]
-        else:
-            names.append(word)
-    if set(options) - set("ds") or not 1 <= len(names) <= 2 or (len(names) == 1) != bool(options):
-        raise Unknown
-    text = _text(shell, ())
-    source = _set_of(names[0])
-    if options == "d":
-        found = text.translate(dict.fromkeys(map(ord, source)))
-    elif options == "s":
-        found = re.sub(f"([{re.escape(source)}])\\1+", r"\1", text)
-    else:
-        target = _set_of(names[1])
-        if not target:
-            raise Unknown
-        target += target[-1] * (len(source) - len(target))
-        table: dict[int, str] = {}
-        for old, new in zip(source, target, strict=False):
-            table.setdefault(ord(old), new)
-        found = text.translate(table)
-    _say(shell, [found])
-    return 0
-
-
-def _set_of(text: str) -> str:
-    """The characters of a set of ``tr``."""
-    for name, letters in _SETS.items():
-        text = text.replace(name, letters)
-    text, _ = _unescaped(text)
-    if "[" in text:
-        raise Unknown
-    found: list[str] = []
-    at = 0
-    while at < len(text):
-        if text[at + 1 : at + 2] == "-" and at + 2 < len(text):
-            first, last = ord(text[at]), ord(text[at + 2])
-            if not 0 <= last - first < 256:
-                raise Unknown
-            found += map(chr, range(first, last + 1))
-            at += 3
-        else:
-            found.append(text[at])
-            at += 1
-    return "".join(found)
-
-
-def expr(shell: Shell, words: Sequence[str]) -> int:
-    """``expr`` with one operator."""
-    match words[1:]:
-        case [text]:
-            found = text
-        case [left, operator, right] if operator in _COMPARING | _COUNTING:
-            found = _operation(shell, left, operator, right)
-            if not found:
-                return 2
-        case _:
-            raise Unknown
-    shell.say(f"{found}\n")
-    return 1 if found in ("", "0") else 0
-
-
-_COMPARING, _COUNTING = frozenset(("=", "!=", "<", ">", "<=", ">=")), frozenset("+-*/%")
-
-
-def _operation(shell: Shell, left: str, operator: str, right: str) -> str:
-    """The result; empty after an error."""
-    are_numbers = all(map(_WHOLE.fullmatch, (left, right)))
-    if operator in _COMPARING:
-        a, b = (int(left), int(right)) if are_numbers else (0, 0)
-        lesser = a < b if are_numbers else left < right
-        equal = a == b if are_numbers else left == right
-        holds = {
-            "=": equal, "!=": not equal, "<": lesser and not equal, "<=": lesser or equal, ">": not (lesser or equal),
-            ">=": not lesser,
-        }  # fmt: skip
-        return str(int(holds[operator]))
-    if not are_numbers or (operator in "/%" and int(right) == 0):
-        shell.say("expr: division by zero\n" if are_numbers else "expr: non-numeric argument\n", error=True)
-        return ""
-    a, b = int(left), int(right)
-    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if operator in "/%" else 0
-    return str({"+": a + b, "-": a - b, "*": a * b, "/": quotient, "%": a - quotient * b}[operator])
+_COUNTED = re.compile(r"-(?:n ?)?(\+?)(\d{1,9})\b", re.ASCII)
 
 
 def encode(shell: Shell, words: Sequence[str]) -> int:
@@ -457,18 +239,6 @@ def encode(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
-def digest(shell: Shell, words: Sequence[str]) -> int:
-    """``sha256sum`` and the like."""
-    if any(word.startswith("-") and word != "-" for word in words[1:]):
-        raise Unknown
-    kind = words[0].rpartition("/")[2].removesuffix("sum")
-    found, code = _texts(shell, words[0], words[1:])
-    for name, text in found:
-        data = text.encode("utf-8", "surrogateescape")
-        shell.say(f"{new(kind, data, usedforsecurity=False).hexdigest()}  {name or '-'}\n")
-    return code
-
-
 def tee(shell: Shell, words: Sequence[str]) -> int:
     """``tee``, with ``-a``."""
     options, names = _options(words)
@@ -493,24 +263,6 @@ def _options(words: Sequence[str]) -> tuple[str, list[str]]:
     return options, [word for word in words[1:] if not word.startswith("-")]
 
 
-def _count(words: Sequence[str]) -> tuple[str, str, int, list[str]]:
-    """The unit (``n`` or ``c``), the sign, the number, and the files."""
-    unit, text, names, rest = "n", "10", [], iter(words[1:])
-    for word in rest:
-        if word[:2] in ("-n", "-c"):
-            unit, text = word[1], word[2:] or next(rest, "")
-        elif re.fullmatch(r"-\d{1,9}", word, re.ASCII) is not None:
-            text = word[1:]
-        elif word in ("-q", "-s") or not word.startswith("-") or word == "-":
-            names += [] if word in ("-q", "-s") else [word]
-        else:
-            raise Unknown
-    sign = text[:1] if text[:1] in ("+", "-") else ""
-    if not _COUNT.fullmatch(text[len(sign) :]):
-        raise Unknown
-    return unit, sign, int(text[len(sign) :]), names
-
-
 def _texts(shell: Shell, command: str, names: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
     """The files that can be read, with their names, and the exit code; without names the standard input. Errors are
     written. Raises Unknown."""
@@ -529,11 +281,6 @@ def _texts(shell: Shell, command: str, names: Sequence[str]) -> tuple[list[tuple
     return found, 0 if len(found) == len(names) else 1
 
 
-def _title(index: int, name: str, names: Sequence[str]) -> str:
-    """What ``head`` and ``tail`` write before each of several files."""
-    return ("\n" if index else "") + f"==> {name} <==\n" if len(names) > 1 else ""
-
-
 def _input(shell: Shell) -> str:
     if shell.input is None:
         raise Unknown
@@ -542,9 +289,9 @@ def _input(shell: Shell) -> str:
     return text
 
 
-def _text(shell: Shell, names: Sequence[str], command: str = "") -> str:
+def _text(shell: Shell, names: Sequence[str]) -> str:
     """The text of files, or of standard input. Raises Unknown, also for missing files."""
-    found, code = _texts(shell, command, names)
+    found, code = _texts(shell, "", names)
     if code:
         raise Unknown
     return "".join(text for _, text in found)
@@ -553,12 +300,6 @@ def _text(shell: Shell, names: Sequence[str], command: str = "") -> str:
 def _lines(shell: Shell, text: str) -> list[str]:
     shell.fs.work.spend(text.count("\n") * _PER_LINE)
     return text.removesuffix("\n").split("\n") if text else []
-
-
-def _ended_lines(shell: Shell, text: str) -> list[str]:
-    """The lines with their line ends, which the last one may lack."""
-    shell.fs.work.spend(text.count("\n") * _PER_LINE)
-    return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _say(shell: Shell, lines: Iterable[str]) -> None:
@@ -571,19 +312,9 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "printf": printf,
     "seq": seq,
     "date": date,
-    "uptime": uptime,
-    "gzip": gzip,
     "grep": grep,
     "sort": sort,
-    "head": head,
-    "wc": wc,
-    "uniq": uniq,
-    "cut": cut,
-    "tr": tr,
-    "expr": expr,
     "base64": encode,
-    "md5sum": digest,
-    "sha1sum": digest,
-    "sha256sum": digest,
+    "tail": tail,
     "tee": tee,
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.sandbox.programs.errors import TooMuch
+from kcm_cli.sandbox.programs.errors import TooMuch, Unsupported
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Work
 
 _LONGEST_VALUE = 1 << 17
@@ -15,8 +15,8 @@ _LONGEST_VALUE = 1 << 17
 class Variables(msgspec.Struct):
     """The variables of one shell.
 
-    env: those at its start; None: the value is unknown. values: those that its script has set. unset:
-    those that it has unset. mine: those that it may set, so that they are not set before.
+    env: those at its start; None: the value is unknown. values: those that its script has set.
+    mine: those that it may set, so that they are not set before.
     exported: the names of those in ``values`` that programs get. given: those of one command. parameters: ``$1`` and so
     on. zero: ``$0``.
     """
@@ -24,14 +24,11 @@ class Variables(msgspec.Struct):
     env: Mapping[str, str | None]
     work: Work
     values: dict[str, str | None] = msgspec.field(default_factory=dict)
-    unset: frozenset[str] = frozenset()
     mine: frozenset[str] = frozenset()
     exported: frozenset[str] = frozenset()
     given: Mapping[str, str | None] = msgspec.field(default_factory=dict)
     parameters: tuple[str | None, ...] = ()
     zero: str = "sh"
-    locals: list[dict[str, tuple[bool, str | None]]] = msgspec.field(default_factory=list)
-    """For each function that runs: its local variables, each with whether it was set before, and its value."""
 
     def copied(self) -> "Variables":
         """A copy for a subshell."""
@@ -44,31 +41,25 @@ class Variables(msgspec.Struct):
     def passed_on(self) -> dict[str, str | None]:
         """The variables in a program's environment; None: the value is unknown."""
         self.work.spend(len(self.env) + len(self.values))
-        found = {name: self.values.get(name, value) for name, value in self.env.items() if name not in self.unset}
+        found = {name: self.values.get(name, value) for name, value in self.env.items()}
         shared = {name: value for name, value in self.values.items() if name in self.exported}
         return {**found, **shared, **self.given}
 
     def has(self, name: str) -> bool:
         """Whether it is set."""
-        return name in self.values or (name in self.env and name not in self.unset)
+        return name in self.values or name in self.env
 
     def get(self, name: str) -> str | None:
         """The value, empty if it is not set; None if it is unknown."""
-        found = self.values[name] if name in self.values else "" if name in self.unset else self.env.get(name, "")
+        found = self.values[name] if name in self.values else self.env.get(name, "")
         if found:
             self.work.spend(len(found) * PER_CHARACTER)
         return found
 
     def put(self, name: str, value: str | None) -> None:
-        """Set a variable. Raises TooMuch."""
+        """Set a variable. Raises TooMuch, Unsupported."""
+        if name == "IFS":
+            raise Unsupported("IFS")
         if value is not None and len(value) > _LONGEST_VALUE:
             raise TooMuch
         self.values[name] = value
-        if name in self.unset:
-            self.unset -= {name}
-
-    def remove(self, name: str) -> None:
-        """Unset a variable."""
-        self.values.pop(name, None)
-        self.unset |= {name}
-        self.exported -= {name}

@@ -16,6 +16,7 @@ import msgspec
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.ratelimit import TokenBucket
+from kcm_cli.runtime.causes import RETRY, Causes, Tick, current
 from kcm_cli.sandbox.scheduler.hints import Hint
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 
@@ -38,7 +39,7 @@ class Queued(msgspec.Struct):
     """A pod in the queue, at its place since ``since``. ``turn``: that of its current entry in a heap; others are old.
 
     refusals: the number of attempts without a feasible node. errors: the number of other failures since the last of
-    these.
+    these. why: what it was queued for since it was last taken.
     """
 
     info: PodInfo
@@ -49,6 +50,16 @@ class Queued(msgspec.Struct):
     plugins: frozenset[str] = frozenset()
     turn: int = 0
     timer: asyncio.TimerHandle | None = None
+    why: Causes = msgspec.field(default_factory=Causes)
+
+    def queued(self) -> None:
+        """Remember what it is queued for now."""
+        self.why.add(current() or Tick(RETRY))
+
+    def taken(self) -> Causes:
+        """What it was queued for, which is forgotten."""
+        why, self.why = self.why, Causes()
+        return why
 
     def backoff_s(self) -> float:
         count = self.errors or self.refusals
@@ -77,6 +88,7 @@ class SchedulingQueue:
         if queued is None or queued.info.pod.uid != info.pod.uid:
             self.remove(info.key)
             queued = self._pods[info.key] = Queued(info, self._clock.monotonic())
+            queued.queued()
             self._activate(queued)
             return
         queued.info = info
@@ -156,6 +168,7 @@ class SchedulingQueue:
 
     def _move(self, queued: Queued) -> None:
         """Make a waiting pod active, after its backoff."""
+        queued.queued()
         self._waiting.pop(queued.info.key, None)
         until = queued.since + queued.backoff_s()
         left_s = until - self._clock.monotonic()

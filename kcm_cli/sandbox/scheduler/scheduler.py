@@ -18,6 +18,7 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.causes import Work, set_working
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.means import Means, split
@@ -56,6 +57,7 @@ NODE_GONE = frozenset(("PodTopologySpread",))
 class _Bind(msgspec.Struct, frozen=True):
     info: PodInfo
     placement: Placement
+    work: Work | None = None
 
 
 class _Fail(msgspec.Struct, frozen=True):
@@ -66,6 +68,7 @@ class _Fail(msgspec.Struct, frozen=True):
     idle: Claim | None = None
     stale: Claim | None = None
     reason: str = "Unschedulable"
+    work: Work | None = None
 
 
 class Scheduler:
@@ -78,6 +81,7 @@ class Scheduler:
         self._events = Recorder(client, means.names, clock, NAME, f"{NAME}-sandbox")
         self._clock = clock
         self._rng = split(means.rng)
+        self._record = means.record("kube-scheduler", "Pod")
         self._state = ClusterState(found.workloads().selector_for, found.devices(clock.now))
         self._volumes = found.known_volumes()
         self._queue = SchedulingQueue(clock)
@@ -204,7 +208,7 @@ class Scheduler:
         count = 0
         while True:
             queued = await self._queue.pop()
-            work = self._decide(queued)
+            work = replace(self._decide(queued), work=self._began(queued))
             if isinstance(work, _Bind) and self._prepares(work):
                 group.create_task(self._prepare(work), name=f"volumes and devices of {work.info.key}")
             else:
@@ -212,6 +216,10 @@ class Scheduler:
             count += 1
             if count % _BATCH == 0:
                 await asyncio.sleep(0)
+
+    def _began(self, queued: Queued) -> Work | None:
+        why = queued.taken()
+        return self._record.work("scheduling", queued.info.key, why) if self._record is not None else None
 
     def _prepares(self, work: _Bind) -> bool:
         """Whether something has to be done before the binding."""
@@ -264,12 +272,14 @@ class Scheduler:
     async def _worker(self) -> None:
         while True:
             work = await self._work.get()
+            set_working(work.work)
             if isinstance(work, _Bind):
                 await self._bind(work)
             else:
                 await self._fail(work)
 
     async def _prepare(self, work: _Bind) -> None:
+        set_working(work.work)
         await self._nominate(work)
         needs = work.placement.needs
         if needs.bindings or needs.provisions:
@@ -368,7 +378,7 @@ class Scheduler:
                 await self._writes.clear_nomination(other.pod)
         for victim in victims.pods:
             try:
-                if not await self._writes.evict(victim.pod):
+                if not await self._writes.evict(victim.pod, info.key):
                     continue
             except RequestError as error:
                 log.info("Cannot preempt", extra={"fields": {"pod": victim.key, "err": str(error)}})

@@ -36,7 +36,9 @@ class Writes:
             "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
             "target": {"kind": "Node", "name": node},
         }
-        await self._client.create(POD_METADATA, pod.namespace, binding, name=pod.name, subresource="binding")
+        await self._client.create(
+            POD_METADATA, pod.namespace, binding, name=pod.name, subresource="binding", reason=f"to node {node}"
+        )
 
     async def failed(self, pod: SimulatedPod, reason: str, message: str, nominated: str | None) -> None:
         """Write why a pod is unschedulable, and its nominated node (None: unchanged). Unchanged values are not
@@ -58,16 +60,20 @@ class Writes:
         """Clear the nominated node of a pod."""
         await self._patch_status(pod, {"nominatedNodeName": None})
 
-    async def evict(self, pod: SimulatedPod) -> bool:
-        """Add the condition DisruptionTarget to a pod and delete it. False if it is deleted, or being deleted."""
+    async def evict(self, pod: SimulatedPod, preemptor: str) -> bool:
+        """Add the condition DisruptionTarget to a pod and delete it. False if it is deleted, or being deleted.
+
+        preemptor: the key of the pod that gets its place.
+        """
         if pod.deleting:
             return False
         message = "default-scheduler: preempting to accommodate a higher priority pod"
         condition = self._condition(pod, "DisruptionTarget", "True", BY_SCHEDULER, message)
         try:
+            reason = f"preempted by {preemptor}"
             if condition is not None:
-                await self._patch_status(pod, _last(pod, condition))
-            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
+                await self._patch_status(pod, _last(pod, condition), reason)
+            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, reason=reason)
         except (NotFound, Conflict):
             return False
         return True
@@ -91,11 +97,17 @@ class Writes:
             "lastTransitionTime": time,
         }
 
-    async def _patch_status(self, pod: SimulatedPod, status: Doc) -> None:
+    async def _patch_status(self, pod: SimulatedPod, status: Doc, reason: str = "status changed") -> None:
         body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
         try:
             await self._client.patch(
-                POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
+                POD_METADATA,
+                pod.namespace,
+                pod.name,
+                body,
+                content_type=STRATEGIC_MERGE,
+                subresource="status",
+                reason=reason,
             )
         except (NotFound, Conflict):
             return

@@ -20,7 +20,6 @@ from kcm_cli.planning.volumes.names import PROVISIONED_BY, PROVISIONER_FINALIZER
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import AnyInformer
-from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.storage import plan
@@ -39,7 +38,8 @@ class StorageDriver:
     def __init__(self, means: Means) -> None:
         informers = means.informers
         self._client, self._events, self._clock = means.connect("csi-driver"), means.events, means.clock
-        self._queue = WorkQueue("storage", means.clock)
+        self._queue = means.queue("storage")
+        self._record = means.record("csi-driver", "")
         self._since: dict[str, float] = {}
         self._nodes = informers.get(NODES)
         self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
@@ -56,7 +56,7 @@ class StorageDriver:
     async def run(self) -> None:
         """Serve until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(work_on(self._queue, WORKERS, self._sync), name="storage driver")
+            group.create_task(work_on(self._queue, WORKERS, self._sync, self._record), name="storage driver")
             self._queue.add("install")
 
     def _follow(self, informer: AnyInformer, prefix: str) -> None:

@@ -63,7 +63,8 @@ def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "note"),
     [
-        ("--audit-log-path=-", "--audit-log-path has no effect"),
+        ("--audit-log-path=-", "--audit-log-path has no effect without --audit-policy-file"),
+        ("--event-ttl=2h", "--event-ttl has no effect"),
         ("--allow-privileged=false", "--allow-privileged=false has no effect: privileged containers are allowed"),
         ("--enable-admission-plugins=NodeRestriction", "--enable-admission-plugins: NodeRestriction has no effect"),
         (
@@ -137,3 +138,15 @@ def test_etcd_servers_are_required() -> None:
 
 def test_help_does_not_offer_what_envtest_would_use() -> None:
     assert not [flag.name for flag in flags() if flag.name.startswith("insecure") and not flag.hidden]
+
+
+def test_an_audit_log(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    command = asked("--audit-log-path=log", f"--audit-policy-file={path}")
+    assert command.audit is not None
+    assert (command.audit.path, command.audit.most_bytes) == ("log", 100 << 20)
+    assert [rule.level for rule in command.audit.policy.rules] == ["Metadata"]
+    path.write_text("kind: Policy")
+    problems = asked("--audit-log-path=log", f"--audit-policy-file={path}").problems
+    assert problems == (f"--audit-policy-file: {path}: a policy needs apiVersion: audit.k8s.io/v1 and kind: Policy",)

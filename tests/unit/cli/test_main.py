@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.cli.main import main
-from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component.version import OWN_VERSION
 
 KCM = (sys.executable, "-m", "kcm_cli.cli.main")
@@ -86,6 +85,17 @@ def test_output_to_a_full_disk_is_one_error_line(flag: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*KCM, flag], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (1, "Error: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", [["--version"], ["--help"], ["plan", "--help"]])
+def test_output_that_nobody_reads_ends_the_command(command: list[str]) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run([*KCM, *command], stdout=writes, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(writes)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("--help", 0), ("--nosuch", 1)])
@@ -213,43 +223,8 @@ def completing(words: str) -> dict[str, str]:
     return {"_KCM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
 
 
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        pytest.param("kcm --kube-api-", ["--kube-api-burst", "--kube-api-content-type", "--kube-api-qps"], id="flag"),
-        pytest.param("kcm --logging-format ", ["json", "text"], id="choice"),
-        pytest.param("kcm --controllers job", ["job-controller"], id="controller"),
-        pytest.param("kcm --controllers *,-job", ["*,-job-controller"], id="controller in a list"),
-        pytest.param("kcm --feature-gates AllAl", ["AllAlpha=true", "AllAlpha=false"], id="gate"),
-        pytest.param("kcm --leader-elect=false --write", ["--write-config-to"], id="after a bool with a value"),
-        pytest.param("kcm --pod-evic", [], id="former flags are not offered"),
-        pytest.param("kcm sand", ["sandbox"], id="command"),
-        pytest.param("kcm sandbox --no", ["--nodes", "--no-manager", "--no-view"], id="flag of a command"),
-        pytest.param("kcm sandbox --port 0 --data", ["--data-dir"], id="another flag of a command"),
-        pytest.param("kcm sandbox n", ["nodes"], id="command of a command"),
-        pytest.param("kcm sandbox nodes ", ["add", "remove", "fail", "recover"], id="verb"),
-        pytest.param("kcm sandbox nodes add --c", ["--count", "--capacity"], id="flag of a verb"),
-        pytest.param("kcm sandbox assets --d", ["--dir"], id="flag of assets"),
-        pytest.param("kcm plan --fo", ["--force-conflicts", "--for"], id="flag with the name of a Python keyword"),
-    ],
-)
-def test_completion(
-    words: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in completing(words).items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit, match="0"):
-        main([])
-    assert capsys.readouterr().out.split() == offered
-
-
-@pytest.mark.parametrize("command", [command.name for command in SUBCOMMANDS])
-def test_each_subcommand_completes(command: str) -> None:
-    offered = run(env=completing(f"kcm {command} --"))
-    assert (offered.returncode, offered.stderr) == (0, "") and "--help" in offered.stdout.split()
-
-
 def test_completion_of_a_process() -> None:
+    """What may come next is in tests/unit/cli/test_completing.py."""
     assert run(env=completing("kcm sandbox nodes ")).stdout.split() == ["add", "remove", "fail", "recover"]
 
 
@@ -264,6 +239,15 @@ def test_the_shell_can_be_a_separate_argument() -> None:
     assert run("--show-completion", "zsh").stdout.lstrip().startswith("#compdef kcm")
     shown = run("--show-completion", "cmd")
     assert (shown.returncode, shown.stdout, len(shown.stderr.splitlines())) == (1, "", 1)
+
+
+def test_completion_is_installed_for_the_current_shell_only() -> None:
+    done = run("--install-completion", "zsh")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: --install-completion takes no shell: run it in that shell, or take the script of "
+        "kcm --show-completion=zsh\n"
+    )
 
 
 def test_an_unknown_shell_is_a_mistake() -> None:

@@ -36,6 +36,9 @@ def test_all_flags_are_set() -> None:
         ("--token=ä", "--token: only visible ASCII characters can be sent"),
         ("--kubeconfig=", "--kubeconfig: name a path"),
         ("--data-dir=", "--data-dir: name a path"),
+        ("--audit-log-path=", "--audit-log-path: name a path"),
+        ("--audit-log-path=a --audit-log-maxsize=0", "--audit-log-maxsize: must be 1 or more"),
+        ("--audit-log-maxsize=5", "--audit-log-path: name the file of the audit log"),
         ("--no-manager -- -v=2", "--no-manager: there is no manager to take the flags after --"),
         ("--route hook=1", '--route: "hook" does not name a Service: write NAME.NAMESPACE'),
         ("--route hook.ns", '--route: "" is no address: write PORT or HOST:PORT'),
@@ -104,3 +107,15 @@ def test_rules_are_read_from_a_file(tmp_path: Path) -> None:
     file.write_text("- {exitcode: 3}\n")
     assert read(["--rules", str(file)])[1][0].startswith(f'--rules: {file}: rule 1: "exitcode" is none of')
     assert read(["--rules", "/nowhere"])[1] == ["--rules: cannot read /nowhere: No such file or directory"]
+
+
+def test_an_audit_policy_is_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    command, problems = read([f"--audit-policy-file={path}", "--audit-log-path=-", "--audit-log-maxsize=2"])
+    assert problems == []
+    audit = command.options.audit
+    assert audit is not None and (audit.path, audit.most_bytes) == ("-", 2 << 20)
+    assert [rule.level for rule in audit.policy.rules] == ["Metadata"]
+    path.write_text("rules: [")
+    assert read([f"--audit-policy-file={path}", "--audit-log-path=-"])[1][0].startswith(f"--audit-policy-file: {path}:")

@@ -1,11 +1,13 @@
 """Help as text."""
 
+import importlib
 import re
 
 import pytest
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.manager import help_text
+from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component import kinds
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.manager.options import flag_set
@@ -75,3 +77,16 @@ def test_every_visible_flag_is_in_its_section(columns: int) -> None:
         if match:
             found.append((section, match[1]))
     assert found == [(flag.section, flag.name) for flag in flag_set() if not flag.hidden]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 118])
+@pytest.mark.parametrize(
+    "command", [("sandbox", "nodes"), ("sandbox", "assets"), *((one.name,) for one in SUBCOMMANDS)]
+)
+def test_the_help_of_each_command_fits(
+    command: tuple[str, ...], columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    module = importlib.import_module(next(one.module for one in SUBCOMMANDS if one.name == command[0]))
+    assert module.main([*command[1:], "--help"]) == 0
+    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= columns

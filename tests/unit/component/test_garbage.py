@@ -57,3 +57,14 @@ async def test_memory_is_given_back_at_rest(monkeypatch: pytest.MonkeyPatch, cpu
     task.cancel()
     await asyncio.wait([task])
     assert len(given) == times
+
+
+def test_modules_are_loaded_without_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[bool] = []
+    monkeypatch.setattr(garbage.gc, "freeze", lambda: frozen.append(gc.isenabled()))
+    with garbage.loading():
+        with garbage.no_collections():
+            pass
+        assert not gc.isenabled()
+    assert frozen == [False]
+    assert gc.isenabled()

@@ -19,9 +19,9 @@ from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.runtime.loop_monitor import LoopMonitor
 from tests.kit.places import ROOT
+from tests.kit.units import CONFIGS, GROUPS, unit_flags
 from tests.simulation.world import World, simulate
 
-CONFIGS = Path(__file__).parents[3] / "configs"
 PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"}
 """Of Go's own collectors."""
 YAML = sorted(path for path in CONFIGS.rglob("*.yaml"))
@@ -30,19 +30,6 @@ YAML = sorted(path for path in CONFIGS.rglob("*.yaml"))
 @pytest.mark.parametrize("path", YAML, ids=[path.name for path in YAML])
 def test_files_are_yaml(path: Path) -> None:
     assert list(yaml.safe_load_all(path.read_text()))
-
-
-GROUPS = ("workloads", "others")
-
-
-def unit_flags(group: str = "") -> list[str]:
-    """The unit's flags, with the environment of a group's drop-in."""
-    text = (CONFIGS / "systemd" / "kcm.service").read_text()
-    more = (CONFIGS / "systemd" / "groups" / f"{group}.conf").read_text() if group else ""
-    variables = dict(re.findall(r'^Environment="?(KCM_\w+)=(.*?)"?$', text + more, re.MULTILINE))
-    words = text.replace("\\\n", " ")
-    line = next(line for line in words.splitlines() if line.startswith("ExecStart="))
-    return re.sub(r"\$\{?(KCM_\w+)\}?", lambda found: variables[found[1]], line).split()[1:]
 
 
 def test_groups_have_every_controller_once_and_a_lease_each() -> None:

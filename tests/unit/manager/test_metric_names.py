@@ -15,10 +15,10 @@ from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.runtime.leader import ElectionConfig, Elector
+from tests.generate.metrics import occupy
 from tests.kit.controlling import controllers
-from tests.kit.devices import make_claim
 from tests.kit.root_ca import CA
-from tests.kit.world import World, resource
+from tests.kit.world import World
 from tests.unit.manager.test_observability import shown, touch
 
 UNUSED = {"volume-plugins": "the plugins of nodes are not used"} | {
@@ -33,20 +33,6 @@ STILL = {
     "rest_client_transport_cert_rotation_gc_calls_total": "it is about the cache of Go's client library",
 }
 """Metrics that are there and never move, by reason; their help says so."""
-
-
-async def storage(world: World) -> None:
-    """A volume and a claim that are bound, and one of each that are not."""
-    capacity = {"storage": "1Gi"}
-    for name in ("a", "b"):
-        spec = {"capacity": capacity, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
-        await world.create(
-            resource("persistentvolumes", namespaced=False),
-            {"metadata": {"name": name}, "spec": {**spec, "storageClassName": name}},
-        )
-    for name in ("a", "c"):
-        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": capacity}, "storageClassName": name}
-        await world.create(resource("persistentvolumeclaims"), {"metadata": {"name": name}, "spec": claim})
 
 
 async def test_missing_metrics_are_listed(
@@ -65,8 +51,7 @@ async def test_missing_metrics_are_listed(
     show.running.caches(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])
     parts = config.by_type().values()
     names = [controller.name for controller in CONTROLLERS if not controller.cloud_only]
-    await make_claim(world)
-    await storage(world)
+    await occupy(world)
     async with controllers(world, *parts, names=names, metrics=show.registry):
         await world.wait(20)
         touch(show.registry)

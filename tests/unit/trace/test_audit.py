@@ -61,6 +61,8 @@ def test_who_deleted_it() -> None:
         ({"user": "system:serviceaccount:kube-system:generic-garbage-collector"}, "by garbage-collector-controller"),
         ({"user": "system:node:n1"}, "by kubelet of n1"),
         ({"impersonatedUser": {"username": "bob"}}, "by bob (as alice said)"),
+        ({"verb": "patch", "responseStatus": {"code": 201}}, "was created by alice"),
+        ({"verb": "update", "responseStatus": {"code": 201}}, "was created by alice"),
         ({"verb": "create", "ref": {"subresource": "eviction"}}, "was evicted by alice"),
         (
             {"responseStatus": {"code": 403, "reason": "Forbidden"}},

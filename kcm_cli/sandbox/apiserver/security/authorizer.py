@@ -72,11 +72,12 @@ class Authorizer:
                 return _denied([*cluster.errors, *local.errors])
         return Decision(True, reason) if reason is not None else _denied(cluster.errors)
 
-    def require(self, user: User, info: RequestInfo) -> None:
-        """Raises ApiError 403 if a user may not make a request."""
+    def require(self, user: User, info: RequestInfo) -> Decision:
+        """The decision that a user may make a request. Raises ApiError 403 if not."""
         decision = self.authorize(user, info)
         if not decision.allowed:
             raise refusal(user, info, decision.reason)
+        return decision
 
     def rules(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
         """The rules of a user in a namespace, and errors for roles that do not exist."""

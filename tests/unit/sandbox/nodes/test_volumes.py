@@ -1,13 +1,11 @@
 """The volumes and variables of containers."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from kcm_cli.api.core import Service
 from kcm_cli.machinery import codec
@@ -18,7 +16,6 @@ from kcm_cli.sandbox.nodes.environment import known_env, of_service, of_services
 from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.script import program_of
 from kcm_cli.sandbox.nodes.volumes import ReadOnce, UnknownContent, Volumes
-from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.views import ResourceFieldRef, SimulatedPod, TokenSource
 
 CERT = b"\x00\xffbinary"
@@ -132,18 +129,6 @@ def test_the_innermost_mount_applies() -> None:
     pod = pod_of(volumes, mounts)
     found = Volumes(pod, pod.spec.containers[0], {}, Objects())
     assert (found.read("/etc/color"), found.read("/etc/app/user")) == (b"blue", b"me")
-
-
-@pytest.mark.parametrize(
-    ("created", "text"),
-    [("2030-07-01T09:58:00Z", "2 min"), ("2030-07-01T07:55:00Z", " 2:05"), ("2030-06-29T10:00:00Z", "2 days, 0 min")],
-)
-def test_the_machine_has_started_with_the_pod(created: str, text: str) -> None:
-    pod = pod_of([], [], command=["uptime"])
-    pod = replace(pod, metadata=replace(pod.metadata, creation_timestamp=created))
-    known = program_of(pod.spec.containers[0], pod, Objects()).among(There(began=datetime(2030, 7, 1, 10, tzinfo=UTC)))
-    assert known is not None
-    assert known.output[0].text == f" 10:00:00 up {text},  0 users,  load average: 0.00, 0.00, 0.00\n"
 
 
 @pytest.mark.parametrize("path", ["v", "/v", "//v"])

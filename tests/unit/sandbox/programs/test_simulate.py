@@ -62,7 +62,6 @@ SCRIPTS = {
     "sh -c 'sleep 2; exit 4'": (2, 4),
     "sh -c 'exit 4' || sleep 3": (3, 0),
     "exit $CODE": (0, 42),
-    "exit $(expr ${INDEX} % 2)": (0, 1),
     "if [ $(( $INDEX * 2 )) -ne 6 ]; then exit 1; fi": (0, 0),
     "echo $(date) `id`; sleep 1": (1, 0),
     "sleep": (0, 1),
@@ -78,27 +77,19 @@ SCRIPTS = {
     "main() {\n  sleep 2\n  exit 7\n}\nmain": (2, 7),
     "ok(){ true; }; ok && exit 3": (0, 3),
     "i=0; while [ $i -lt 3 ]; do i=$((i+1)); sleep 1; done; exit $i": (3, 3),
-    "i=3; until [ $i -eq 0 ]; do i=$(expr $i - 1); sleep 2; done": (6, 0),
+    "i=3; until [ $i -eq 0 ]; do i=$((i - 1)); sleep 2; done": (6, 0),
     "for i in {1..3}; do sleep $i; done; exit $i": (6, 3),
     "exit $((CODE / 2))": (0, 21),
-    "sleep 1 & kill $!; wait $!": (0, 143),
     "f() { exit $1; }; f 3": (0, 3),
     "f() { return 4; }; f; exit $(($? + 1))": (0, 5),
-    "f() { local x=2; x=$((x + $#)); exit $x; }; f a b": (0, 4),
     "(exit 1)": (0, 1),
     "(sleep 2; exit 3) || exit 4": (2, 4),
-    "case x$CODE in x4?) exit 7;; *) exit 1;; esac": (0, 7),
     "while true; do sleep 1; i=$((i + 1)); [ $i = 3 ] && break; done; exit $i": (3, 3),
     "for i in 1 2 3; do [ $i = 2 ] && continue; sleep $i; done": (4, 0),
-    "unset CODE; set -u; echo $CODE; sleep 9": (0, 2),
+    "if false; then X=1; fi; set -u; echo $X; sleep 9": (0, 2),
     "export NOW=$(date); sleep 3; exit 2": (3, 2),
-    "set -- a b c; shift; exit $#": (0, 2),
-    "exit ${#CODE}": (0, 2),
-    "X=a.b.c; [ ${X%.*} = a.b ] && [ ${X##*.} = c ] && exit 6": (0, 6),
-    "printf 'a b\nc d\n' | while read x y; do echo $y; done | grep -q d && exit 9": (0, 9),
-    "eval 'exit 5'": (0, 5),
+    "set -- a b; exit $#": (0, 2),
     "kill -9 $$$$ || exit 3": (0, 3),
-    "command -v sleep && exit 8": (0, 8),
     "set -o errexit; false; sleep 9": (0, 1),
     "set -euo pipefail; false; sleep 9": (0, 1),
     "trap 'exit 0' TERM; sleep 3; exit 5": (3, 5),
@@ -389,7 +380,7 @@ def test_defaults_of_what_a_loop_may_set_are_looked_for_once() -> None:
 class Folders:
     """A working directory, and a folder ``/config``."""
 
-    fqdn, user, group, groups, created, kernel = "", None, None, (), None, "6"
+    fqdn, user, group, groups, kernel = "", None, None, (), "6"
     command = ("sh", "-c", "trap 'exit 0' INT; sleep 9")
 
     def __init__(self, working_dir: str) -> None:
@@ -474,8 +465,8 @@ def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
     ("script", "text"),
     [
         (
-            "printf '%s-%d\\n' a 1 b; printf '%5s|%-3s|%03d|%%' x y 7; printf 'a b'; printf '%s'",
-            "a-1\nb-0\n    x|y  |007|%a b",
+            "printf '%s-%d\\n' a 1 b; printf '%s%%' x; printf 'a b'; printf '%s'",
+            "a-1\nb-0\nx%a b",
         ),
         ('printf %s "$NAME"', "me"),
         ("seq 3; seq 2 3; seq 5 -2 2", "1\n2\n3\n2\n3\n5\n3\n"),
@@ -485,16 +476,15 @@ def test_a_shell_sees_the_variables_that_its_parent_exports() -> None:
             "Mon Jul  1 10:00:00 UTC 2030\n2030-07-01-1909130461\n10:01 %\n",
         ),
         ("date foo || date > /d/now; cat /d/now", "date: invalid date 'foo'\nMon Jul  1 10:00:00 UTC 2030\n"),
-        ("uptime", ""),
         ("cat; cat; echo x | cat", "a\nb\nx\n"),
-        ("echo first; sort -r; wc -l", "first\nb\na\n0\n"),
+        ("echo first; sort -r; cat", "first\nb\na\n"),
         ("cat < /dev/null; sh -c 'cat > /d/f'; cat /d/f", "a\nb\n"),
-        ("cat & wait; head -n 1", "a\n"),
         ("cd /d; touch f; ls", "f\n"),
         ("printf", None),
         ("printf -v x y", None),
         ("printf '\\x41\\101'", "AA"),
         ("printf %f 1", None),
+        ("printf %5s x", None),
         ("printf %d x", None),
         ("seq 99999", None),
         ("seq 1 0 2", None),
@@ -513,7 +503,7 @@ def test_commands_with_a_time_and_input(script: str, text: str | None) -> None:
         ("echo a; while true; do echo x; sleep 2; done", [(0, "a"), (0, "x"), (2, "x"), (4, "x")]),
         ("i=0; while true; do echo $i; i=$((i+1)); sleep 2; done", [(0, "0"), (2, "1"), (4, "2")]),
         ("while true; do date +%S; sleep 2; done", [(0, "00"), (2, "02"), (4, "04")]),
-        ("while true; do echo x >> /tmp/f; cat /tmp/f | wc -l; sleep 2; done", [(0, "1"), (2, "2"), (4, "3")]),
+        ("while true; do echo x >> /tmp/f; grep -c x /tmp/f; sleep 2; done", [(0, "1"), (2, "2"), (4, "3")]),
         ("while true; do echo x | tee -a /tmp/f; sleep 2; done", [(0, "x"), (2, "x"), (4, "x")]),
         ("sleep 4; echo x; sleep 4; echo y", [(4, "x")]),
     ],
@@ -546,7 +536,6 @@ def test_archives_are_written_and_read() -> None:
     assert read.code == 0 and read.files == {**files, "/e/a": "1\n", "/e/s/b": "\udcff", "/e/s/": ""}
     zipped = run(there, "tar", "czf", "-", "/d/a").output[0].text.encode("utf-8", "surrogateescape")
     assert b"d/a" in gzip.decompress(zipped)
-    assert gzip.decompress(run(There(input="x"), "gzip").output[0].text.encode("utf-8", "surrogateescape")) == b"x"
     assert run(There(input="no"), "tar", "xf", "-", "-C", "/e").code == 1
     create = ["tar", "cf", "-", "-C", "/d"]
     for words in (["tar"], ["tar", "xf", "-"], ["tar", "cf", "/d/x", "-C", "/d", "a"], ["tar", "cjf", "-", "/d/a"]):
@@ -634,17 +623,16 @@ def test_an_archive_ends_after_its_content() -> None:
 
 PIPELINES = {
     "env | grep -E '(NAME|X)' | sort": "NAME=me\n",
-    "echo b > /d/f; echo a >> /d/f; sort /d/f | head -n 1; cat /d/f | tail -n1 | wc -l": "a\n1\n",
-    "printf 'b\\na\\nb\\n' | sort -u | tee /d/g; wc -l /d/g; sort -r /d/g | head -1": "a\nb\n2 /d/g\nb\n",
+    "printf 'b\\na\\nb\\n' | sort -u | tee /d/g; grep -c . /d/g; sort -r /d/g | tail -1": "a\nb\n2\na\n",
     "echo x | tee -a /d/g | grep -c x; cat /d/g": "1\nx\n",
     "echo abc | grep -q a.c && echo yes; echo abc | grep -v b || echo no": "yes\nno\n",
     "echo Abc | grep -i ^aB; echo 'a(b' | grep -F '(' ; echo 'x|y' \"|\" \\; '&&' | cat": "Abc\na(b\nx|y | ; &&\n",
     "false | true; echo $?; true | false; echo $?; ! true | false; echo $?": "0\n1\n0\n",
     "echo a | sh -c 'cat; echo b' | cat": "a\nb\n",
     "if echo a | grep -q b; then echo b; else\n echo c |\n cat; fi": "c\n",
-    "printf 'a\\nb' | tail -n 1; echo; printf a | head -n 1; echo": "b\na\n",
+    "printf 'a\\nb' | tail -n 1; echo; printf a | tail -n 1; echo": "b\na\n",
     "for x in 'a;b' 'c|d'; do export x; printenv x; done": "a;b\nc|d\n",
-    "echo a > /d/f; echo b | cat < /d/f; echo b | cat </dev/null; wc -l 0< '/d/f'": "a\n1\n",
+    "echo a > /d/f; echo b | cat < /d/f; echo b | cat </dev/null; grep -c a 0< '/d/f'": "a\n1\n",
     "cat < /d/none || echo no": "sh: can't open /d/none: no such file\nno\n",
     "true < /unknown; for x in a; do echo $x; done < /dev/null": "a\n",
     "echo a | cat < /unknown": None,
@@ -656,7 +644,6 @@ PIPELINES = {
     "f() { x=5; }; f | cat; echo $x": "\n",
     "f() { exit 3; }; f | cat; echo still": "still\n",
     "f() { env; }; X=1 f; env | grep -c X": "NAME=me\nN=3\nX=1\n0\n",
-    "echo a > /d/f; echo b > /d/g; wc -l /d/f /d/g": "1 /d/f\n1 /d/g\n2 total\n",
     "echo a > /d/f; echo b > /d/g; grep a /d/*": "/d/f:a\n",
     "echo a | exit 3; echo $?": "3\n",
     "echo a | X=1": "",
@@ -704,9 +691,8 @@ def test_pipelines_of_long_texts_cost_too_much() -> None:
     ("script", "text"),
     [
         ("pgrep -u $(whoami) -f trap", "1\n"),
-        ("pgrep -f sleep; pgrep -x sh; pidof sh", "1\n1\n1\n"),
+        ("pgrep -f sleep; pgrep -x sh", "1\n1\n"),
         ("pgrep nginx || pgrep -u nobody -f sleep || echo none", "none\n"),
-        ("ps | grep -c root", "2\n"),
         ("pgrep 'a*'", None),
     ],
 )

@@ -19,11 +19,13 @@ ENV = {"A": "a", "E": "", "S": "x  y", "HOSTNAME": "web.ns", "HOME": "/root", "P
         ("${B:=new} $B", "new new"),
         ("$S \"$S\" '$S' \\$S", "x y x  y $S $S"),
         ("$((7 / -2)) $((1 + 2 * 3)) $((X = 4)) $((X 1))", None),
-        ("$((7 / -2)) $(( (1 + 2) * 3 )) $((X = 4))$X", "-3 9 44"),
+        ("$((7 / -2)) $(( (1 + 2) * 3 )) $((-7 % 3)) $((X - 4 < 0))", "-3 9 -1 1"),
+        ("$((010)) $((0x10))", None),
+        ("$((A++))", None),
+        ("$((True))", None),
+        ("$((9223372036854775807 + 1))", "-9223372036854775808"),
         ("$(echo b) `echo c` \"$(echo 'd  e')\" $(echo 'd  e')", "b c d  e d e"),
         ("$(hostname) `hostname -s`", "web.ns web"),
-        ("${#A}${#S}${#B}", "140"),
-        ("${P##*/} ${P%.*} ${P%%.*} ${P#/*/}", "b.tar.gz /a/b.tar /a/b b.tar.gz"),
         ("~ ~/x a~", "/root /root/x a~"),
         ("a # $A", "a"),
         ('a#b "#"', "a#b #"),
@@ -50,12 +52,10 @@ def test_expansion(words: str, text: str | None) -> None:
 
 
 def test_fields() -> None:
-    script = (
-        'set -- "a b" "" c; for x in "$@"; do echo "[$x]"; done; echo $#; IFS=:; X=1:2::3; set -- $X; echo $# $4 "$*"'
-    )
+    script = 'set -- "a b" "" c; for x in "$@"; do echo "[$x]"; done; echo $#; X="1 2  3"; set -- $X; echo $# $3 "$*"'
     known = simulate(["sh", "-c", script], {}, There())
     assert known is not None
-    assert "".join(each.text for each in known.output) == "[a b]\n[]\n[c]\n3\n4 3 1:2::3\n"
+    assert "".join(each.text for each in known.output) == "[a b]\n[]\n[c]\n3\n3 3 1 2 3\n"
 
 
 def variables(work: float = 1000, **env: str | None) -> Variables:
@@ -71,14 +71,6 @@ def test_a_nested_shell_has_exported_variables() -> None:
     assert inner.env == {"A": "1", "C": "3"} and not inner.has("B")
     inner.put("A", "4")
     assert known.get("A") == "1"
-
-
-def test_a_variable_that_is_unset_stays_unset() -> None:
-    known = variables(A="a", B=None)
-    known.remove("A")
-    assert not known.has("A") and known.get("A") == "" and known.passed_on() == {"B": None}
-    known.put("A", "b")
-    assert known.passed_on() == {"A": "b", "B": None}
 
 
 def test_a_copy_is_independent() -> None:
