@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.cli import manager_access
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.component.clock import RealClock
-from kcm_cli.component.flagset import Flag, FlagSet, Parsed
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
 from kcm_cli.component.kinds import BOOL
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import codec
@@ -59,7 +59,7 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
 
 def _read(parsed: Parsed, problems: list[str]) -> ManagerAccess | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
-    problems += [f"unexpected argument: {word}" for word in parsed.rest]
+    problems += unexpected(parsed, "kcm bug-report")
     return manager_access.of(values, problems)
 
 

@@ -79,8 +79,10 @@ def of(values: Mapping[str, object], problems: list[str]) -> ManagerAccess | Non
             problems.append("--token-file: it takes the place of --token")
         try:
             token = Path(str(values["token-file"])).read_text("ascii").strip()
-        except (OSError, ValueError) as error:
-            problems.append(f"--token-file: cannot read {values['token-file']}: {error}")
+        except OSError as error:
+            problems.append(f"--token-file: cannot read {values['token-file']}: {error.strerror}")
+        except ValueError:
+            problems.append(f"--token-file: {values['token-file']} is no token: it has more than ASCII characters")
     authority = str(values["certificate-authority"])
     insecure = bool(values["insecure-skip-tls-verify"])
     if not insecure and not authority:
@@ -89,7 +91,7 @@ def of(values: Mapping[str, object], problems: list[str]) -> ManagerAccess | Non
                 "--certificate-authority: needed, as credentials would go to whoever answers; "
                 "--insecure-skip-tls-verify accepts that"
             )
-        elif host not in _LOCAL:
+        elif host and host not in _LOCAL:
             problems.append("--certificate-authority: needed for another machine (or --insecure-skip-tls-verify)")
         insecure = True  # nothing secret is sent
     if len(problems) > before:

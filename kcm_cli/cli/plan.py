@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -135,7 +134,10 @@ def _kubeconfig(given: str) -> str:
     if given or os.environ.get("KUBECONFIG", "").strip(os.pathsep):
         return given or kubeconfig.usual()
     usual = kubeconfig.usual()
-    return "" if "KUBERNETES_SERVICE_HOST" in os.environ and not Path(usual).is_file() else usual
+    problem = kubeconfig.missing(usual)
+    if problem and "KUBERNETES_SERVICE_HOST" not in os.environ:
+        raise PlanError(problem)
+    return "" if problem else usual
 
 
 class _Progress:

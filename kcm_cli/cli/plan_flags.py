@@ -9,7 +9,7 @@ import msgspec
 from kcm_cli.cli import usage
 from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
 from kcm_cli.cli.subcommands import subcommand
-from kcm_cli.component.flagset import Flag, FlagSet, Parsed
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
 from kcm_cli.component.kinds import BOOL, DURATION, INT, STRING, STRINGS
 from kcm_cli.plan.changes import (
     AddNode,
@@ -165,7 +165,7 @@ def help_text() -> str:
 
 def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:
     """(the command, errors). ``manager_flags``: those from --flags-from."""
-    problems = [*parsed_flags.problems, *(f'unexpected argument "{word}"' for word in parsed_flags.rest)]
+    problems = [*parsed_flags.problems, *unexpected(parsed_flags, "kcm plan")]
     values = {flag.name: parsed_flags.values.get(flag.name, flag.default) for flag in FLAGS}
     problems += _problems(values)
     changes: list[Change] = []

@@ -6,6 +6,7 @@ thread would not be faster, since the interpreter runs one at a time, and each r
 
 import asyncio
 import contextlib
+import errno
 import logging
 import shlex
 import signal
@@ -96,7 +97,8 @@ def _prepare(sandbox: SandboxServer) -> str:
         return str(error)
     except OSError as error:
         if error.filename is None:
-            return f"cannot listen on {options.bind_address}:{options.port}: {error.strerror}"
+            hint = " (--port 0 takes a free port)" if error.errno == errno.EADDRINUSE else ""
+            return f"cannot listen on {options.bind_address}:{options.port}: {error.strerror}{hint}"
         why = "it is no directory" if isinstance(error, FileExistsError) else error.strerror
         return f"--data-dir: cannot use {options.data_dir}: {why}"
     except (sqlite3.Error, ValueError) as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
+from kcm_cli.component.flagset import Flag, FlagSet, before_dashes, unexpected
 from kcm_cli.component.kinds import BOOL, INT, STRING, STRINGS
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
 from kcm_cli.sandbox.assets import folder
@@ -71,7 +71,7 @@ def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
     """(the parsed flags, errors)."""
     words, manager_flags = before_dashes(arguments)
     parsed = FLAGS.parse(words)
-    problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
+    problems = [*parsed.problems, *unexpected(parsed, "kcm sandbox assets")]
     nodes, routes = parsed.values.get("nodes", 0), parsed.values.get("route", ())
     assert isinstance(nodes, int)
     assert isinstance(routes, tuple)

@@ -9,7 +9,7 @@ import yaml
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.sandbox_assets import cluster_problems, pairs_of
-from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
+from kcm_cli.component.flagset import Flag, FlagSet, before_dashes, unexpected
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
@@ -131,7 +131,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     """(the command, errors)."""
     words, manager_flags = before_dashes(arguments)
     parsed = FLAGS.parse(words)
-    problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
+    problems = [*parsed.problems, *unexpected(parsed, "kcm sandbox")]
     faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
     rules, broken_rules = _file("rules", parsed.values.get("rules"), _rules)
     policies, broken_policy = _file("audit-policy-file", parsed.values.get("audit-policy-file"), _policies)

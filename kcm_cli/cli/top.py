@@ -14,7 +14,7 @@ from kcm_cli.cli.keyboard import keys
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.cli.terminal import Region, is_capable
 from kcm_cli.component.clock import RealClock
-from kcm_cli.component.flagset import Flag, FlagSet, Parsed
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
 from kcm_cli.component.kinds import BOOL, DURATION, STRING
 from kcm_cli.manager.controller_map import queue_owners
 from kcm_cli.rest.manager_port import ReadError
@@ -75,7 +75,7 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
 def _read(parsed: Parsed, problems: list[str]) -> Command | None:
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     interval_s, to = values["interval"], manager_access.of(values, problems)
-    problems += [f"unexpected argument: {word}" for word in parsed.rest]
+    problems += unexpected(parsed, "kcm top")
     namespace, slash, name = str(values["lease"]).partition("/")
     if not slash or not namespace or not name or "/" in name:
         problems.append(f"--lease: {values['lease']} is not NAMESPACE/NAME")

@@ -116,6 +116,8 @@ def _read(parsed: Parsed, problems: list[str]) -> Command | None:
         return None
     assert isinstance(since_s, float) and isinstance(for_s, float)
     path = str(values["kubeconfig"]) or (kubeconfig.usual() if observe else "")
+    if observe and not values["kubeconfig"] and (problem := kubeconfig.missing(path)):
+        problems.append(problem)
     return Command(
         Target(kind, str(values["namespace"]), name),
         since_s,

@@ -139,7 +139,8 @@ def _read(settings: Iterable[tuple[str, str]]) -> tuple[dict[str, bool], list[st
 def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersion) -> str:
     if gate is None:
         near = get_close_matches(name, read_table().gates, n=1)
-        return f"unrecognized feature gate: {name}" + (f" (did you mean {near[0]}?)" if near else "")
+        hint = f"did you mean {near[0]}?" if near else "kcm --help lists them"
+        return f"unrecognized feature gate: {name} ({hint})"
     if gate.locked and gate.default != value:
         return f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}"
     if gate.stage == _ABSENT:

@@ -56,6 +56,13 @@ class Parsed(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
+def unexpected(parsed: Parsed, command: str) -> Iterator[str]:
+    """The errors about arguments of a command that takes none."""
+    for word in parsed.rest:
+        hint = "a bool is set with =: --flag=false" if word in ("true", "false") else f"see {command} --help"
+        yield f"unexpected argument: {word} ({hint})"
+
+
 def normalize(name: str) -> str:
     """The canonical spelling of a flag's name."""
     return name.replace("_", "-")

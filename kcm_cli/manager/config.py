@@ -12,7 +12,7 @@ import msgspec
 from kcm_cli.component import featuregates, options
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.featuregates import FeatureGates
-from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.flagset import Parsed, unexpected
 from kcm_cli.component.leader_config import DEFAULT_MIGRATION, LeaderMigrationConfig
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
@@ -79,7 +79,7 @@ def load(args: Sequence[str]) -> Config:
 
 def complete(parsed: Parsed) -> Config:
     """Complete the configuration of parsed flags. Raises ConfigError with all errors."""
-    problems = [*parsed.problems, *(f"unexpected argument: {arg} (see kcm --help)" for arg in parsed.rest)]
+    problems = [*parsed.problems, *unexpected(parsed, "kcm")]
     given, file_problems = _given(parsed)
     tree = options.build(Options, given)
     problems += [*file_problems, *options.problems(tree)]

@@ -53,8 +53,8 @@ class Controllers(tuple[Descriptor, ...]):
             name = item.removeprefix("-")
             if item != "*" and name not in names:
                 near = get_close_matches(name, sorted(names), n=1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
-                yield f'"{name}" is not in the list of known controllers{hint}'
+                hint = f"did you mean {near[0]}?" if near else "kcm --help lists them"
+                yield f'"{name}" is not in the list of known controllers ({hint})'
 
     def selected(self, selection: Iterable[str]) -> tuple[str, ...]:
         """The names of the controllers that run."""

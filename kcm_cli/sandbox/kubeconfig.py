@@ -67,6 +67,11 @@ def usual() -> str:
     return next(iter((*choosing, *there, *named)), str(Path.home() / ".kube" / "config"))
 
 
+def missing(path: str) -> str:
+    """The error about a kubeconfig of ``usual`` that does not exist; empty if it does."""
+    return "" if Path(path).is_file() else f"there is no kubeconfig {path}: --kubeconfig or KUBECONFIG names one"
+
+
 def joined(there: Doc, ours: Doc) -> Doc:
     """The existing document with these entries, which replace those of the same names. Raises ValueError."""
     result = {**ours, **there, "current-context": ours["current-context"]}

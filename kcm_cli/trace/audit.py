@@ -239,6 +239,10 @@ class _Head(View, frozen=True, gc=False):
     kind: str = ""
 
 
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
 def _decoded(raw: msgspec.Raw, type_: type[T]) -> T | None:
     try:
         return codec.decode(raw, type_)
@@ -253,7 +257,7 @@ def read_files(paths: Iterable[str], log: AuditLog) -> None:
             with _opened(path) as stream:
                 log.read(stream)
         except (OSError, EOFError, zlib.error) as error:
-            raise FormatError(f"--audit-log: cannot read {path}: {error}") from error
+            raise FormatError(f"--audit-log: cannot read {path}: {_why(error)}") from error
 
 
 @contextmanager

@@ -138,7 +138,7 @@ def test_json_is_the_same_bytes_whatever_the_hash_seed(file: str) -> None:
         (("--drian", "x"), "Error: unknown flag: --drian (did you mean --drain?)"),
         (("-f", "/does/not/exist.yaml"), "Error: cannot read /does/not/exist.yaml: No such file or directory"),
         (("--include", "configmaps"), "Error: --include: a snapshot file is as it was saved"),
-        (("--controllers", "nope"), 'Error: "nope" is not in the list of known controllers'),
+        (("--controllers", "nope"), 'Error: "nope" is not in the list of known controllers (kcm --help lists them)'),
         (("--flags-from", "/nope"), "Error: --flags-from: cannot read /nope: No such file or directory"),
         (("-l", "a=b=c"), "Error: --selector: "),
     ],

@@ -120,7 +120,10 @@ def test_a_second_process_on_the_same_directory_is_refused(start: Start, tmp_pat
 def test_an_occupied_port_is_one_clear_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert refused("--port", str(port)) == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use"
+        assert (
+            refused("--port", str(port))
+            == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use (--port 0 takes a free port)"
+        )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_an_occupied_port_is_one_clear_line() -> None:
     [
         (("--prot", "1"), "port"),
         (("--port", "x"), "port"),
-        (("word",), 'unexpected argument "word"'),
+        (("word",), "unexpected argument: word (see kcm sandbox --help)"),
         (("--port", "0", "--", "--no-such-flag"), "no-such-flag"),
     ],
     ids=["unknown flag", "bad value", "argument", "manager flag"],

@@ -16,6 +16,7 @@ from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.options import bindings, flag_set
 from tests.generate.api import api_document
 from tests.generate.config_sample import sample
+from tests.generate.errors import errors_document
 from tests.generate.manual import manual, pages
 from tests.generate.metrics import metrics_document
 
@@ -91,6 +92,7 @@ def _cell(text: str) -> str:
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/flags.md": flags_document,
     "docs/metrics.md": metrics_document,
+    "docs/errors.md": errors_document,
     "docs/api.md": api_document,
     "configs/kcm-config.yaml": sample,
     **{page.file: partial(manual, page) for page in pages()},

@@ -115,7 +115,7 @@ def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
         ("--runtime-config=batch/v1=x", "--runtime-config: batch/v1=x: "),
         ("--runtime-config=nonsense", "--runtime-config: nonsense is not served by the sandbox"),
         ("--version=v1.35.0-x", "must begin with v1.36."),
-        ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
+        ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate (kcm --help lists them)"),
         ("--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24", "expected a CIDR, or two of different families"),
         ("--service-cluster-ip-range=here", "expected a CIDR, or two of different families"),
         ("--client-ca-file=/no/such/file", "--client-ca-file: cannot read /no/such/file: No such file or directory"),

@@ -43,7 +43,7 @@ def test_all_flags_are_set() -> None:
         ("--route hook=1", '--route: "hook" does not name a Service: write NAME.NAMESPACE'),
         ("--route hook.ns", '--route: "" is no address: write PORT or HOST:PORT'),
         ("--route hook.ns=65536", '--route: "65536" is no address: write PORT or HOST:PORT'),
-        ("word", 'unexpected argument "word"'),
+        ("word", "unexpected argument: word (see kcm sandbox --help)"),
         ("--prt 1", "unknown flag: --prt (did you mean --port?)"),
         (
             "--node_monitor_period 1s",

@@ -28,7 +28,7 @@ from kcm_cli.top.table import SORTS, Look
             "--token-file: it takes the place of --token",
         ),
         (["--token-file=/nowhere"], "--token-file: cannot read /nowhere"),
-        (["extra"], "unexpected argument: extra"),
+        (["extra"], "unexpected argument: extra (see kcm top --help)"),
     ],
 )
 def test_mistakes_are_one_line(args: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:

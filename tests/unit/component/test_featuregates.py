@@ -54,7 +54,7 @@ def test_all_beta_off_keeps_locked_gates_and_other_stages() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        pytest.param([("", "Nope=true")], "unrecognized feature gate: Nope", id="unknown"),
+        pytest.param([("", "Nope=true")], "unrecognized feature gate: Nope (kcm --help lists them)", id="unknown"),
         pytest.param(
             [("", "APIServerIdentty=true")],
             "unrecognized feature gate: APIServerIdentty (did you mean APIServerIdentity?)",

@@ -211,7 +211,7 @@ REFUSED = [
         '"deploymnt" is not in the list of known controllers (did you mean deployment?)',
         id="controller",
     ),
-    pytest.param(["--feature-gates=Nope=true"], "unrecognized feature gate: Nope", id="gate"),
+    pytest.param(["--feature-gates=Nope=true"], "unrecognized feature gate: Nope (kcm --help lists them)", id="gate"),
     pytest.param(
         ["--emulated-version=1.30"], "emulation version 1.30 is not between [1.33, 1.36]", id="emulated version"
     ),

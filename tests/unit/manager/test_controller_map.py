@@ -37,13 +37,15 @@ def test_selects(selection: list[str], running: list[str]) -> None:
     ("selection", "problems"),
     [
         pytest.param(["*", "a", "-b-controller"], [], id="known"),
-        pytest.param(["xyz"], ['"xyz" is not in the list of known controllers'], id="unknown"),
+        pytest.param(["xyz"], ['"xyz" is not in the list of known controllers (kcm --help lists them)'], id="unknown"),
         pytest.param(
             ["-d-controller"],
             ['"d-controller" is not in the list of known controllers (did you mean c-controller?)'],
             id="near name",
         ),
-        pytest.param(["-*"], ['"*" is not in the list of known controllers'], id="no minus star"),
+        pytest.param(
+            ["-*"], ['"*" is not in the list of known controllers (kcm --help lists them)'], id="no minus star"
+        ),
     ],
 )
 def test_names_unknown_ones(selection: list[str], problems: list[str]) -> None:
