@@ -142,9 +142,13 @@ class _Joining:
         self.lost: set[str] = set()
         self.nodes: list[Node] = []
         self.saw: list[Change] = []
+        self.marked: dict[str, str] = {}
+        """The first version with a deletionTimestamp, by uid."""
         for entry in entries:
             if isinstance(entry, Saw):
                 self.saw.append(entry.change)
+                if entry.change.type != CHANGE_DELETED:
+                    self.marked.setdefault(entry.change.uid, entry.change.version)
                 continue
             if isinstance(entry, Wrote) and entry.agent:
                 entry = replace(entry, controller=actor_of(entry.controller, entry.agent))
@@ -213,7 +217,7 @@ class _Joining:
         if node is None:
             origin = self._origin(change)
             birth = self.births.get(change.uid) if change.uid else None
-            node = Node(change, edge=KNOWN if origin == OTHERS else UNKNOWN, origin=origin, birth=birth)
+            node = Node(self._shown(change), edge=KNOWN if origin == OTHERS else UNKNOWN, origin=origin, birth=birth)
             self.changes[place] = node
             self.nodes.append(node)
             together = self._together(change)
@@ -221,6 +225,15 @@ class _Joining:
                 _attach(node, together, "")
                 node.edge, node.basis, node.origin = INFERRED, "time", ""
         return node
+
+    def _shown(self, change: Change) -> Change:
+        """A change as it is told: a version after the one that marked its object did not mark it."""
+        if not change.deleting or change.type == CHANGE_DELETED:
+            return change
+        deleted = self.deletions.get(change.uid)
+        wrote = deleted.what if deleted is not None and deleted.at <= change.at else None
+        first = wrote.version if isinstance(wrote, Wrote) else self.marked.get(change.uid, "")
+        return change if first in ("", change.version) else replace(change, deleting=False, why="")
 
     def _together(self, change: Change) -> Node | None:
         """The deletion of a collection, whose answer names no object, shortly before an object's end."""

@@ -1,8 +1,11 @@
 """Which entry is the cause of which: by uid and version, never by time or name."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kcm_cli.runtime.cause_ring import Entry, Later, Saw, Sync, Wrote
 from kcm_cli.runtime.causes import Change, Tick
@@ -150,6 +153,72 @@ def test_an_object_that_was_made_again_is_not_deleted() -> None:
 )
 def test_who_deleted_it(entries: list[Entry], text: str) -> None:
     assert text in head(trace(entries, WEB))[0]
+
+
+@pytest.mark.parametrize(
+    "mark", [wrote(verb="delete", sync=0), Saw(change(at=9.0, deleting=True))], ids=["deleted by kcm", "seen before"]
+)
+def test_a_later_change_of_an_object_that_ends_is_not_its_end(mark: Entry) -> None:
+    """Another client writes a status, say; it did not mark the object."""
+    found = trace([mark, sync(2, change(version="3", deleting=True)), wrote(sync=2, at=12.0)], WEB)
+    texts = [sentence(node) for node in found.nodes]
+    assert f"ReplicaSet n/web was changed (version 3) - {OTHERS}" in texts
+    assert not any("marked for deletion (version 3)" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("causes", "cause"),
+    [
+        ((change(), change(version="3", deleting=True)), "marked for deletion"),
+        ((Tick("delay", 8), Tick("delay", 9)), "a"),
+    ],
+    ids=["the end of its own object", "the last delay"],
+)
+def test_under_which_of_several_causes_a_sync_is_shown(causes: tuple[Change | Tick, ...], cause: str) -> None:
+    entries = [
+        sync(8, change(version="7"), at=1.0, controller="b"),
+        sync(9, change(version="8"), at=2.0, controller="a"),
+    ]
+    found = trace([*entries, sync(10, *causes), wrote(sync=10, at=12.0)], WEB)
+    node = next(node for node in found.nodes if isinstance(node.what, Sync) and node.what.number == 10)
+    assert node.parent is not None and cause in sentence(node.parent)
+
+
+CLIENT = Wrote(0, 5.0, 0.1, "alice", "patch", "apps", "replicasets", "ReplicaSet", "n/web", 200, "u", "2", agent="k/1")
+
+
+def test_a_write_of_a_client_is_a_first_cause() -> None:
+    found = trace([CLIENT, sync(2, change()), wrote(sync=2, at=12.0, version="3")], WEB)
+    (root,) = found.roots
+    assert root.edge == KNOWN and not root.origin
+    assert sentence(root) == "alice (k/1): patch ReplicaSet n/web: 200"
+    assert head(found)[-1].endswith("<- 00:00:05.000 alice (k/1): patch ReplicaSet n/web: 200")
+
+
+def test_who_a_client_is() -> None:
+    for user, agent, actor in (
+        ("system:kube-scheduler", "kube-scheduler/v1", "kube-scheduler"),
+        ("system:node:n1", "kubelet/v1", "kubelet of n1"),
+        ("system:kcm-sandbox", "csi-driver/v1", "csi-driver"),
+    ):
+        (node,) = trace([replace(CLIENT, controller=user, agent=agent)], WEB).nodes
+        assert isinstance(node.what, Wrote) and node.what.controller == actor
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"verb": "delete"}, "ReplicaSet n/web was deleted by alice (k/1) (known)"),
+        ({"verb": "create", "resource": "replicasets/eviction"}, "ReplicaSet n/web was evicted by alice (k/1) (known)"),
+        ({"reason": "evicted: low", "sync": 3}, 'ReplicaSet n/web was evicted by alice, for "low" (known)'),
+        ({"verb": "delete", "manager": "m"}, "was deleted by alice (k/1, field manager m) (known)"),
+    ],
+)
+def test_a_client_that_ends_an_object(more: dict[str, Any], text: str) -> None:
+    """What its kubelet deletes in the end is not the answer."""
+    last = replace(CLIENT, controller="system:node:n", agent="kubelet/1", verb="delete", at=9.0)
+    assert text in head(trace([replace(CLIENT, **more), last], WEB))[0]
+    assert "by kubelet of n" in head(trace([last], WEB))[0]
 
 
 def test_a_change_of_an_object_that_the_manager_created_leads_back_to_its_creation() -> None:
