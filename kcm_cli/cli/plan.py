@@ -5,13 +5,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 from rich.console import Console
 
-from kcm_cli.cli import plan_flags, usage
+from kcm_cli.cli import plan_compare, plan_flags, usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.plan_flags import Command
 from kcm_cli.cli.plan_markdown import markdown
@@ -21,16 +22,18 @@ from kcm_cli.component.flagset import FlagSet
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quoting import escaped
 from kcm_cli.plan.answer import Answer
+from kcm_cli.plan.comparison import Comparison, compare, needed, read_plan
 from kcm_cli.plan.files import load, save
 from kcm_cli.plan.flag_files import manager_flags
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import plan
 from kcm_cli.plan.snapshot import PlanError, Snapshot
-from kcm_cli.report.page import PLAN, page
+from kcm_cli.report.page import COMPARISON, PLAN, page
 from kcm_cli.sandbox import kubeconfig
 
 CHANGES, CONDITION = 2, 3
 _PIPED_WIDTH = 4096
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,6 +63,8 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, Sequence[str]]:
 
 
 def _run(command: Command) -> int:
+    if command.compare:
+        return _compare(command)
     progress = _Progress()
     try:
         snapshot = _snapshot(command, progress)
@@ -72,6 +77,30 @@ def _run(command: Command) -> int:
     if answer.has(command.fail_on):
         return CONDITION
     return CHANGES if command.detailed and answer.changed else 0
+
+
+def _compare(command: Command) -> int:
+    """Compare a saved plan with the cluster, and print that."""
+    saved, progress = read_plan(command.compare), _Progress()
+    include = tuple(dict.fromkeys((*command.include, *needed(saved))))
+    try:
+        snapshot = _snapshot(replace(command, include=include), progress)
+        if command.save:
+            _save(snapshot, command.save)
+        found = compare(saved, snapshot)
+    finally:
+        progress.end()
+    if command.output in ("json", "yaml"):
+        _print_document(found.json(), command.output)
+    elif command.output == "html":
+        title, line = plan_compare.headline(found), plan_compare.verdict(found)
+        document = {**codec.decode_doc(found.json()), "headline": title, "verdict": line, "good": found.as_planned}
+        sys.stdout.write(page(COMPARISON, title, document))
+    else:
+        plan_compare.show(_printable(found, Comparison), _console())
+    if not found.as_planned:
+        return CONDITION
+    return 0 if found.complete else CHANGES
 
 
 def _snapshot(command: Command, progress: "_Progress") -> Snapshot:
@@ -96,29 +125,37 @@ def _save(snapshot: Snapshot, path: str) -> None:
         raise PlanError(f"--save: cannot write {path}: {error.strerror or error}") from None
 
 
-def _print(answer: Answer, output: str) -> None:
+def _print_document(document: bytes, output: str) -> None:
     if output == "json":
-        sys.stdout.buffer.write(answer.json())
+        sys.stdout.buffer.write(document)
         sys.stdout.buffer.flush()
-    elif output == "yaml":
-        sys.stdout.write(yaml.safe_dump(codec.decode_doc(answer.json()), sort_keys=False, allow_unicode=True))
+    else:
+        sys.stdout.write(yaml.safe_dump(codec.decode_doc(document), sort_keys=False, allow_unicode=True))
+
+
+def _print(answer: Answer, output: str) -> None:
+    if output in ("json", "yaml"):
+        _print_document(answer.json(), output)
     elif output == "html":
         document = {**codec.decode_doc(answer.json()), "headline": headline(answer), "verdict": verdict(answer)}
         sys.stdout.write(page(PLAN, headline(answer), document))
     elif output == "markdown":
-        sys.stdout.write(markdown(_printable(answer)))
+        sys.stdout.write(markdown(_printable(answer, Answer)))
     else:
-        is_wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-        width = _PIPED_WIDTH if is_wide else None
-        colours = "auto" if usage.is_bold() else None
-        options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
-        show(_printable(answer), Console(file=sys.stdout, width=width, **options))
+        show(_printable(answer, Answer), _console())
 
 
-def _printable(answer: Answer) -> Answer:
+def _console() -> Console:
+    is_wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    width = _PIPED_WIDTH if is_wide else None
+    colours = "auto" if usage.is_bold() else None
+    options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
+    return Console(file=sys.stdout, width=width, **options)
+
+
+def _printable(answer: T, type_: type[T]) -> T:
     """The answer for a terminal: control characters in names and messages, which others write, are escape sequences."""
-    found: Answer = msgspec.convert(_escaped(msgspec.to_builtins(answer)), Answer)
-    return found
+    return msgspec.convert(_escaped(msgspec.to_builtins(answer)), type_)
 
 
 def _escaped(value: Any) -> Any:

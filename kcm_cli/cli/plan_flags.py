@@ -36,6 +36,7 @@ CONDITIONS = (
 _FIRST = frozenset(("Namespace", "CustomResourceDefinition"))
 """Applied before other manifests, which may need them."""
 AUDIT_S, PLAN_S = 600.0, 3600.0
+_OF_COMPARE = frozenset(("compare", "kubeconfig", "include", "save", "snapshot", "namespace", "output"))
 _CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
 FLAGS = FlagSet(
     (
@@ -121,6 +122,13 @@ FLAGS = FlagSet(
         Flag("save", STRING, "", "Write the snapshot to this file.", _SOURCE),
         Flag("snapshot", STRING, "", "Read this snapshot instead of a cluster.", _SOURCE),
         Flag(
+            "compare",
+            STRING,
+            "",
+            "Compare a saved plan (-o json) with the cluster as it is now, or in a later --snapshot.",
+            _SOURCE,
+        ),
+        Flag(
             "output",
             STRING,
             "text",
@@ -141,7 +149,8 @@ Usage:
   kcm plan [flags]
   kcm plan --drain node-1 --for 30m
   kcm plan -f app.yaml --save cluster.kcm
-  kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck"""
+  kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck
+  kcm plan --set-image deploy/web=web:2 -o json > plan.json; ...; kcm plan --compare plan.json"""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -156,6 +165,7 @@ class Command(msgspec.Struct, frozen=True):
     output: str
     detailed: bool
     fail_on: frozenset[str]
+    compare: str = ""
 
 
 def help_text() -> str:
@@ -174,6 +184,7 @@ def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | 
         if values["filename"] and not any(isinstance(change, Apply) for change in changes):
             problems.append(f"-f: there are no manifests in {', '.join(_words(values['filename']))}")
         problems += _contradictions(changes)
+        problems += _beside_compare(parsed_flags, values)
     except (BadWord, ManifestError) as error:
         problems.append(" ".join(str(error).split()))
     if problems:
@@ -204,6 +215,7 @@ def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | 
             str(values["output"]),
             bool(values["detailed-exitcode"]),
             frozenset(_words(values["fail-on"])),
+            str(values["compare"]),
         ),
         [],
     )
@@ -227,6 +239,16 @@ def _problems(values: Mapping[str, object]) -> Iterator[str]:
         for name in ("kubeconfig", "include"):
             if values[name]:
                 yield f"--{name}: a snapshot file is as it was saved"
+
+
+def _beside_compare(parsed: Parsed, values: Mapping[str, object]) -> Iterator[str]:
+    """Errors about flags that mean nothing for a plan that was made already."""
+    if not values["compare"]:
+        return
+    for name in sorted(parsed.values.keys() - _OF_COMPARE):
+        yield f"--{name}: --compare reads a plan that was made already, with its changes"
+    if values["output"] == "markdown":
+        yield "--output: --compare prints text, json, yaml or html"
 
 
 def _contradictions(changes: Sequence[Change]) -> Iterator[str]:

@@ -61,18 +61,18 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
     yield Text(
         verdict(answer), style="bold red" if _fresh(answer) else f"bold {'yellow' if answer.assumed else 'green'}"
     )
-    yield from _section("Problems", list(_problems(answer)))
-    yield from _section("Check this first", list(_risks(answer)))
+    yield from section("Problems", list(_problems(answer)))
+    yield from section("Check this first", list(_risks(answer)))
     if not answer.changes:
         yield from _audit(answer)
-    yield from _section("What happens", [_happening(one) for one in condensed(answer.timeline)])
-    yield from _section("What is different in the end", list(_differences(answer)))
+    yield from section("What happens", [_happening(one) for one in condensed(answer.timeline)])
+    yield from section("What is different in the end", list(_differences(answer)))
     yield from _nodes(answer)
     yield from _writes(answer)
-    yield from _section(
+    yield from section(
         "Not in every run", [Text(f"{one.seeds} of {answer.seeds}: {one.text}") for one in answer.varies]
     )
-    yield from _section("Not modelled", [Text(line, style="dim") for line in answer.not_modelled])
+    yield from section("Not modelled", [Text(line, style="dim") for line in answer.not_modelled])
 
 
 def headline(answer: Answer) -> str:
@@ -119,7 +119,8 @@ def _fresh(answer: Answer) -> list[Problem]:
     return [one for one in answer.problems if not one.already] if answer.changes else []
 
 
-def _section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
+def section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
+    """A title and its lines; nothing if there are none."""
     if not lines:
         return
     yield Text("")

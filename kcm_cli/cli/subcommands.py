@@ -43,8 +43,8 @@ SUBCOMMANDS = (
         (
             (0, "success"),
             (1, "an error, which is printed"),
-            (2, "something changes (--detailed-exitcode)"),
-            (3, "a condition of --fail-on holds"),
+            (2, "something changes (--detailed-exitcode), or not all has happened yet (--compare)"),
+            (3, "a condition of --fail-on holds, or it did not happen as planned (--compare)"),
         ),
     ),
 )

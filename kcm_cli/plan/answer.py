@@ -5,7 +5,7 @@ Within one ``api_version``, fields are only added.
 
 import msgspec
 
-API_VERSION = "plan.kcm.dev/v1"
+API_VERSION, KIND = "plan.kcm.dev/v1", "Plan"
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -24,7 +24,8 @@ class Object(Part, frozen=True, order=True):
 
 
 class Source(Part, frozen=True):
-    """The snapshot. taken_at: RFC 3339. torn: the kinds that were read at another version than the rest."""
+    """The snapshot. taken_at: RFC 3339. torn: the kinds that were read at another version than the rest. cluster: the
+    uid of the namespace kube-system, which identifies a cluster; "" if it was not read."""
 
     taken_at: str
     server_version: str
@@ -34,6 +35,7 @@ class Source(Part, frozen=True):
     pods: int
     torn: tuple[str, ...]
     gaps: tuple[tuple[str, str], ...]
+    cluster: str = ""
 
 
 class Happening(Part, frozen=True):

@@ -42,7 +42,7 @@ _OF_REFERENCE = re.compile(r"^status\.active\[.*\]\.(?:resourceVersion|uid)$")
 _EMPTY: tuple[object, ...] = (None, {}, [], "")
 _OF_CONTAINERS = "spec.containers[", "spec.initContainers["
 _KEYED_BY = ("name", "type", "containerPort", "key", "ip")
-_GENERATED = frozenset(("Pod", "EndpointSlice", "ControllerRevision", "PersistentVolume"))
+GENERATED = frozenset(("Pod", "EndpointSlice", "ControllerRevision", "PersistentVolume"))
 
 
 def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Difference]:
@@ -178,7 +178,7 @@ def _is_generated(doc: Mapping[str, Any]) -> bool:
     metadata = doc.get("metadata") or {}
     if metadata.get("generateName"):
         return True
-    return doc.get("kind") in _GENERATED and not _owner(doc).startswith("StatefulSet/")
+    return doc.get("kind") in GENERATED and not _owner(doc).startswith("StatefulSet/")
 
 
 # -- fields
@@ -193,7 +193,7 @@ class _Changes:
     def fields(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Field]:
         """The fields that differ, with shortened values."""
         for path, old, new in self._between("", before, after):
-            yield Field(path, _short(old), _short(new))
+            yield Field(path, short(old), short(new))
 
     def _between(self, path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         if _OF_REFERENCE.search(path):
@@ -207,10 +207,10 @@ class _Changes:
                 yield from self._between(f"{path}.{name}" if path else name, old.get(name), new.get(name))
             return
         if isinstance(old, list) and isinstance(new, list):
-            keyed = _keyed(old), _keyed(new)
-            if keyed[0] is not None and keyed[1] is not None:
-                for name in sorted({**keyed[0], **keyed[1]}):
-                    yield from self._between(f"{path}[{name}]", keyed[0].get(name), keyed[1].get(name))
+            one, other = keyed(old), keyed(new)
+            if one is not None and other is not None:
+                for name in sorted({**one, **other}):
+                    yield from self._between(f"{path}[{name}]", one.get(name), other.get(name))
                 return
         if not self._mean_the_same(old, new):
             yield path, old, new
@@ -248,7 +248,22 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else codec.encode_sorted(value).decode()
 
 
-def _keyed(items: list[Any]) -> dict[str, Any] | None:
+def is_same_value(planned: object, found: object) -> bool:
+    """Whether a planned value is that of a cluster: uids differ, and two times are taken for the same one."""
+    if planned == found or (planned in _EMPTY and found in _EMPTY):
+        return True
+    if type(planned) is not type(found):
+        return False
+    one, other = _text(planned), _text(found)
+    if _UID.sub("", one) == _UID.sub("", other):
+        return True
+    try:
+        return bool(parse_time(one) and parse_time(other))
+    except FormatError:
+        return False
+
+
+def keyed(items: list[Any]) -> dict[str, Any] | None:
     """The items of a list by the key that identifies them; None if there is none."""
     if not all(isinstance(item, dict) for item in items):
         return None
@@ -259,7 +274,8 @@ def _keyed(items: list[Any]) -> dict[str, Any] | None:
     return None
 
 
-def _short(value: Any) -> Any:
+def short(value: Any) -> Any:
+    """A value as a field of a difference has it."""
     if isinstance(value, str) and len(value) > _SHOWN_TEXT:
         return f"{value[:_SHOWN_TEXT]}…"
     if isinstance(value, dict | list):

@@ -164,7 +164,8 @@ class Seen(View, frozen=True, gc=False):
         return sum(one.restart_count for one in self.status.container_statuses)
 
 
-def _endpoints(data: bytes) -> Slice:
+def endpoints_of(data: bytes) -> Slice:
+    """A slice; an empty one for what cannot be decoded."""
     try:
         return codec.decode(data, Slice) if data else _NO_SLICE
     except codec.DecodeError:
@@ -321,7 +322,10 @@ class Observer:
 
     def _slice(self, event: Event) -> None:
         """Count the ready endpoints of a Service."""
-        new, old = _endpoints(event.stored.data), _endpoints(event.previous.data if event.previous is not None else b"")
+        new, old = (
+            endpoints_of(event.stored.data),
+            endpoints_of(event.previous.data if event.previous is not None else b""),
+        )
         change = -_ready(new) if event.type == "DELETED" else _ready(new) - _ready(old)
         name = (new.metadata.labels or {}).get(SERVICE_NAME, "")
         if change and name:

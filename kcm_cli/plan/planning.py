@@ -15,6 +15,7 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config, ConfigError
 from kcm_cli.plan.answer import (
     API_VERSION,
+    KIND,
     Answer,
     Difference,
     Fill,
@@ -40,7 +41,7 @@ from kcm_cli.plan.questions import with_kinds
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.plan.regular import Regular
 from kcm_cli.plan.shown import Shown
-from kcm_cli.plan.snapshot import PlanError, Snapshot
+from kcm_cli.plan.snapshot import PlanError, Snapshot, cluster_of
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
 
@@ -94,7 +95,7 @@ def plan(
     without = partial(simulate_changes, snapshot, config, options.seeds[0], changes, options)
     return Answer(
         api_version=API_VERSION,
-        kind="Plan",
+        kind=KIND,
         source=_source(snapshot),
         changes=describe_changes(changes, changed.remarks),
         horizon_s=options.horizon_s,
@@ -180,6 +181,7 @@ def _source(snapshot: Snapshot) -> Source:
         len(snapshot.items(PODS)),
         snapshot.torn,
         tuple((gap.resource, gap.reason) for gap in snapshot.gaps),
+        cluster_of(snapshot),
     )
 
 

@@ -86,3 +86,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """The number of objects."""
         return sum(len(one.items) for one in self.collections.values())
+
+
+_NAMESPACES = GVR("", "v1", "namespaces")
+
+
+def cluster_of(snapshot: Snapshot) -> str:
+    """The uid of the namespace kube-system, which no other cluster has; "" if it was not read."""
+    return next((item.uid for item in snapshot.items(_NAMESPACES) if item.name == "kube-system"), "")

@@ -193,9 +193,34 @@
     main.append(section("Not modelled", list(data.notModelled)));
   }
 
+  // -- a plan beside what happened
+
+  function comparison() {
+    const words = { happened: "happened", "not-yet": "not yet", differently: "differently", unknown: "unknown" };
+    const order = ["differently", "not-yet", "unknown", "happened"];
+    const value = (one) => (typeof one === "string" ? one : JSON.stringify(one));
+    main.append(el("h1", {}, data.headline), list(data.changes), el("p", { class: `verdict ${data.good ? "good" : "bad"}` }, data.verdict));
+    const steps = [...data.steps].sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
+    main.append(section("Planned", table(["State", "What", "Object", "Count", "Why"],
+      steps.slice(0, 1000).map((one) => [words[one.state] ?? one.state, one.action,
+        one.about.name ? name(one.about) : `${one.about.kind} of ${one.owner}`, one.count, one.detail]), [3])));
+    const fields = steps.filter((one) => one.state !== "happened").flatMap((one) =>
+      one.fields.filter((field) => field.state !== "happened").map((field) =>
+        [words[field.state] ?? field.state, name(one.about), field.path, value(field.before), value(field.planned), value(field.found)]));
+    if (fields.length)
+      main.append(section("Fields that are not as planned", table(["State", "Object", "Field", "Was", "Planned", "Is"], fields.slice(0, 1000))));
+    if (data.unexpected.length)
+      main.append(section("Not planned", table(["What", "Object", "Count", "By", "At"],
+        data.unexpected.slice(0, 1000).map((one) => [one.what, name(one.about), one.count, one.by, one.at]), [2])));
+    if (data.availability.length)
+      main.append(section("Ready pods and endpoints", table(["Object", "Planned for now", "Is", "Planned lowest", "Planned in the end"],
+        data.availability.map((one) => [name(one.about), one.planned, one.found, one.lowest, one.final]), [1, 2, 3, 4])));
+    main.append(section("Notes", list(data.notes)));
+  }
+
   try {
     main.replaceChildren();
-    ({ trace, plan })[document.body.dataset.kind]();
+    ({ trace, plan, comparison })[document.body.dataset.kind]();
     main.append(el("p", { class: "foot soft" }, "All data of this report is in this file; it asks nobody for anything."));
     document.documentElement.dataset.ready = String(Math.round(performance.now()));
   } catch (error) {

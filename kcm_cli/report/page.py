@@ -14,7 +14,7 @@ from importlib import resources
 
 from kcm_cli.machinery import codec
 
-TRACE, PLAN = "trace", "plan"
+TRACE, PLAN, COMPARISON = "trace", "plan", "comparison"
 _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 """What could end the element of the data."""
 

@@ -16,7 +16,7 @@ from kcm_cli.cli.plan import main
 from kcm_cli.plan import save
 from tests.conftest import Sandbox
 from tests.e2e.test_originals import ASSETS, needs
-from tests.kit.processes import KCM, ask, free_port
+from tests.kit.processes import KCM, ask, free_port, until
 from tests.kit.servers import kubeconfig, real_server
 from tests.unit.plan.clusters import settled
 
@@ -183,3 +183,38 @@ def test_help_names_every_flag() -> None:
         assert f"--{flag} " in text
     for flag in ("flags-from", "controllers", "for", "seeds", "save", "snapshot", "include", "output", "fail-on"):
         assert f"--{flag} " in text
+
+
+def test_a_plan_beside_what_happened(start_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
+    sandbox = start_sandbox("--nodes", "1")
+    deployments = f"{sandbox.url}/apis/apps/v1/namespaces/default/deployments"
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    body = {"metadata": {"name": "web"}, "spec": spec}
+    account = f"{sandbox.url}/api/v1/namespaces/default/serviceaccounts/default"
+    until(lambda: ask(account, token=sandbox.token).status == 200)
+    assert ask(deployments, token=sandbox.token, method="POST", body=body).status == 201
+
+    def ready() -> int:
+        return int(ask(f"{deployments}/web", token=sandbox.token).doc["status"].get("readyReplicas", 0))
+
+    until(lambda: ready() == 2)
+    cluster, file = ("--kubeconfig", str(sandbox.kubeconfig)), tmp_path / "plan.json"
+    planned = run(*cluster, "--scale", "deploy/web=3", "-o", "json")
+    assert planned.returncode == 0, planned.stderr
+    file.write_text(planned.stdout)
+    before = run(*cluster, "--compare", str(file))
+    assert (before.returncode, before.stderr) == (2, "") and "Nothing of the plan has begun" in before.stdout
+    scale = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 3}}
+    assert ask(f"{deployments}/web/scale", token=sandbox.token, method="PUT", body=scale).status == 200
+    until(lambda: ready() == 3)
+    until(lambda: run(*cluster, "--compare", str(file)).returncode == 0)
+    after = run(*cluster, "--compare", str(file), "-o", "json")
+    found = json.loads(after.stdout)
+    assert found["kind"] == "Comparison" and {step["state"] for step in found["steps"]} == {"happened"}
+    assert ask(f"{deployments}/web", token=sandbox.token, method="DELETE").status == 200
+    until(lambda: run(*cluster, "--compare", str(file)).returncode == 3)
+    file.write_text(planned.stdout[:-20])
+    broken = run(*cluster, "--compare", str(file))
+    assert broken.returncode == 1 and broken.stderr.count("\n") == 1 and "cut short" in broken.stderr

@@ -1,0 +1,432 @@
+"""A plan beside what became of the cluster."""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.plan import Answer, Options, PlanError, Scale, SetImage, Snapshot, Target, plan
+from kcm_cli.plan.answer import Availability, Difference, Field, Object, Source, Totals
+from kcm_cli.plan.collect import collect
+from kcm_cli.plan.comparison import (
+    DIFFERENTLY,
+    HAPPENED,
+    MOST_BYTES,
+    NOT_YET,
+    UNKNOWN,
+    Comparison,
+    _at,
+    compare,
+    needed,
+    read_plan,
+)
+from kcm_cli.plan.snapshot import Collection, Item
+from tests.simulation.workload import deployment
+from tests.simulation.world import NAMESPACE, World, simulate
+from tests.unit.plan.clusters import client, settle_workloads
+
+PLANNED_AT, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z"
+WEB = Object("Deployment", "n", "web")
+GVRS = {"Deployment": "apps/v1/deployments", "ReplicaSet": "apps/v1/replicasets", "Pod": "v1/pods", "Node": "v1/nodes"}
+GVRS |= {"Namespace": "v1/namespaces", "EndpointSlice": "discovery.k8s.io/v1/endpointslices", "Job": "batch/v1/jobs"}
+
+
+def answer(*differences: Difference, **more: Any) -> Answer:
+    source = Source(PLANNED_AT, "v1.36.0", "100", 1, 1, 1, (), (), "cluster-1")
+    empty: dict[str, Any] = dict.fromkeys(("problems", "assumed", "risks", "timeline", "nodes", "writes", "audit"), ())
+    given = {"changes": ("scale deploy/web to 5",), "varies": (), "not_modelled": (), "begins_at": PLANNED_AT, **more}
+    made = {"source": source, "horizon_s": 600.0, "seeds": 1, "routine": 0, "totals": Totals(0, 0, 0, 0)}
+    return Answer(api_version="plan.kcm.dev/v1", kind="Plan", differences=differences, **empty | made | given)
+
+
+def obj(kind: str, name: str, *, made: str = "2026-01-01T09:00:00Z", owner: str = "", **more: Any) -> dict[str, Any]:
+    """An object in the namespace n. changed, by: of its newest field manager."""
+    metadata: dict[str, Any] = {"name": name, "namespace": "n", "creationTimestamp": made, "uid": f"{kind}-{name}"}
+    if owner:
+        of, _, named = owner.partition("/")
+        metadata["ownerReferences"] = [{"kind": of, "name": named, "uid": owner, "controller": True}]
+    if "changed" in more:
+        metadata["managedFields"] = [{"manager": more.pop("by", "kubectl"), "time": more.pop("changed")}]
+    if "deleting" in more:
+        metadata["deletionTimestamp"] = more.pop("deleting")
+    return {"kind": kind, "metadata": metadata, **more}
+
+
+def with_version(doc: dict[str, Any], version: str) -> dict[str, Any]:
+    return {**doc, "metadata": {**doc["metadata"], "resourceVersion": version}}
+
+
+def cluster(*docs: dict[str, Any], at: str = LATER, version: str = "200", uid: str = "cluster-1") -> Snapshot:
+    """A snapshot with these objects; Deployments, ReplicaSets and Pods were read, if there are none, too."""
+    system = {"kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}}
+    found: dict[str, list[Item]] = {kind: [] for kind in ("Deployment", "ReplicaSet", "Pod", "Node")}
+    for doc in (*docs, system):
+        meta = doc["metadata"]
+        item = Item(meta.get("namespace", ""), meta["name"], meta.get("uid", ""), codec.encode(doc))
+        found.setdefault(doc["kind"], []).append(item)
+    collections = {}
+    for kind, items in found.items():
+        *group, of, plural = GVRS[kind].split("/")
+        gvr = GVR("".join(group), of, plural)
+        collections[gvr] = Collection(gvr, kind, kind not in ("Node", "Namespace"), tuple(items))
+    return Snapshot(parse_time(at), "v1.36.0", version, collections)
+
+
+def changed(*fields: tuple[str, object, object], about: Object = WEB, owner: str = "") -> Difference:
+    return Difference("changed", about, owner, 1, tuple(Field(*field) for field in fields))
+
+
+SCALED = changed(("spec.replicas", 3, 5))
+PODS = Difference("created", Object("Pod", "n", ""), "ReplicaSet/web-1", 2, ())
+NEW = {"made": "2026-01-01T10:01:00Z"}
+
+
+def pod(name: str, **more: Any) -> dict[str, Any]:
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return obj("Pod", name, owner="ReplicaSet/web-1", **{"status": ready, **more})
+
+
+@pytest.mark.parametrize(
+    ("planned", "docs", "state", "detail"),
+    [
+        (SCALED, [obj("Deployment", "web", spec={"replicas": 5})], HAPPENED, ""),
+        (SCALED, [obj("Deployment", "web", spec={"replicas": 3})], NOT_YET, "spec.replicas"),
+        (SCALED, [obj("Deployment", "web", spec={"replicas": 4})], DIFFERENTLY, "spec.replicas"),
+        (SCALED, [obj("Deployment", "web", spec={"replicas": 9})], DIFFERENTLY, "spec.replicas"),
+        (SCALED, [obj("Deployment", "web")], DIFFERENTLY, "spec.replicas"),
+        (SCALED, [], DIFFERENTLY, "it is not there"),
+        (
+            changed(("spec.replicas", 0, 3), about=Object("ReplicaSet", "n", "web-1"), owner="Deployment/web"),
+            [obj("ReplicaSet", "web-1", spec={"replicas": 2})],
+            NOT_YET,  # on its way
+            "spec.replicas",
+        ),
+        (
+            changed(("status.readyReplicas", 3, 5), ("spec.replicas", 3, 5)),
+            [obj("Deployment", "web", spec={"replicas": 5}, status={"readyReplicas": 1})],
+            NOT_YET,
+            "status.readyReplicas",
+        ),
+        (
+            changed(("status.conditions[Progressing].message", "a", "b"), ("spec.replicas", 3, 5)),
+            [
+                obj(
+                    "Deployment",
+                    "web",
+                    spec={"replicas": 5},
+                    status={"conditions": [{"type": "Progressing", "message": "c"}]},
+                )
+            ],
+            HAPPENED,  # no plan knows the words
+            "",
+        ),
+        (
+            changed(("metadata.annotations.deployment.kubernetes.io/revision", "1", "2")),
+            [
+                {
+                    **obj("Deployment", "web"),
+                    "metadata": {
+                        "name": "web",
+                        "namespace": "n",
+                        "annotations": {"deployment.kubernetes.io/revision": "2"},
+                    },
+                }
+            ],
+            HAPPENED,
+            "",
+        ),
+        (PODS, [pod("a", **NEW), pod("b", **NEW)], HAPPENED, ""),
+        (PODS, [pod("a", **NEW)], NOT_YET, "1 of 2 are there"),
+        (PODS, [pod("a", **NEW), pod("b")], NOT_YET, "1 of 2 are there"),
+        (PODS, [pod("a", **NEW), pod("b", **NEW), pod("c", **NEW)], DIFFERENTLY, "3 of 2 are there"),
+        (replace(PODS, about=Object("Pod", "n", "a"), count=1), [pod("z", **NEW)], HAPPENED, ""),
+        (Difference("deleted", Object("Pod", "n", "a"), "", 1, ()), [], HAPPENED, ""),
+        (Difference("deleted", Object("Pod", "n", "a"), "", 1, ()), [pod("a")], NOT_YET, "it is still there"),
+        (
+            Difference("deleted", Object("Pod", "n", "a"), "", 1, ()),
+            [pod("a", deleting=LATER)],
+            NOT_YET,
+            "it is being deleted",
+        ),
+        (
+            Difference("deleted", Object("Pod", "n", "a"), "", 1, ()),
+            [pod("a", **NEW)],
+            DIFFERENTLY,
+            "another one of this name was created at 2026-01-01T10:01:00Z",
+        ),
+        (Difference("replaced", Object("Pod", "n", "a"), "", 1, ()), [pod("a", **NEW)], HAPPENED, ""),
+        (
+            Difference("replaced", Object("Pod", "n", "a"), "", 1, ()),
+            [pod("a")],
+            NOT_YET,
+            "it is still the one that was there",
+        ),
+        (Difference("replaced", Object("Pod", "n", "a"), "", 1, ()), [], NOT_YET, "it is not there"),
+        (
+            Difference("replaced", Object("Pod", "n", "a"), "", 1, (Field("spec.nodeName", "x", "y"),)),
+            [pod("a", **NEW, spec={"nodeName": "z"})],
+            HAPPENED,  # the scheduler chose another node
+            "",
+        ),
+        (Difference("created", Object("ReplicaSet", "n", "r"), "", 1, ()), [], NOT_YET, "it is not there"),
+        (Difference("created", Object("ReplicaSet", "n", "r"), "", 1, ()), [obj("ReplicaSet", "r")], HAPPENED, ""),
+        (Difference("kept", Object("ReplicaSet", "n", "r"), "", 1, ()), [obj("ReplicaSet", "r")], HAPPENED, ""),
+        (Difference("kept", Object("ReplicaSet", "n", "r"), "", 1, ()), [], DIFFERENTLY, "it was deleted"),
+        (Difference("missing", Object("ReplicaSet", "n", "r"), "", 1, ()), [], HAPPENED, ""),
+        (
+            Difference("missing", Object("ReplicaSet", "n", "r"), "", 1, ()),
+            [obj("ReplicaSet", "r")],
+            DIFFERENTLY,
+            "it is there",
+        ),
+        (Difference("missing", Object("Pod", "n", ""), "", 2, ()), [], UNKNOWN, "the names are generated"),
+        (
+            Difference("changed", Object("Secret", "n", "s"), "", 1, ()),
+            [],
+            UNKNOWN,
+            "objects of this kind were not read",
+        ),
+        (
+            changed(("endpoints", [{"a": 1}], "[…"), about=Object("EndpointSlice", "n", "s")),
+            [obj("EndpointSlice", "s", endpoints=[{"addresses": ["9.9.9.9"]}])],
+            HAPPENED,  # addresses are others in each run
+            "",
+        ),
+    ],
+)
+def test_a_planned_difference(planned: Difference, docs: list[dict[str, Any]], state: str, detail: str) -> None:
+    (step,) = compare(answer(planned), cluster(*docs)).steps
+    assert (step.state, step.detail) == (state, detail)
+
+
+def test_after_its_time_what_is_on_its_way_is_another_way() -> None:
+    planned = changed(("status.readyReplicas", 3, 5), ("spec.replicas", 3, 5))
+    doc = obj("Deployment", "web", changed="2026-01-01T10:01:00Z", spec={"replicas": 5}, status={"readyReplicas": 4})
+    soon, late = (compare(answer(planned), cluster(doc, at=at)) for at in (LATER, "2026-01-01T12:00:00Z"))
+    assert (soon.steps[0].state, soon.late, soon.as_planned, soon.complete) == (NOT_YET, False, True, False)
+    assert (late.steps[0].state, late.late, late.as_planned) == (DIFFERENTLY, True, False)
+    assert (soon.begun_at, soon.elapsed_s) == ("2026-01-01T10:01:00Z", 240.0)
+
+
+def test_nothing_has_begun() -> None:
+    found = compare(answer(SCALED), cluster(obj("Deployment", "web", spec={"replicas": 3}), at="2026-01-09T00:00:00Z"))
+    assert (found.begun_at, found.late, found.as_planned, found.complete) == ("", False, True, False)
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        (obj("Deployment", "api", changed="2026-01-01T10:01:00Z", by="helm"), ("changed", "api", "helm", 1)),
+        (obj("Deployment", "api", changed="2026-01-01T09:59:59Z"), None),
+        (with_version(obj("Deployment", "api", made=PLANNED_AT), "100"), None),  # of the same second
+        (with_version(obj("Deployment", "api", made=PLANNED_AT), "101"), ("created", "api", "", 1)),
+        (obj("Deployment", "api", **NEW), ("created", "api", "", 1)),
+        (obj("Deployment", "api", deleting="2026-01-01T10:01:00Z"), ("deleting", "api", "", 1)),
+        (obj("EndpointSlice", "api", **NEW), None),
+        (
+            {
+                **obj("Deployment", "api", **NEW),
+                "metadata": {"name": "api", "namespace": "z", "creationTimestamp": LATER},
+            },
+            None,
+        ),
+        ({"kind": "Node", "metadata": {"name": "api", "creationTimestamp": LATER}}, ("created", "api", "", 1)),
+        (pod("api", **NEW), ("created", "api", "", 1)),
+    ],
+)
+def test_what_nobody_planned(doc: dict[str, Any], expected: tuple[str, str, str, int] | None) -> None:
+    found = compare(answer(SCALED), cluster(doc, obj("Deployment", "web", spec={"replicas": 5})))
+    assert [(one.what, one.about.name, one.by, one.count) for one in found.unexpected] == (
+        [expected] if expected else []
+    )
+    assert found.as_planned is (expected is None)
+
+
+def test_pods_of_one_owner_are_one_line() -> None:
+    found = compare(
+        answer(SCALED), cluster(*[pod(name, **NEW) for name in "abc"], obj("Deployment", "web", spec={"replicas": 5}))
+    )
+    assert [(one.about.name, one.owner, one.count) for one in found.unexpected] == [("a", "ReplicaSet/web-1", 3)]
+
+
+def test_odd_metadata_harms_nobody() -> None:
+    odd = {
+        "kind": "Pod",
+        "metadata": {"name": "odd", "namespace": "n", "creationTimestamp": "soon", "managedFields": [{}]},
+    }
+    worse = {"kind": "Pod", "metadata": {"name": "worse", "namespace": "n", "ownerReferences": {"a": 1}}}
+    found = compare(answer(SCALED), cluster(odd, worse, obj("Deployment", "web", spec={"replicas": 5})))
+    assert (found.steps[0].state, found.unexpected) == (HAPPENED, ())
+
+
+@pytest.mark.parametrize(
+    ("ready", "at", "state", "planned"),
+    [(3, LATER, HAPPENED, 2), (1, LATER, DIFFERENTLY, 2), (2, "2026-01-01T12:00:00Z", DIFFERENTLY, 3)],
+)
+def test_availability(ready: int, at: str, state: str, planned: int) -> None:
+    steps = ((0.0, 3), (60.0, 2), (500.0, 3))
+    saved = answer(SCALED, availability=(Availability(WEB, 3, 3, 2, 440.0, steps),))
+    docs = [pod(f"p{number}") for number in range(ready)]
+    docs += [obj("ReplicaSet", "web-1", owner="Deployment/web"), pod("not-ready", status={})]
+    docs += [obj("Deployment", "web", changed="2026-01-01T10:01:00Z", spec={"replicas": 5})]
+    found = compare(saved, cluster(*docs, at=at))
+    (one,) = found.availability
+    assert (one.state, one.planned, one.lowest, one.final, one.found) == (state, planned, 2, 3, ready)
+    assert found.as_planned is (state == HAPPENED)
+
+
+def test_another_cluster_is_refused() -> None:
+    with pytest.raises(PlanError, match="of another cluster"):
+        compare(answer(SCALED), cluster(uid="cluster-2"))
+    with pytest.raises(PlanError, match="later state"):
+        compare(answer(SCALED), cluster(version="99"))
+    unknown = compare(answer(SCALED), cluster(uid=""))
+    assert any("is not known" in note for note in unknown.notes)
+
+
+WHOLE = msgspec.json.encode(answer(SCALED))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "is not a plan in JSON, or was cut short"),
+        (WHOLE[:-9], "is not a plan in JSON, or was cut short"),
+        (b"[" * 100_000, "is not a plan in JSON, or was cut short"),
+        (b"\xff\xfe", "is not a plan in JSON, or was cut short"),
+        (b"[]", "is not a plan in JSON, or was cut short"),
+        (b"{}", "has the kind 'none'"),
+        (b'{"kind": "Pod", "apiVersion": "v1"}', "has the kind 'Pod'"),
+        (WHOLE.replace(b"plan.kcm.dev/v1", b"plan.kcm.dev/v2"), "has the version 'plan.kcm.dev/v2'"),
+        (WHOLE.replace(b'"horizonS"', b'"horizon"'), "is not a whole plan"),
+        (WHOLE.replace(PLANNED_AT.encode(), b"soon"), "is not a whole plan"),
+        (msgspec.json.encode(answer(changes=())), "is a takeover audit"),
+    ],
+)
+def test_what_is_no_plan_is_one_error(tmp_path: Path, data: bytes, problem: str) -> None:
+    file = tmp_path / "plan.json"
+    file.write_bytes(data)
+    with pytest.raises(PlanError) as caught:
+        read_plan(str(file))
+    assert problem in str(caught.value) and "\n" not in str(caught.value) and str(file) in str(caught.value)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "plan.json").open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(PlanError, match="256 MiB"):
+        read_plan(str(tmp_path / "plan.json"))
+
+
+def test_plans_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    older = msgspec.json.decode(WHOLE)
+    del older["source"]["cluster"], older["availability"]
+    (tmp_path / "plan.json").write_bytes(msgspec.json.encode({**older, "fromLater": 1}))
+    assert read_plan(str(tmp_path / "plan.json")).differences == (SCALED,)
+
+
+def test_what_has_to_be_read() -> None:
+    assert needed(answer(SCALED)) == ()
+    more = [replace(SCALED, about=Object(kind, "n", "x")) for kind in ("ConfigMap", "Secret", "Rollout")]
+    assert needed(answer(*more)) == ("configmaps", "custom")
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers(), lambda one: st.dictionaries(st.sampled_from(["a", "a.b", "b"]), one) | st.lists(one)
+    ),
+    st.text("ab.[]", max_size=12),
+)
+def test_any_path_leads_somewhere_or_nowhere(value: Any, path: str) -> None:
+    _at(value, path)
+
+
+# -- a whole cluster
+
+
+@cache
+def lived() -> tuple[Snapshot, ...]:
+    """Before a change, right after it, after it, and after others."""
+
+    async def whole(world: World) -> tuple[Snapshot, ...]:
+        manager = world.manager()
+        await settle_workloads(world)
+        await world.clock.sleep(30)
+
+        async def read() -> Snapshot:
+            return await collect(client(world.server.transport(), world), world.clock)
+
+        before = await read()
+        image = {"spec": {"replicas": 6, "template": {"spec": {"containers": [{"name": "c", "image": "app:2"}]}}}}
+        await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", image)
+        await world.clock.sleep(0.02)
+        soon = await read()
+        await world.clock.sleep(120)
+        after = await read()
+        await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", {"spec": {"replicas": 4}})
+        await world.create("apps/v1/deployments", deployment("unplanned", 1))
+        await world.clock.sleep(60)
+        others = await read()
+        manager.cancel()
+        with suppress(asyncio.CancelledError):
+            await manager
+        return before, soon, after, others
+
+    return simulate(1, whole)
+
+
+@cache
+def planned() -> Answer:
+    web = Target("deploy", "web", NAMESPACE)
+    return plan(lived()[0], [SetImage(web, "app:2"), Scale(web, 6)], Options(horizon_s=300))
+
+
+def beside(number: int) -> Comparison:
+    return compare(planned(), lived()[number])
+
+
+def test_a_plan_that_came_true() -> None:
+    found = beside(2)
+    assert found.as_planned and found.complete, [step for step in found.steps if step.state != HAPPENED]
+    assert found.count(HAPPENED) == len(found.steps) > 6
+    web = next(one for one in found.availability if one.about.kind == "Deployment")
+    assert (web.found, web.final, web.state) == (6, 6, HAPPENED)
+
+
+def test_a_plan_under_way() -> None:
+    found = beside(1)
+    assert found.as_planned and not found.complete
+    assert 0 < found.count(NOT_YET) < len(found.steps)
+    assert found.begun_at and 0 <= found.elapsed_s < 10
+
+
+def test_a_plan_that_has_not_begun() -> None:
+    found = beside(0)
+    assert (found.count(NOT_YET), found.begun_at) == (len(found.steps), "")
+
+
+def test_what_others_did_afterwards_is_seen() -> None:
+    found = beside(3)
+    assert not found.as_planned
+    wrong = {str(step.about) for step in found.steps if step.state == DIFFERENTLY}
+    assert f"Deployment {NAMESPACE}/web" in wrong
+    made = {(one.what, one.about.kind) for one in found.unexpected}
+    assert {("created", "Deployment"), ("created", "Pod")} <= made
+    assert parse_time(format_time(lived()[3].taken_at)) - parse_time(found.begun_at) > timedelta(seconds=90)
+
+
+def test_a_saved_plan_is_read_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_bytes(planned().json())
+    assert compare(read_plan(str(tmp_path / "plan.json")), lived()[2]).steps == beside(2).steps
