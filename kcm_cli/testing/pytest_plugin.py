@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from kcm_cli.plan.testing import TwinOf
     from kcm_cli.testing import HostOptions, Sandbox
-    from kcm_cli.testing.perturb.trial import Trial
+    from kcm_cli.testing.perturb.trial import OperatorTrial
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="",
         metavar="KINDS",
         help="repeat tests that use the fixture kcm_operator, with one injected fault each time: "
-        "crash,unsent,lost,conflict,stale,older,terminating,missed (the default), refused",
+        "crash,unsent,lost,conflict,lag,stale,older,terminating,missed (the default), refused",
     )
     group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="largest number of runs per test")
     group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="inject only this fault")
@@ -94,7 +94,7 @@ def kcm_reset(kcm_sandbox: "Sandbox") -> Iterator[None]:
 
 
 @pytest.fixture
-def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Iterator[Trial]":
+def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Iterator[OperatorTrial]":
     """Starts the operator under test: ``kcm_operator(main)``. With ``--kcm-perturb`` it is perturbed."""
     from kcm_cli.testing.perturb.plugin import trial_of  # imported here: pytest loads this module everywhere
 

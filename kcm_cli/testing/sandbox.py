@@ -297,6 +297,22 @@ class Sandbox:
         """
         return Operator(self, program, user=user, groups=groups)
 
+    def aside(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Do something on a thread of its own while the cluster's time stands still. Called on the sandbox's loop; what
+        is returned waits for the end."""
+        holding = contextlib.ExitStack()
+        holding.enter_context(self.loop.hold())
+
+        def held() -> None:
+            try:
+                work()
+            finally:
+                self.loop.call_soon_threadsafe(holding.close)
+
+        thread = threading.Thread(target=held, name="aside", daemon=True)
+        thread.start()
+        return thread.join
+
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop for another thread that shares the cluster's clock: ``asyncio.Runner(loop_factory=…)``."""
         loop = self.loop.follower()

@@ -8,7 +8,7 @@ import kubernetes
 import yaml
 
 from kcm_cli.testing import HostOptions, Program
-from kcm_cli.testing.perturb.trial import Trial
+from kcm_cli.testing.perturb.trial import OperatorTrial
 
 Tree = dict[str, Any]
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -45,8 +45,8 @@ class Case:
     make: Callable[[bool], Program]
     steps: Sequence[Callable[["User"], None]]
 
-    def scenario(self, buggy: bool) -> Callable[[Trial], None]:
-        def play(trial: Trial) -> None:
+    def scenario(self, buggy: bool) -> Callable[[OperatorTrial], None]:
+        def play(trial: OperatorTrial) -> None:
             trial.operator(self.make(buggy))
             user = User(trial)
             for step in self.steps:
@@ -59,7 +59,7 @@ class Case:
 class User:
     """Somebody who has wishes."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: OperatorTrial) -> None:
         self._trial = trial
         client = core(trial.sandbox.kubeconfig)
         self.core, self.custom = client, kubernetes.client.CustomObjectsApi(client.api_client)

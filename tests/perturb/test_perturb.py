@@ -38,10 +38,11 @@ from kcm_cli.testing.perturb.states import (
     name_of,
     plain,
     stable,
+    state_of,
 )
 from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_back
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
-from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed
 from kcm_cli.testing.pytest_plugin import pytest_addoption, pytest_load_initial_conftests
 from tests.perturb.kit import OPTIONS, Case, config_map, core
 from tests.perturb.kopf_operators import FLAWS
@@ -144,6 +145,43 @@ def test_failures_that_settled_states_do_not_show(sandbox: Sandbox, name: str, p
     assert perturb(sandbox, CASES[name].scenario(False), only=[point_of(point)]) == []
 
 
+async def looks_into_a_cache(kubeconfig: str) -> None:
+    api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+    async with api.api_client:
+        while True:
+            known = (await api.list_namespaced_config_map("default", resource_version="0")).items
+            if not any(one.metadata.name.startswith("made-") for one in known):
+                await api.create_namespaced_config_map("default", {"metadata": {"generateName": "made-"}})
+            await asyncio.sleep(0.7)
+
+
+def test_what_was_written_may_not_be_seen_for_a_second(sandbox: Sandbox) -> None:
+    found = perturb(sandbox, lambda trial: trial.operator(looks_into_a_cache), kinds=("lag", "crash"))
+    assert [str(one.point) for one in found] == ["lag@create:configmaps:default/made-*#1"]
+    assert "configmaps default/made-*: there are 2, not 1" in found[0].story
+    assert "restarted" not in found[0].story
+
+
+async def is_refused_for_ever(kubeconfig: str) -> None:
+    """From its second start on it sends what is invalid."""
+    api = kubernetes_asyncio.client.CoreV1Api(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+    async with api.api_client:
+        there = [one.metadata.name for one in (await api.list_namespaced_config_map("default")).items]
+        with suppress(kubernetes_asyncio.client.ApiException):
+            await api.create_namespaced_config_map("default", config_map("made"))
+        while "made" in there:
+            with suppress(kubernetes_asyncio.client.ApiException):
+                await api.create_namespaced_config_map("default", config_map("Not a name"))
+            await asyncio.sleep(60)
+        await asyncio.sleep(1e6)
+
+
+def test_writes_that_are_refused_again_and_again_are_reported(sandbox: Sandbox) -> None:
+    only = [point_of("crash@create:configmaps:default/made#1")]
+    (found,) = perturb(sandbox, lambda trial: trial.operator(is_refused_for_ever), only=only)
+    assert "10 times create of configmaps default/Not a name refused in ten minutes without a change" in found.story
+
+
 def test_an_operator_that_exits_at_its_start_is_restarted(sandbox: Sandbox) -> None:
     def operator(kubeconfig: str, stop: threading.Event) -> None:
         try:
@@ -184,6 +222,27 @@ def test_writes_of_other_clients_are_not_compared() -> None:
     }
 
 
+def test_what_another_client_changed_is_no_change(sandbox: Sandbox) -> None:
+    sandbox.apply(config_map("there", k="v"), config_map("again", k="v"))
+    base = sandbox.snapshot()
+
+    def states(change: Callable[[Any], None] | None) -> list[str]:
+        store, gvr = sandbox.server.store, GVR("", "v1", "configmaps")
+        doc = store.get(gvr, "default", "there").copy()  # type: ignore[union-attr]
+        if change is not None:
+            change(doc)
+            store.update(gvr, "default", "there", doc, always=True)
+        else:
+            store.delete(gvr, "default", "again")
+            store.create(gvr, "default", "again", {**doc, "metadata": {"name": "again", "uid": "other"}})
+        return list(state_of(store, base, ""))
+
+    changes = [lambda doc: None, lambda doc: doc["metadata"].update(annotations={OTHER_CLIENT: "yes"})]
+    assert [sandbox.run(functools.partial(states, one)) for one in changes] == [[], []]
+    assert sandbox.run(lambda: states(lambda doc: doc["data"].update(k="w"))) == ["configmaps default/there"]
+    assert sandbox.run(lambda: states(None)) == ["configmaps default/again", "configmaps default/there"]
+
+
 def test_a_finalizer_of_kopf_that_is_not_needed_is_no_difference() -> None:
     marker = "kopf.zalando.org/KopfFinalizerMarker"
 
@@ -202,7 +261,7 @@ def test_what_is_gone_after_a_step_may_be_created_again_in_it(sandbox: Sandbox, 
     reference = Record(
         checkpoints=[there, {}, there], made=Counter({"configmaps x": 2}), made_in=made, ties=[[], [], []]
     )
-    run = Trial(sandbox, sandbox.snapshot(), "", point_of("older@delete:configmaps:x#1"), reference)
+    run = OperatorTrial(sandbox, sandbox.snapshot(), "", point_of("older@delete:configmaps:x#1"), reference)
     run.stop()
     run.record.made, run.record.made_in = Counter({"configmaps x": 3}), made + Counter({(step, "configmaps x"): 1})
     wrong = [one for one in run._faults(reference) if "was made 3 times" in one]
@@ -247,8 +306,8 @@ def test_a_command_is_killed_and_restarted(sandbox: Sandbox, tmp_path: Path) -> 
     (tmp_path / "copying.py").write_text(PROCESS)
     command = [sys.executable, str(tmp_path / "copying.py")]
 
-    def scenario(*words: str) -> Callable[[Trial], None]:
-        def play(trial: Trial) -> None:
+    def scenario(*words: str) -> Callable[[OperatorTrial], None]:
+        def play(trial: OperatorTrial) -> None:
             trial.operator([*command, *words])
             metadata = {"name": "a", "labels": {"copy": "yes"}}
             trial.sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
@@ -263,7 +322,7 @@ def test_a_command_is_killed_and_restarted(sandbox: Sandbox, tmp_path: Path) -> 
 
 
 def test_each_operator_has_its_user(sandbox: Sandbox) -> None:
-    one = trial.Trial(sandbox, base := sandbox.snapshot())
+    one = trial.OperatorTrial(sandbox, base := sandbox.snapshot())
     try:
         for user in ("operator", "second"):
             one.operator(speaks_protobuf, user=user)
@@ -290,7 +349,7 @@ def test_the_story_names_the_writer_of_several_operators(sandbox: Sandbox) -> No
             await api.create_namespaced_config_map("default", {"metadata": {"generateName": "a-"}})
             await asyncio.sleep(1e6)
 
-    def scenario(trial: Trial) -> None:
+    def scenario(trial: OperatorTrial) -> None:
         trial.operator(rests)
         trial.operator(writes, user="second")
 
@@ -299,7 +358,7 @@ def test_the_story_names_the_writer_of_several_operators(sandbox: Sandbox) -> No
 
 
 def test_without_an_operator_nothing_settles(sandbox: Sandbox) -> None:
-    one = trial.Trial(sandbox, sandbox.snapshot())
+    one = trial.OperatorTrial(sandbox, sandbox.snapshot())
     one.stop()
     with pytest.raises(ValueError, match="no operator was started"):
         one.settle()
@@ -350,7 +409,7 @@ async def speaks_protobuf(kubeconfig: str) -> None:
 
 
 def test_writes_in_protobuf_have_names_and_count_if_effective(sandbox: Sandbox) -> None:
-    one = Trial(sandbox, base := sandbox.snapshot())
+    one = OperatorTrial(sandbox, base := sandbox.snapshot())
     try:
         one.operator(speaks_protobuf)
         one.finish()
@@ -385,7 +444,7 @@ def test_nothing_is_perturbed_in_the_quiet_period(sandbox: Sandbox, monkeypatch:
     monkeypatch.setattr(trial, "_LIMIT_S", 150.0)
     late = Point("crash", Spot("patch", "configmaps", "default/timer", 8))
     for point in (None, late):
-        one = trial.Trial(sandbox, base := sandbox.snapshot(), point=point)
+        one = trial.OperatorTrial(sandbox, base := sandbox.snapshot(), point=point)
         try:
             one.operator(writes_for_ever)
             one.finish()
@@ -413,7 +472,7 @@ async def writes_in_vain(kubeconfig: str) -> None:
 
 
 def test_writes_without_effect_count_as_rest(sandbox: Sandbox) -> None:
-    one = trial.Trial(sandbox, base := sandbox.snapshot())
+    one = trial.OperatorTrial(sandbox, base := sandbox.snapshot())
     try:
         one.operator(writes_in_vain)
         one.settle()
@@ -526,11 +585,15 @@ def test_points_round_trip() -> None:
     assert point_of(str(point)) == point
     role = Point("crash", Spot("update", "clusterroles.rbac.authorization.k8s.io", "system:node", 1))
     assert point_of(str(role)) == role
+    several = Point("lag", Spot("create", "pods", "web:a", 3, "replicaset-controller"))
+    assert str(several) == "lag@replicaset-controller:create:pods:web:a#3"
+    assert point_of(str(several)) == several
+    assert several.describe() == "saw nothing from create 3 of pods web:a by replicaset-controller on for a second"
     assert point.describe() == "crashed after update 2 of widgets.example.com/status ns/web-*"
-    for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
+    for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@update:b:c#x", "crash@a:b:c:d#1"):
         with pytest.raises(ValueError, match="is no point"):
             point_of(wrong)
-    assert kinds_of("") == ("crash", "unsent", "lost", "conflict", "stale", "older", "terminating", "missed")
+    assert kinds_of("") == ("crash", "unsent", "lost", "conflict", "lag", "stale", "older", "terminating", "missed")
     assert kinds_of("refused,crash") == ("refused", "crash")
     with pytest.raises(ValueError, match="choose from crash"):
         kinds_of("lost,found")
@@ -539,7 +602,7 @@ def test_points_round_trip() -> None:
 def test_a_long_story_is_shortened_around_the_failure(sandbox: Sandbox) -> None:
     writes = [f"create {number} of pods a: 201" for number in range(100)]
     point = point_of("crash@create:pods:a#60")
-    trial = Trial(sandbox, sandbox.snapshot(), point=point)
+    trial = OperatorTrial(sandbox, sandbox.snapshot(), point=point)
     trial.stop()
     story = trial._interceptor.story
     for at, output in ((60, range(40, 80)), (3, range(40)), (99, range(60, 100))):
@@ -554,7 +617,7 @@ def test_a_long_story_is_shortened_around_the_failure(sandbox: Sandbox) -> None:
 
 def test_the_wait_for_the_lease_of_a_killed_leader_is_limited(sandbox: Sandbox) -> None:
     base = sandbox.snapshot()
-    trial = Trial(sandbox, base)
+    trial = OperatorTrial(sandbox, base)
     trial.stop()
     waited = []
     for name, spec in (("a", None), ("b", {"leaseDurationSeconds": 15}), ("c", {"leaseDurationSeconds": 2**31 - 1})):
@@ -573,7 +636,10 @@ def test_each_kind_has_its_advice() -> None:
 def test_many_points_are_sampled_evenly() -> None:
     spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
     assert [one.spot.name for one in points_of(spots, [], [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
-    assert len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0)) == 10 + 10 + 10 + 1 + 12 + 10 + 3 + 2
+    assert (
+        len(points_of(spots, spots[:1], spots[:3], spots[:2], kinds_of(""), 0))
+        == 10 + 10 + 10 + 1 + 10 + 12 + 10 + 3 + 2
+    )
 
 
 def test_of_repeated_requests_the_first_are_taken() -> None:
@@ -626,7 +692,7 @@ def test_a_story_names_only_the_first_few_removals(sandbox: Sandbox) -> None:
     state: State = {"configmaps all": [{"data": dict.fromkeys(keys, "")}]}
     reference = Record(checkpoints=[state, state])
     point = point_of("crash@create:configmaps:all#1")
-    run = trial.Trial(sandbox, sandbox.snapshot(), "", point, reference)
+    run = trial.OperatorTrial(sandbox, sandbox.snapshot(), "", point, reference)
     run.stop()
     run.record.taken = {(1, "configmaps all", ("data", key)) for key in keys}
     *output, more = run._vanished(reference)

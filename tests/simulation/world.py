@@ -103,7 +103,7 @@ class World:
 
     def manager(
         self,
-        faults: Sequence[Fault] = (),
+        faults: Sequence[Fault] | None = (),
         only: tuple[str, ...] = (),
         interceptor: Interceptor | None = None,
         through: Callable[[Transport], Transport] = lambda transport: transport,
@@ -114,15 +114,16 @@ class World:
     ) -> "asyncio.Task[int]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
-        ``only``: names or aliases of the controllers to run, if not all (long times are cheap without periodic ones).
-        ``interceptor``: stands between its controllers' writes and the server. ``through``: what stands between it and
-        the server. ``metrics``: where it counts. ``flags``: of its command line, but for --controllers. ``served``: API
-        resources as group/version/plural, for those controllers that ask whether there are theirs. ``causes``: records
-        what they do, and why.
+        ``faults``: None for those that there are. ``only``: names or aliases of the controllers to run, if not all
+        (long times are cheap without periodic ones). ``interceptor``: stands between its controllers' writes and the
+        server. ``through``: what stands between it and the server. ``metrics``: where it counts. ``flags``: of its
+        command line, but for --controllers. ``served``: API resources as group/version/plural, for those controllers
+        that ask whether there are theirs. ``causes``: records what they do, and why.
         """
         rng = random.Random(self.rng.random())
-        self.server.api.faults.clear()
-        for fault in faults:
+        if faults is not None:
+            self.server.api.faults.clear()
+        for fault in faults or ():
             self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
         transport = _UntilKilled(through(self.server.transport(MANAGER)))
         controllers = Alone(

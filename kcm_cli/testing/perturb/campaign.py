@@ -3,17 +3,18 @@
 import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
 from kcm_cli.component.arguments import checked
 from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point
 from kcm_cli.testing.perturb.record import Record, references
-from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed, Trial
 from kcm_cli.testing.sandbox import Sandbox
 from kcm_cli.testing.waiting import decided
 
-Scenario = Callable[[Trial], object]
+Scenario = Callable[[OperatorTrial], object]
 """Starts operators, changes what is in the cluster, and calls ``settle`` after each change."""
 MOST = 100
 _log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def each(
         raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
     base = sandbox.snapshot()
 
-    def run(trial: Trial) -> Record:
+    def run(trial: OperatorTrial) -> Record:
         try:
             decided(scenario(trial))
             if not trial.started:
@@ -86,15 +87,22 @@ def each(
             trial.stop()
             sandbox.reset(base)
 
-    reference = references(lambda: run(Trial(sandbox, base)))
+    reference = references(lambda: run(OperatorTrial(sandbox, base)))
     chosen = list(only) or reference.points(kinds, most)
     if seed is not None:
         random.Random(seed).shuffle(chosen)
     for point in chosen:
-        trial, story, note = Trial(sandbox, base, "", point, reference), "", ""
-        try:
-            run(trial)
-        except Perturbed as error:
-            note = error.note
-            story = "" if note else str(error)
-        yield Outcome(point, story, trial.fired, note)
+        trial = OperatorTrial(sandbox, base, "", point, reference)
+        yield judged(trial, partial(run, trial))
+
+
+def judged(trial: Trial, run: Callable[[], object]) -> Outcome:
+    """Run a trial with a perturbation."""
+    assert trial.point is not None
+    story = note = ""
+    try:
+        run()
+    except Perturbed as error:
+        note = error.note
+        story = "" if note else str(error)
+    return Outcome(trial.point, story, trial.fired, note)

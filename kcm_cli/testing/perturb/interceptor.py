@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from kcm_cli.api.resource import GVR, group_resource
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
@@ -16,25 +18,24 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo
 from kcm_cli.serving.connection import Dropped
+from kcm_cli.testing.perturb.host import Host, Measure, Subject
 from kcm_cli.testing.perturb.kopf_flaws import KopfFlaws
-from kcm_cli.testing.perturb.points import Point, Spot
+from kcm_cli.testing.perturb.points import VERBS, Point, Spot
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, UNCOMPARED, generated_name, name_of, plain
+from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, generated_name, name_of, plain
 from kcm_cli.testing.perturb.taken import Taken, numbers
-from kcm_cli.testing.sandbox import Sandbox
 
-_BLIND_S = 30.0
-"""How long, in the cluster's time, an operator sees nothing new."""
+_LAG_S, _BLIND_S = 1.0, 30.0
+"""How long, in the cluster's time, an operator sees nothing new: at ``lag``, and at other points."""
 _VAIN = 2
 """After so many writes of an object without effect, further ones are no activity, until something changes."""
-_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
 
 
 class Interceptor:
     """The interceptor of one trial. Its methods run on the sandbox's thread.
 
-    users: the users whose requests are recorded. record: the record of the run. story: the run as text for people, line
+    subjects: what is perturbed, by its user. record: the record of the run. story: the run as text for people, line
     by line. fired: whether the perturbation has happened. requests: the number of requests. asked: that number by verb
     and resource, since it was cleared. activity: the number of changes and of writes by operators. active_at: the
     cluster's time of the last of them. latest: its text. quiet: whether the quiet time at the end has begun. settled:
@@ -42,8 +43,10 @@ class Interceptor:
     generated: all generated names. blind_until: when an operator sees new changes again, in the cluster's time.
     """
 
-    def __init__(self, sandbox: Sandbox, namespace: str, point: Point | None, crash: Callable[[str], None]) -> None:
-        self.users: set[str] = set()
+    def __init__(
+        self, host: Host, namespace: str, point: Point | None, measure: Measure, crash: Callable[[str], None]
+    ) -> None:
+        self.subjects: dict[str, Subject] = {}
         self.record = Record()
         self.story: list[str] = []
         self.fired = self.quiet = False
@@ -53,21 +56,22 @@ class Interceptor:
         self.latest = ""
         self.kopf = KopfFlaws()
         self.generated: dict[str, str] = {}
-        self._sandbox = sandbox
+        self._host = host
+        self._measure = measure
         self._namespace = namespace
         self._point = point
         self._crash = crash
-        self._store = sandbox.server.store
+        self._store = host.server.store
         self._watched: set[tuple[str, str]] = set()
         self._read: set[tuple[str, str]] = set()
         self._own: set[str] = set()
         self._terminating: dict[str, int] = {}
         self._gone: tuple[int, str] | None = None
         self._lost = b""
-        self._arrived: Counter[tuple[str, str, str]] = Counter()
+        self._arrived: Counter[Spot] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
         self._unclaimed: dict[int, tuple[str, Event]] = {}
-        self._vain: Counter[tuple[str, str, str]] = Counter()
+        self._vain: Counter[str] = Counter()
         self._taken = Taken()
         self._writing = 0
         self._timers: list[asyncio.TimerHandle] = []
@@ -78,40 +82,41 @@ class Interceptor:
         for gvr in self._store.sizes():
             for stored in self._store.list(gvr):
                 self._note_generated(stored)
-        self._sandbox.server.api.interceptors.append(self._intercept)
+        self._host.server.api.interceptors.append(self._intercept)
         self._store.observers.append(self._observe)
 
     def detach(self) -> None:
         """Stop recording. May be called twice."""
         for timer in self._timers:
             timer.cancel()
-        api = self._sandbox.server.api
+        api = self._host.server.api
         if self._intercept in api.interceptors:
             api.interceptors.remove(self._intercept)
             self._store.observers.remove(self._observe)
 
     async def _intercept(self, asked: Asked, proceed: Proceed) -> Answer:
         info = asked.info
-        if asked.user.name not in self.users or not info.is_resource:
+        if asked.user.name not in self.subjects or not info.is_resource:
             return await proceed(asked.request, None)
         self.asked[f"{info.verb} of {group_resource(info.group, info.plural)}"] += 1
         self.requests += 1
         if info.verb == "watch":
             self._watched.add((info.group, info.plural))
-        if info.verb not in _WRITES:
+        if info.verb not in VERBS:
             self._read.add((info.group, info.plural))
-        if info.verb not in _WRITES or info.plural in UNCOMPARED:
+        if info.verb not in VERBS or info.plural in self._measure.uncompared:
             return await proceed(asked.request, None)
         spot = self._arrival(asked)
         hit = self._point is not None and not self.fired and not self.quiet and self._point.spot == spot
         kind = self._point.kind if self._point is not None and hit else ""
-        if self._vain[spot.verb, spot.resource, spot.name] < _VAIN:
-            self._acted(f"{spot.verb} of {spot.resource} {spot.name}")
+        what = spot.describe(counted=False)
+        if self._vain[what] < _VAIN:
+            self._acted(what)
         if not self.fired:
             self.kopf.arrived(asked, spot, perturbed=bool(kind))
+        before = self._store.revision
         if kind:
             self._precede(kind, asked, spot)
-        before = self._store.revision
         self._writing += 1
         try:
             answer = await proceed(asked.request, None)
@@ -121,13 +126,13 @@ class Interceptor:
             self._note_vain(spot, error.code)
             raise
         except Dropped:  # from a run that was killed
-            self._arrived[spot.verb, spot.resource, spot.name] -= 1
+            self._forget(spot)
             raise
         finally:
             self._writing -= 1
             if not self._writing:
                 self._unclaimed.clear()
-        if kind and kind != "conflict":
+        if kind and kind not in ("conflict", "lag"):
             self._follow(kind, asked, before)
             raise Dropped(effect=True)
         return answer
@@ -151,12 +156,16 @@ class Interceptor:
             raise error
         if kind == "unsent":
             self.fired = True
-            self._arrived[spot.verb, spot.resource, spot.name] -= 1
+            self._forget(spot)
             self.story.append(f"{self._who(asked)}{spot.describe()}: not sent, PERTURBED ({kind})")
             self._crash(asked.user.name)
             raise Dropped(effect=False)
         if kind == "conflict":
             self._overtake(asked.info)
+        if kind == "lag":
+            self.fired = True
+            self.story.append(f"(from {spot.describe()} on it sees nothing for a second, PERTURBED ({kind}))")
+            self._hold(asked.user.name, self._store.revision, _LAG_S)
 
     def _overtake(self, info: RequestInfo) -> None:
         """Change the object before the operator's write of it, as another client does.
@@ -182,7 +191,7 @@ class Interceptor:
 
     def _stored(self, info: RequestInfo) -> tuple[GVR, Stored] | None:
         """The object that a request names, with where it is stored."""
-        served = self._sandbox.server.api.catalog.find(info.group, info.version, info.plural)
+        served = self._host.server.api.catalog.find(info.group, info.version, info.plural)
         stored = self._store.get(served.storage, info.namespace, info.name) if served is not None else None
         return None if served is None or stored is None else (served.storage, stored)
 
@@ -193,24 +202,32 @@ class Interceptor:
             seen, name = self._gone
             self.story.append(f"({name}, which is gone, is shown to it as it was when it was being deleted)")
         if seen is not None:
-            self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
-            self._sandbox.server.api.faults.add(Fault("stale", user=user, revision=seen, for_s=_BLIND_S))
+            self._hold(user, seen, _BLIND_S)
+
+    def _hold(self, user: str, revision: int, seconds: float) -> None:
+        """Show nothing after a revision for a while."""
+        self.blind_until = self._host.clock.monotonic() + seconds
+        self._host.server.api.faults.add(Fault("stale", user=user, revision=revision, for_s=seconds))
 
     def _who(self, asked: Asked) -> str:
-        return f"{asked.user.name}: " if len(self.users) > 1 else ""
+        return f"{asked.user.name}: " if len(self.subjects) > 1 else ""
 
     def _acted(self, what: str) -> None:
         self.activity += 1
         self.latest = what
-        self.active_at = self._sandbox.clock.monotonic()
+        self.active_at = self._host.clock.monotonic()
 
     def _arrival(self, asked: Asked) -> Spot:
         info = asked.info
         resource = group_resource(info.group, info.plural)
         resource = f"{resource}/{info.subresource}" if info.subresource else resource
-        key = info.verb, resource, self._name(asked)
-        self._arrived[key] += 1
-        return Spot(*key, self._arrived[key])
+        first = Spot(info.verb, resource, self._name(asked), 1, self.subjects[asked.user.name].client_of(asked))
+        self._arrived[first] += 1
+        return replace(first, nth=self._arrived[first])
+
+    def _forget(self, spot: Spot) -> None:
+        """A write that was not carried out was not there."""
+        self._arrived[replace(spot, nth=1)] -= 1
 
     def _name(self, asked: Asked) -> str:
         info = asked.info
@@ -235,7 +252,7 @@ class Interceptor:
         if not self.quiet:
             self._note_point(asked, spot)
         if self._effective(answer):
-            key = f"{spot.verb} of {spot.resource} {spot.name}"
+            key = spot.describe(counted=False)
             self.record.written[key] += 1
             if self.quiet:
                 self.record.late[key] += 1
@@ -243,14 +260,17 @@ class Interceptor:
             self._note_vain(spot, answer.status)
 
     def _note_vain(self, spot: Spot, status: int) -> None:
-        """Count writes that found all done, as of an operator that polls. It does not go on with its work."""
+        """Count writes without effect. After those that found all done, as of an operator that polls, it does not go
+        on with its work."""
         if status < 400 or (spot.verb, status) in (("create", 409), ("delete", 404)):
-            self._vain[spot.verb, spot.resource, spot.name] += 1
+            self._vain[spot.describe(counted=False)] += 1
+        elif self.quiet:
+            self.record.refused[spot.describe(counted=False)] += 1
 
     def _note_point(self, asked: Asked, spot: Spot) -> None:
         self.record.writes.append(spot)
         info, found = asked.info, self._stored(asked.info)
-        versioned = info.verb in ("update", "patch") and _VERSION.search(as_json(asked.request.body))
+        versioned = info.verb in ("update", "patch", "delete") and _VERSION.search(as_json(asked.request.body))
         if versioned or (found is not None and self._replaces_foreign(info, found[1])):
             self.record.conflicting.append(spot)
         if self._gone is not None:
@@ -293,7 +313,7 @@ class Interceptor:
                 self.record.numbers.setdefault((name, path), []).append(number)
 
     def _observe(self, gvr: GVR, event: Event) -> None:
-        if gvr.plural in UNCOMPARED:
+        if gvr.plural in self._measure.uncompared:
             return
         stored = event.stored
         resource = gvr.group_resource
@@ -318,7 +338,7 @@ class Interceptor:
         if point is not None and not self.fired and point.spot == spot and point.kind in ("stale", "missed"):
             self.fired = True
             self.story.append(f"({spot.describe()}: not seen by it, PERTURBED)")
-            for user in self.users:
+            for user in self.subjects:
                 self._blind(user, gvr, event.revision - 1)
 
     def _note_generated(self, stored: Stored) -> None:
@@ -336,11 +356,11 @@ class Interceptor:
             self._terminating.setdefault(uid, event.revision)
 
     def _blind(self, user: str, gvr: GVR, revision: int) -> None:
-        faults = self._sandbox.server.api.faults
-        self.blind_until = self._sandbox.clock.monotonic() + _BLIND_S
+        faults = self._host.server.api.faults
         if self._point is not None and self._point.kind == "stale":
-            faults.add(Fault("stale", user=user, revision=revision, for_s=_BLIND_S))
+            self._hold(user, revision, _BLIND_S)
             return
+        self.blind_until = self._host.clock.monotonic() + _BLIND_S
         resource = gvr.group_resource
         stale = faults.add(Fault("stale", user=user, resources=(resource,), revision=revision))
 
@@ -349,7 +369,7 @@ class Interceptor:
             faults.remove(stale.number)
             self.story.append("(its watch got 410)")
 
-        self._timers.append(self._sandbox.clock.call_later(_BLIND_S, see))
+        self._timers.append(self._host.clock.call_later(_BLIND_S, see))
 
 
 def _metadata(stored: Stored) -> Any:

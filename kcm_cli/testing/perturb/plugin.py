@@ -7,21 +7,21 @@ import pytest
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.perturb.points import Point, kinds_of, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
-from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed
 from kcm_cli.testing.sandbox import Sandbox
 
 FIXTURE = "kcm_operator"
 _POINT = pytest.StashKey[Point | None]()
 _REFERENCE = pytest.StashKey[Record | None]()
 _BASE = pytest.StashKey[Snapshot]()
-_TRIAL = pytest.StashKey[Trial]()
+_TRIAL = pytest.StashKey[OperatorTrial]()
 
 
-def trial_of(node: pytest.Item, sandbox: Sandbox, namespace: str) -> Trial:
+def trial_of(node: pytest.Item, sandbox: Sandbox, namespace: str) -> OperatorTrial:
     """The trial of a test's run. Without ``--kcm-perturb`` nothing is perturbed."""
     stash = node.stash
     base = stash.get(_BASE, None) or sandbox.snapshot()
-    trial = Trial(sandbox, base, namespace, stash.get(_POINT, None), stash.get(_REFERENCE, None))
+    trial = OperatorTrial(sandbox, base, namespace, stash.get(_POINT, None), stash.get(_REFERENCE, None))
     stash[_TRIAL] = trial
     return trial
 

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-KINDS = ("crash", "unsent", "lost", "conflict", "stale", "older", "terminating", "missed")
+KINDS = ("crash", "unsent", "lost", "conflict", "lag", "stale", "older", "terminating", "missed")
+VERBS = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+"""Those of writes."""
+CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 ALL_KINDS = (*KINDS, "refused")
 """With those that have to be asked for: many small operators leave to the next change what was refused."""
 _DESCRIPTIONS = {
@@ -13,6 +16,7 @@ _DESCRIPTIONS = {
     "lost": "lost the answer to {}",
     "refused": "was refused {} with an error of the server",
     "conflict": "was overtaken at {} by another client",
+    "lag": "saw nothing from {} on for a second",
     "stale": "saw nothing from {} on for a while",
     "older": "crashed after {}, and was restarted on a server that had seen nothing since the step before",
     "terminating": "crashed after {}, and was restarted on a server that still showed as terminating what was gone",
@@ -28,26 +32,33 @@ _ADVICE = {
     "refused": "a write that is refused has to be tried again, and what comes after it must wait",
     "conflict": "after a 409 read the object again, and apply the change to what is there now",
     "stale": "a cache may be behind: ask the server before what cannot be undone, or name the uid and resourceVersion",
+    "lag": "its cache may not show yet what it wrote: remember that, or wait for it, before the next decision",
     "terminating": "another object may have the name now: compare uids, and ask the server before it deletes anything",
     "missed": "events may be missed: after 410 list anew, and compare what there is with what there should be",
 }
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """The n-th operation on an object. ``verb``: that of a write, or ADDED, MODIFIED, DELETED."""
+    """The n-th operation on an object. ``verb``: that of a write, or ADDED, MODIFIED, DELETED.
+
+    client: which of the operator's clients writes, if it has several.
+    """
 
     verb: str
     resource: str
     name: str
     nth: int
+    client: str = ""
 
     def __str__(self) -> str:
-        return f"{self.verb}:{self.resource}:{self.name}#{self.nth}"
+        client = f"{self.client}:" if self.client else ""
+        return f"{client}{self.verb}:{self.resource}:{self.name}#{self.nth}"
 
-    def describe(self) -> str:
-        """The spot as text: ``update 2 of widgets/status web``."""
-        count = f" {self.nth}" if self.nth > 1 else ""
-        return f"{self.verb}{count} of {self.resource} {self.name}"
+    def describe(self, *, counted: bool = True) -> str:
+        """The spot as text: ``update 2 of widgets/status web``. counted: with its number."""
+        count = f" {self.nth}" if counted and self.nth > 1 else ""
+        client = f" by {self.client}" if self.client else ""
+        return f"{self.verb}{count} of {self.resource} {self.name}{client}"
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -73,10 +84,13 @@ def point_of(text: str) -> Point:
     """Parse a point's text. Raises ValueError."""
     kind, at, spot = text.partition("@")
     parts, hashed, nth = spot.rpartition("#")
-    words = parts.split(":", 2)  # a name may have colons, as those of RBAC have
-    if kind not in ALL_KINDS or not at or not hashed or len(words) != 3 or not (nth.isascii() and nth.isdigit()):
+    first, _, rest = parts.partition(":")
+    client, rest = ("", parts) if first in VERBS | CHANGES else (first, rest)
+    words = rest.split(":", 2)  # a name may have colons, as those of RBAC have
+    known = kind in ALL_KINDS and len(words) == 3 and words[0] in VERBS | CHANGES
+    if not known or not at or not hashed or not (nth.isascii() and nth.isdigit()):
         raise ValueError(f"{text!r} is no point: write it as a report has it, like crash@update:widgets:web#1")
-    return Point(kind, Spot(words[0], words[1], words[2], int(nth)))
+    return Point(kind, Spot(words[0], words[1], words[2], int(nth), client))
 
 
 def kinds_of(text: str) -> tuple[str, ...]:
@@ -102,7 +116,7 @@ def points_of(
     """
     sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
     sources["terminating"] = list(afterwards)
-    sources |= dict.fromkeys(("unsent", "lost", "refused", "older"), sources["crash"])
+    sources |= dict.fromkeys(("unsent", "lost", "lag", "refused", "older"), sources["crash"])
     sources["missed"] = sources["stale"]
     sources["stale"] = [*sources["stale"], *sources["crash"]]
     found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.testing.perturb.points import Point, Spot, points_of
 from kcm_cli.testing.perturb.states import State, masked
@@ -19,10 +20,10 @@ class Record(msgspec.Struct):
     after an object that it reads was terminating and then deleted. seen: the changes that its watches show.
     checkpoints: the state after each ``settle`` and at the end. words: the words in it. ties: the words that must be
     equal, in a reference. made: how often each object was created. made_in: the same after each number of checkpoints.
-    written: how often the operator changed each object. late: the same in the quiet time. taken: entries of objects
-    that the operator removed and restored, with the checkpoint before. overwritten: objects of which it removed what
-    another client had written. numbers: the values of each number that the operator changes, by object and path.
-    restless: the last activity if nothing settled, in a reference.
+    written: how often the operator changed each object. late: the same in the quiet time. refused: how often each write
+    was refused there. taken: entries of objects that the operator removed and restored, with the checkpoint before.
+    overwritten: objects of which it removed what another client had written. numbers: the values of each number that
+    the operator changes, by object and path. restless: the last activity if nothing settled, in a reference.
     """
 
     writes: list[Spot] = msgspec.field(default_factory=list)
@@ -36,10 +37,21 @@ class Record(msgspec.Struct):
     made: Counter[str] = msgspec.field(default_factory=Counter)
     made_in: Counter[tuple[int, str]] = msgspec.field(default_factory=Counter)
     late: Counter[str] = msgspec.field(default_factory=Counter)
+    refused: Counter[str] = msgspec.field(default_factory=Counter)
     taken: set[tuple[int, str, Entry]] = msgspec.field(default_factory=set)
     overwritten: list[str] = msgspec.field(default_factory=list)
     numbers: dict[tuple[str, Entry], list[float]] = msgspec.field(default_factory=dict)
     restless: set[str] = msgspec.field(default_factory=set)
+
+    def forget_points(self) -> None:
+        """Leave out the points so far, as those of the operator's start."""
+        for spots in (self.writes, self.conflicting, self.afterwards, self.seen):
+            spots.clear()
+
+    def narrowed(self, other: "Record") -> "Record":
+        """The same with the points that another run has, too, in its order."""
+        lists = ("writes", "conflicting", "afterwards", "seen")
+        return replace(self, **{name: _common(getattr(other, name), getattr(self, name)) for name in lists})
 
     def points(self, kinds: Sequence[str], most: int) -> list[Point]:
         """The points of the run. See ``points.points_of``."""
@@ -51,6 +63,7 @@ def reference_of(first: Record, second: Record) -> Record:
     merged = Record(
         made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
     )
+    merged.refused = first.refused | second.refused
     merged.made_in = first.made_in | second.made_in
     merged.taken, merged.restless = first.taken | second.taken, first.restless | second.restless
     merged.numbers = {key: steps for key, steps in first.numbers.items() if second.numbers.get(key) == steps}

@@ -7,14 +7,12 @@ from typing import Any
 
 from kcm_cli.api.well_known import REGION, ZONE
 from kcm_cli.machinery import codec
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.testing.perturb.host import OPERATORS, Measure
 
 State = dict[str, list[Any]]
 """Objects by resource and name (``configmaps web``); several where names are generated (``pods web-*``)."""
-UNCOMPARED = frozenset(
-    {"events", "leases", "nodes", "csinodes", "endpoints", "endpointslices", "ipaddresses", "podmetrics"}
-)
 OTHER_CLIENT = "sandbox.kcm.dev/other-client"
 """An annotation that stands for what another client writes. It is not compared."""
 OVERTAKEN = {OTHER_CLIENT: "yes"}
@@ -65,19 +63,17 @@ def state_of(
     base: Snapshot,
     namespace: str,
     *,
-    uncompared: Collection[str] = UNCOMPARED,
+    measure: Measure = OPERATORS,
     generated: Generated = NONE_GENERATED,
 ) -> State:
-    """The changes since a snapshot. namespace: of the test; its name differs in every run.
-
-    uncompared: resources to leave out.
-    """
+    """The changes since a snapshot. namespace: of the test; its name differs in every run."""
     found: State = defaultdict(list)
-    for name, doc in changed(store, base, namespace, uncompared, generated):
-        found[name].append(plain(doc, namespace, doc["metadata"].get("generation"), generated=generated))
+    for name, doc in changed(store, base, namespace, measure.uncompared, generated):
+        value = plain(doc, namespace, doc["metadata"].get("generation"), generated=generated)
+        found[name].append(measure.simplify(value))
     for gvr, before in base.objects.items():
         resource = gvr.group_resource
-        for key, stored in before.items() if gvr.plural not in uncompared else ():
+        for key, stored in before.items() if gvr.plural not in measure.uncompared else ():
             if store.get(gvr, stored.namespace, stored.name) is None:
                 found[f"{resource} {key.replace(namespace, 'NAMESPACE') if namespace else key}"].append(GONE)
     for several in found.values():
@@ -96,8 +92,20 @@ def changed(
         resource = gvr.group_resource
         for stored in store.list(gvr):
             known = before.get(stored.key)
-            if known is None or known.revision != stored.revision:
+            if known is None or not _same(known, stored, namespace):
                 yield f"{resource} {name_of(stored.doc, stored.namespace, namespace, generated)}", stored.doc
+
+
+def _same(known: Stored, stored: Stored, namespace: str) -> bool:
+    """Whether an object is as it was, except for what another client wrote."""
+    if known.revision == stored.revision:
+        return True
+    before: Any = known.doc
+    after: Any = stored.doc
+    if before["metadata"]["uid"] != after["metadata"]["uid"]:
+        return False
+    alike: bool = plain(before, namespace) == plain(after, namespace)
+    return alike
 
 
 def name_of(doc: Any, space: str, namespace: str, generated: Generated = NONE_GENERATED) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.snapshots import NODES, Snapshot
-from kcm_cli.testing.perturb.states import NONE_GENERATED, PLACED, TIME, UNCOMPARED, Generated, changed
+from kcm_cli.testing.perturb.host import OPERATORS, Measure
+from kcm_cli.testing.perturb.states import NONE_GENERATED, PLACED, TIME, Generated, changed
 
 Words = Mapping[str, Sequence[str]]
 """Words by the place where they are: ``widgets.example.com web status.child``. Behind ``* `` those of which there are
@@ -33,12 +34,12 @@ def words_of(
     base: Snapshot,
     namespace: str,
     *,
-    uncompared: Collection[str] = UNCOMPARED,
+    measure: Measure = OPERATORS,
     generated: Generated = NONE_GENERATED,
 ) -> Words:
     """The words of all objects that changed since a snapshot, by their names in ``states.state_of``."""
     found: dict[str, list[Any]] = defaultdict(list)
-    for name, doc in changed(store, base, namespace, uncompared, generated):
+    for name, doc in changed(store, base, namespace, measure.uncompared, generated):
         found[name].append(doc)
     nodes = {stored.name for stored in store.list(NODES)}
     words: dict[str, list[str]] = defaultdict(list)

@@ -1,14 +1,18 @@
-"""One run of a scenario with an operator: a reference, or a run with a perturbation at a point."""
+"""One run of a scenario: a reference, or a run with a perturbation at a point.
 
-import threading
+The engine is the same for operators on a sandbox (``OperatorTrial``) and for what else is perturbed on another host, as
+kcm's own controllers on virtual time in its tests.
+"""
+
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.sandbox.snapshots import LEASES, Snapshot
 from kcm_cli.testing.operators import Operator, OperatorError, Program
+from kcm_cli.testing.perturb.host import OPERATORS, Host, Measure, Subject
 from kcm_cli.testing.perturb.interceptor import Interceptor
 from kcm_cli.testing.perturb.points import Point
 from kcm_cli.testing.perturb.record import Record
@@ -34,7 +38,7 @@ _REAL_LOOKING_S = 4.0
 _START_S, _REAL_START_S, _POLLS_S = 10.0, 30.0, 1.0
 """In real time: how long an operator may take to open a watch (a process on a busy machine longer), and one that only
 asks now and then."""
-_EXTRA_WRITES = 5
+_EXTRA_WRITES, _EXTRA_REFUSALS = 5, 4
 _SEEING = frozenset({"crash", "unsent", "lost", "refused", "conflict"})
 """Kinds that leave an operator what there is to see: with an old view it may write what was right then."""
 _STARTS, _QUIET_STEPS = 20, 10
@@ -46,8 +50,8 @@ _WHOLE = "what is made of several objects has to wait until all of them are list
 
 
 class Perturbed(AssertionError):
-    """The operator failed after a perturbation. The text is the story. note: the flaw of its framework that explains
-    the failure, else empty."""
+    """The operator failed after a perturbation. The text is the story. note: what explains the failure, such as a flaw
+    of the operator's framework, else empty."""
 
     def __init__(self, story: str, note: str = "") -> None:
         super().__init__(story)
@@ -55,7 +59,7 @@ class Perturbed(AssertionError):
 
 
 class Trial:
-    """A trial. ``operator`` starts the operator, ``settle`` waits until it has done its work, ``finish`` judges the
+    """A trial. ``begin`` starts what is perturbed, ``settle`` waits until it has done its work, ``finish`` judges the
     run.
 
     base: the snapshot before the run. namespace: that of the scenario, whose name differs in every run.
@@ -63,24 +67,26 @@ class Trial:
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        host: Host,
         base: Snapshot,
         namespace: str = "",
         point: Point | None = None,
         reference: Record | None = None,
+        measure: Measure = OPERATORS,
     ) -> None:
-        self.sandbox = sandbox
+        self.host = host
         self.namespace = namespace
         self.point = point
         self._base = base
         self._reference = reference
-        self._operators: list[Operator] = []
-        self._interceptor = Interceptor(sandbox, namespace, point, self._crash)
+        self._measure = measure
+        self._operators: list[Subject] = []
+        self._interceptor = Interceptor(host, namespace, point, measure, self._crash)
         self._judged: tuple[tuple[int, int], list[str]] | None = None
-        self._restart: threading.Thread | None = None
+        self._restarted: Callable[[], None] | None = None
         self._starts = 0
         self._finished = False
-        sandbox.run(self._interceptor.attach)
+        host.run(self._interceptor.attach)
 
     @property
     def record(self) -> Record:
@@ -94,25 +100,24 @@ class Trial:
 
     # -- for the scenario
 
-    def operator(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
-        """Start an operator under test. Call it once for each operator; each needs another user.
+    def begin(self, one: Subject) -> None:
+        """Start what is perturbed.
 
-        Raises OperatorError if it ends at once, OSError if the command cannot be run, ValueError if another operator
-        has the user.
+        Raises OperatorError if it ends at once, OSError if its command cannot be run, ValueError if another one has its
+        user.
         """
-        if user in self._interceptor.users:
+        user, subjects = one.user, self._interceptor.subjects
+        if user in subjects:
             raise ValueError(f"an operator is the user {user!r} already: give this one another name, as user='second'")
-        one = self.sandbox.operator(program, user=user, groups=groups)
         with ExitStack() as undo:
-            self._interceptor.users.add(user)
-            undo.callback(self._interceptor.users.discard, user)
+            subjects[user] = one
+            undo.callback(subjects.pop, user)
             one.start()
             undo.pop_all()
         self._operators.append(one)
         self._await_watch(one)
-        return one
 
-    def _await_watch(self, one: Operator) -> None:
+    def _await_watch(self, one: Subject) -> None:
         """Wait until the operator has opened a watch, or for a maximum time.
 
         Raises OperatorError if it ends, in a reference. With a perturbation it is restarted later.
@@ -120,7 +125,7 @@ class Trial:
         began = time.monotonic()
         deadline = began + (_START_S if one.virtual else _REAL_START_S)
         requests = self._interceptor.requests
-        while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(one.user)):
+        while time.monotonic() < deadline and not self.host.run(lambda: self._watches(one.user)):
             if not one.alive() and self.fired:
                 return
             one.check()
@@ -131,11 +136,7 @@ class Trial:
             time.sleep(_REAL_STEP_S / 10)
 
     def _watches(self, user: str) -> bool:
-        return any(watch.asked.user.name == user for watch in self.sandbox.server.api.open_watches())
-
-    def __call__(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
-        """See ``operator``."""
-        return self.operator(program, user=user, groups=groups)
+        return any(watch.asked.user.name == user for watch in self.host.server.api.open_watches())
 
     @property
     def started(self) -> bool:
@@ -160,7 +161,7 @@ class Trial:
         while wrong := self._wrong(self._reference, len(self.record.checkpoints)):
             if passed >= self._limit_s:
                 story = self.story([f"it was not as it should be after {self._passed(passed)}:", *wrong])
-                raise Perturbed(story, self._interceptor.kopf.explain(wrong))
+                raise Perturbed(story, self._explain(wrong))
             passed += self._step(1.0 if passed < 10 else _LEAP_S if passed < 200 else 60.0)
         self._checkpoint()
         self._interceptor.story.append("(all was as it should be)")
@@ -169,7 +170,7 @@ class Trial:
         self.record.checkpoints.append(self._state())
         if self._reference is None:
             self.record.words.append(self._words())
-        self._interceptor.settled = self.sandbox.run(lambda: self.sandbox.server.store.revision)
+        self._interceptor.settled = self.host.run(lambda: self.host.server.store.revision)
 
     def finish(self) -> None:
         """Judge the run. Raises Perturbed."""
@@ -189,19 +190,24 @@ class Trial:
                 time.sleep(_REAL_STEP_S)
         self._checkpoint()
         if self._reference is not None and (wrong := list(self._faults(self._reference))):
-            raise Perturbed(self.story(wrong), self._interceptor.kopf.explain(wrong))
+            raise Perturbed(self.story(wrong), self._explain(wrong))
 
     def failed(self, error: Exception) -> Perturbed:
         """The failure of a scenario with a perturbation by an error of its own, such as a failed assertion."""
         differs = [] if self._reference is None else self._wrong(self._reference, len(self.record.checkpoints))
-        return Perturbed(self.story([f"{type(error).__name__}: {error}"]), self._interceptor.kopf.explain(differs))
+        return Perturbed(self.story([f"{type(error).__name__}: {error}"]), self._explain(differs))
+
+    def _explain(self, wrong: list[str]) -> str:
+        if self.point is None:
+            return ""
+        return self._interceptor.kopf.explain(wrong) or self._measure.explain(self.point, wrong)
 
     def stop(self) -> None:
         """Stop the operators. May be called at any time, and twice."""
         self._joined()
         for one in self._operators:
             one.kill()
-        self.sandbox.run(self._interceptor.detach)
+        self.host.run(self._interceptor.detach)
 
     def story(self, wrong: Sequence[str]) -> str:
         """The story of the run, as text."""
@@ -214,7 +220,7 @@ class Trial:
         lines += [f"  {line}" for line in _around(self._interceptor.story)]
         if point is not None:
             lines.append(f"to mend it: {point.advice()}")
-            lines.append(f"again: pytest --kcm-perturb --kcm-replay '{point}'")
+            lines.append(f"again: {self._measure.again.format(point)}")
         return "\n".join(lines)
 
     # -- time
@@ -225,11 +231,11 @@ class Trial:
 
     @property
     def _limit_s(self) -> float:
-        return _LIMIT_S if self._virtual else _REAL_LIMIT_S + self.sandbox.run(self._lease_s)
+        return _LIMIT_S if self._virtual else _REAL_LIMIT_S + self.host.run(self._lease_s)
 
     def _lease_s(self) -> float:
         """The seconds for which a killed operator may still hold a lease."""
-        leases: Any = [one.doc for one in self.sandbox.server.store.list(LEASES) if self._base.covers(LEASES, one)]
+        leases: Any = [one.doc for one in self.host.server.store.list(LEASES) if self._base.covers(LEASES, one)]
         longest = max((one["spec"].get("leaseDurationSeconds") or 0 for one in leases), default=0)
         return min(float(longest), _LONGEST_LEASE_S)
 
@@ -252,7 +258,7 @@ class Trial:
 
     def _calm(self) -> None:
         """Wait until the operator sees new changes again, and has handled them."""
-        self._advance(max(0.0, self._interceptor.blind_until - self.sandbox.run(self.sandbox.clock.monotonic)))
+        self._advance(max(0.0, self._interceptor.blind_until - self.host.run(self.host.clock.monotonic)))
         self._await_idle(_IDLE_S if self._virtual else _REAL_CALM_S)
 
     def _await_idle(self, idle: float) -> bool:
@@ -266,7 +272,7 @@ class Trial:
         return still >= idle
 
     def _inactive_s(self) -> float:
-        return self.sandbox.run(self.sandbox.clock.monotonic) - self._interceptor.active_at if self._virtual else 0.0
+        return self.host.run(self.host.clock.monotonic) - self._interceptor.active_at if self._virtual else 0.0
 
     def _step(self, seconds: float) -> float:
         """Let time pass, this much in the cluster's time. Returns the seconds in the operators' time."""
@@ -284,7 +290,7 @@ class Trial:
         """Let time pass in the cluster. Raises Perturbed if an operator never waits."""
         self._interceptor.asked.clear()
         try:
-            self.sandbox.advance(seconds)
+            self.host.advance(seconds)
         except Stalled as error:
             often = [f"{count} times {what}" for what, count in self._interceptor.asked.most_common(_OFTEN)]
             asked = f"it asked {', '.join(often)}" if often else "it asked nothing"
@@ -292,9 +298,9 @@ class Trial:
             raise Perturbed(self.story(wrong)) from None
 
     def _joined(self) -> None:
-        if self._restart is not None:
-            self._restart.join()
-            self._restart = None
+        if self._restarted is not None:
+            self._restarted()
+            self._restarted = None
 
     def _revive(self) -> None:
         """Restart operators that have ended, as a kubelet would."""
@@ -311,16 +317,24 @@ class Trial:
     # -- the verdict
 
     def _state(self) -> State:
-        return self.sandbox.run(
+        return self.host.run(
             lambda: state_of(
-                self.sandbox.server.store, self._base, self.namespace, generated=self._interceptor.generated
+                self.host.server.store,
+                self._base,
+                self.namespace,
+                measure=self._measure,
+                generated=self._interceptor.generated,
             )
         )
 
     def _words(self) -> Words:
-        return self.sandbox.run(
+        return self.host.run(
             lambda: words_of(
-                self.sandbox.server.store, self._base, self.namespace, generated=self._interceptor.generated
+                self.host.server.store,
+                self._base,
+                self.namespace,
+                measure=self._measure,
+                generated=self._interceptor.generated,
             )
         )
 
@@ -345,6 +359,9 @@ class Trial:
         for key, count, once in counts_above(reference.written, self.record.written):
             if count > 3 * once + _EXTRA_WRITES:
                 wrong.append(f"{count} times {key}, and {once} without")
+        for key, count, once in counts_above(reference.refused, self.record.refused):
+            if count > once + _EXTRA_REFUSALS:
+                wrong.append(f"{count} times {key} refused in ten minutes without a change, and {once} without")
         for key, count, once in counts_above(reference.late, self.record.late):
             wrong.append(
                 f"it was not quiet: {count} times {key} in ten minutes in which nothing happened, and {once} without"
@@ -391,28 +408,50 @@ class Trial:
 
     # -- restarts
 
-    def _named(self, one: Operator) -> str:
+    def _named(self, one: Subject) -> str:
         return one.user if len(self._operators) > 1 else "it"
 
     def _crash(self, user: str) -> None:
         one = next(each for each in self._operators if each.user == user)
         one.sever()
-        holding = ExitStack()
-        holding.enter_context(self.sandbox.loop.hold())
 
         def restart() -> None:
-            try:
-                one.restart()
-                self._interceptor.story.append(f"({self._named(one)} was restarted)")
-                if not one.virtual:  # the cluster's time goes on faster, and would be past what it is to see
-                    with suppress(OperatorError):
-                        self._await_watch(one)
-            finally:
-                self.sandbox.loop.call_soon_threadsafe(holding.close)
+            one.restart()
+            self._interceptor.story.append(f"({self._named(one)} was restarted)")
+            if not one.virtual:  # the cluster's time goes on faster, and would be past what it is to see
+                with suppress(OperatorError):
+                    self._await_watch(one)
 
-        thread = threading.Thread(target=restart, name="restart of the operator", daemon=True)
-        thread.start()
-        self._restart = thread  # whoever joins it may do so now
+        self._restarted = self.host.aside(restart)
+
+
+class OperatorTrial(Trial):
+    """A trial of operators on a sandbox."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        base: Snapshot,
+        namespace: str = "",
+        point: Point | None = None,
+        reference: Record | None = None,
+    ) -> None:
+        super().__init__(sandbox, base, namespace, point, reference)
+        self.sandbox = sandbox
+
+    def operator(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
+        """Start an operator under test. Call it once for each operator; each needs another user.
+
+        Raises OperatorError if it ends at once, OSError if the command cannot be run, ValueError if another operator
+        has the user.
+        """
+        one = self.sandbox.operator(program, user=user, groups=groups)
+        self.begin(one)
+        return one
+
+    def __call__(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
+        """See ``operator``."""
+        return self.operator(program, user=user, groups=groups)
 
 
 def _around(story: Sequence[str]) -> list[str]:

@@ -32,30 +32,30 @@ class Explanation:
 
 EXPLAINED = (
     Explanation(
-        "[^/]*/(minute|stale|older)@.*",
-        r"\d+ times (node-lifecycle|taint-eviction)-controller .*",
+        "[^/]*/(stale|older)@.*",
+        r".*\d+ times .* by node-controller.*",
         "for a minute no heartbeat is seen, so nodes count as silent, with upstream as well; it is taken back",
     ),
     Explanation(
-        "[^/]*/(unsent|crash|stale|older|refused)@.*",
+        "[^/]*/(unsent|crash|stale|older|terminating|refused|conflict)@.*",
         r"endpoint.*: metadata\.annotations.* .*last-change-trigger-time.*",
         "what triggered the last change is kept in the memory of the manager, as in upstream: the next one starts with "
         "the creation of the Service, and the first attempt to write it, which may fail, includes it",
     ),
     Explanation(
-        "service/minute@.*",
+        "service/stale@.*",
         r"endpointslices.*: metadata\.annotations is not set, and was .*last-change-trigger-time.*",
         "a pod that is gone before it was seen to end triggered nothing, with upstream as well: what is written then "
         "has no such annotation",
     ),
     Explanation(
-        r"(broken-device|claims-of-devices)/.*@resourceclaim-controller:update:resourceclaims(/status)?:.*",
+        r"(broken-device|claims-of-devices)/.*@resource-claim-controller:update:resourceclaims.resource.k8s.io(/status)?:.*",
         r"resourceclaims\.resource\.k8s\.io .*: metadata\.finalizers is .*delete-protection.*, and was not set",
         "the finalizer of a claim that was freed before the manager died stays until the claim is deleted or allocated "
         "again, with upstream as well: one without an allocation may be one that the scheduler is about to allocate",
     ),
     Explanation(
-        r"claims-of-devices/(stale|older)@resourceclaim-controller:create:resourceclaims:waits-e-\*#1",
+        r"claims-of-devices/(stale|older)@resource-claim-controller:create:resourceclaims.resource.k8s.io:waits-e-\*#1",
         r"resourceclaims\.resource\.k8s\.io waits-e-\*: there are 2, not 1",
         "a claim that is made from a template has a generated name, and one that a predecessor made is found in the "
         "cache, with upstream as well: behind a stale one a second claim is made. The pod names one of them, and both "
@@ -74,18 +74,13 @@ EXPLAINED = (
         "that sees the Job resumed sees it complete, too",
     ),
     Explanation(
-        "migration/conflict@storage-version-migrator-controller:patch:secrets:.*",
-        r"secrets s\d was never deleted, or should not be there",
-        "the Secret was there before and is changed by whoever causes the conflict; its migration changes nothing",
-    ),
-    Explanation(
-        "referenced-token/unsent@serviceaccount-token-controller:update:serviceaccounts:robot#1",
+        "referenced-token/unsent@tokens-controller:update:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, with upstream as well: at a start nobody "
         "can tell it from one to a Secret that is still to come",
     ),
     Explanation(
-        "(provisioning/(unsent|crash|stale|older)|attaching/older)@persistentvolume-attach-detach-controller:.*",
+        "(provisioning/(unsent|crash|stale|older)|attaching/older)@attachdetach-controller:.*",
         r"volumeattachments\.storage\.k8s\.io csi-\* was never deleted, or should not be there",
         "what its predecessor attached a manager learns at its start, with upstream as well, and from the volume: one "
         "that is gone by then, or that was attached behind a stale cache, keeps its VolumeAttachment; the volume "

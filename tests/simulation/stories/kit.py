@@ -1,6 +1,6 @@
 """What stories are made of: what people do, step by step, and what the cluster around them is like."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from kcm_cli.rest.transport import Transport
 from tests.simulation.world import NAMESPACE, World
 
 Tree = dict[str, Any]
-Step = Callable[[World], Awaitable[None]]
+Step = Callable[[World], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)
