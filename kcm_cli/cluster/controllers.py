@@ -8,7 +8,6 @@ import msgspec
 from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.workqueue import WorkqueueCollector
-from kcm_cli.engine.door import Interceptor
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, run_controllers
@@ -40,7 +39,6 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ClientSettings().command
     metrics: Registry = msgspec.field(default_factory=Registry)
     causes: CauseRing | None = None
-    interceptor: Interceptor | None = None
 
     async def run(self, cluster: Cluster[Any], stop: asyncio.Event) -> int:
         """Run them until ``stop``. Raises StartError, and the error of a controller that crashed."""
@@ -72,7 +70,6 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
             metrics=self.metrics,
             queue_metrics=lambda name: queues.queue(name, monotonic),
             causes=self.causes,
-            interceptor=self.interceptor,
         )
 
 

@@ -1,10 +1,9 @@
 """The door: the only way from a controller to the API server.
 
-Reads pass through unchanged. Every write goes through one method, ``Door.raw``. There it is named, counted once
-(retries are not counted), and passed to an interceptor, if there is one, which may record it, refuse it or lose its
-answer. At verbosity 2 each write is logged with its answer: who wrote what, why, and for which owner. Events, which
-have a line of their own, reviews and tokens are logged at 4. Bodies and texts of refusals are not logged: they may have
-values of Secrets.
+Reads pass through unchanged. Every write goes through one method, ``Door.raw``. There it is named, and counted once
+(retries are not counted). At verbosity 2 each write is logged with its answer: who wrote what, why, and for which
+owner. Events, which have a line of their own, reviews and tokens are logged at 4. Bodies and texts of refusals are not
+logged: they may have values of Secrets.
 
 The results of creations, updates, patches and deletions are recorded for the key that the worker is syncing
 (``own_writes``).
@@ -70,12 +69,6 @@ class Write(msgspec.Struct, frozen=True, gc=False):
     request: Request
 
 
-Send = Callable[[Request], Awaitable[Response]]
-Interceptor = Callable[[Write, Send], Coroutine[Any, Any, Response]]
-"""Stands between a write and the server. It calls ``send`` with the write's request, or answers in the server's place,
-or raises ``rest.transport.TransportError`` as a broken connection does."""
-
-
 class Door(Client):
     """A controller's client, made of another one; see the module. ``count`` is called with each write before it is
     sent, ``ring`` records it with its answer."""
@@ -85,13 +78,11 @@ class Door(Client):
         client: Client,
         controller: str,
         count: Callable[[Write], None] = lambda write: None,
-        interceptor: Interceptor | None = None,
         ring: CauseRing | None = None,
     ) -> None:
         vars(self).update(vars(client))
         self._controller = controller
         self._count = count
-        self._interceptor = interceptor
         self._ring = ring
 
     def raw(self, request: Request) -> Coroutine[Any, Any, Response]:
@@ -105,8 +96,7 @@ class Door(Client):
         return self._recorded(write, self._ring)
 
     def _sent(self, write: Write) -> Coroutine[Any, Any, Response]:
-        send = super().raw
-        answer = send(write.request) if self._interceptor is None else self._interceptor(write, send)
+        answer = super().raw(write.request)
         return _logged(write, answer) if log.isEnabledFor(V2) else answer
 
     def _of_sync(self, request: Request) -> Request:

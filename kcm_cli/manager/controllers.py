@@ -27,7 +27,7 @@ from kcm_cli.component.metrics.informers import CacheState
 from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
 from kcm_cli.engine.descriptor import Descriptor
-from kcm_cli.engine.door import Door, Interceptor, count_writes
+from kcm_cli.engine.door import Door, count_writes
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.running import MANAGER, RunningControllers
@@ -57,8 +57,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     root_clients: creates clients with the manager's own identity, if that is another one. served: API resources as
     group/version/plural. surroundings: values of ``component.surroundings`` other than the defaults, and groups of
     options in place of the configuration's. causes: the record of syncs, writes and why. observer: records which
-    controllers run, and their caches. interceptor: intercepts all writes of controllers. caches: those of a warm
-    standby; without them, they are made by ``run_controllers``.
+    controllers run, and their caches. caches: those of a warm standby; without them, they are made by
+    ``run_controllers``.
     """
 
     config: Config
@@ -74,7 +74,6 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     causes: CauseRing | None = None
     observer: RunningControllers = msgspec.field(default_factory=_unobserved)
     debug: dict[str, dict[str, DebugHandler]] = msgspec.field(default_factory=dict)
-    interceptor: Interceptor | None = None
     caches: "Caches | None" = None
 
     @property
@@ -243,7 +242,7 @@ class _Start:
         )
 
     def _door(self, client: Client, controller: str) -> Door:
-        return Door(client, controller, self._count, self._run.interceptor, self._run.causes)
+        return Door(client, controller, self._count, self._run.causes)
 
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)

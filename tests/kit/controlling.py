@@ -11,7 +11,6 @@ from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.surroundings import Host, ServerCA
-from kcm_cli.engine.door import Interceptor
 from kcm_cli.manager.config import Config, load
 from kcm_cli.rest.transport import Around, Request, Response, Transport, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing
@@ -55,7 +54,6 @@ async def controllers(
     limited: bool = False,
     ca_data: bytes = b"",
     emulated: str = "",
-    interceptor: Interceptor | None = None,
     causes: CauseRing | None = None,
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
@@ -77,7 +75,6 @@ async def controllers(
             served=served,
             metrics=metrics or Registry(),
             causes=causes,
-            interceptor=interceptor,
         ),
     )
     async with cluster.running() as running:

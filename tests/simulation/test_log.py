@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -16,14 +16,14 @@ import pytest
 from kcm_cli.component import logs
 from kcm_cli.component.logs import V2, V4, fields_of, verbosity_of
 from kcm_cli.component.logs_config import LogsConfig
-from kcm_cli.engine.door import Send, Write
+from kcm_cli.engine.door import Write, write_of
 from kcm_cli.machinery.kref import KRef
 from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import RECORDED
 from tests.logs.story import DEPLOYMENTS, SPACE, Story, workload, workload_of
-from tests.simulation.world import World, simulate
+from tests.simulation.world import MANAGER, World, simulate
 
 FLAGS = ("--terminated-pod-gc-threshold=1", "--node-monitor-grace-period=20s")
 RECORDING = json.loads((RECORDED / "log.json").read_text())
@@ -86,16 +86,15 @@ def heard(level: int, story: Any, only: tuple[str, ...] = ()) -> Run:
     """What is logged and written while a story goes on."""
     handler, writes = Heard(), list[tuple[Write, int]]()
 
-    async def note(write: Write, send: Send) -> Response:
-        answer = await send(write.request)
-        writes.append((write, answer.status))
+    async def note(asked: Asked, proceed: Proceed) -> Answer:
+        answer = await proceed(asked.request, None)
+        if asked.user == MANAGER and asked.request.method != "GET":
+            writes.append((write_of(asked.user_agent.rpartition("/")[2], asked.request), answer.status))
         return answer
 
-    def intercepted(write: Write, send: Send) -> Coroutine[Any, Any, Response]:
-        return note(write, send)
-
     async def whole(world: World) -> None:
-        manager = world.manager(only=only, interceptor=intercepted, flags=FLAGS)
+        world.server.api.interceptors.append(note)
+        manager = world.manager(only=only, flags=FLAGS)
         await story(world)
         assert not manager.done()
         manager.cancel()
@@ -124,12 +123,13 @@ def doors(lines: list[Line]) -> Iterator[Line]:
 
 
 def test_each_write_is_one_line_that_says_who_what_and_why(told: Run) -> None:
-    loud = [(write, code) for write, code in told.writes if write.resource not in QUIET]
+    loud = [write for write, _ in told.writes if write.resource not in QUIET]
     lines = list(doors(told.lines))
     assert len(lines) == len(loud) > 300
     assert all(line.fields["reason"] for line in lines)
-    seen = {(line.fields["logger"], line.fields["verb"], str(line.fields["object"])) for line in lines}
-    named = {(write.controller, write.verb, str(KRef(write.name, write.namespace))) for write, _ in loud if write.name}
+    clients = {one.name: one.client or one.name for one in CONTROLLERS}
+    seen = {(clients[line.fields["logger"]], line.fields["verb"], str(line.fields["object"])) for line in lines}
+    named = {(write.controller, write.verb, str(KRef(write.name, write.namespace))) for write in loud if write.name}
     assert named <= seen
 
 

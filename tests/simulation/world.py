@@ -20,7 +20,6 @@ from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.virtual import run
-from kcm_cli.engine.door import Interceptor
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.manager.controller_map import CONTROLLERS
@@ -105,7 +104,6 @@ class World:
         self,
         faults: Sequence[Fault] | None = (),
         only: tuple[str, ...] = (),
-        interceptor: Interceptor | None = None,
         through: Callable[[Transport], Transport] = lambda transport: transport,
         metrics: Registry | None = None,
         flags: tuple[str, ...] = (),
@@ -115,10 +113,10 @@ class World:
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
         ``faults``: None for those that there are. ``only``: names or aliases of the controllers to run, if not all
-        (long times are cheap without periodic ones). ``interceptor``: stands between its controllers' writes and the
-        server. ``through``: what stands between it and the server. ``metrics``: where it counts. ``flags``: of its
-        command line, but for --controllers. ``served``: API resources as group/version/plural, for those controllers
-        that ask whether there are theirs. ``causes``: records what they do, and why.
+        (long times are cheap without periodic ones). ``through``: what stands between it and the server. ``metrics``:
+        where it counts. ``flags``: of its command line, but for --controllers. ``served``: API resources as
+        group/version/plural, for those controllers that ask whether there are theirs. ``causes``: records what they do,
+        and why.
         """
         rng = random.Random(self.rng.random())
         if faults is not None:
@@ -133,7 +131,6 @@ class World:
             command="kcm",
             metrics=metrics or Registry(),
             causes=causes,
-            interceptor=interceptor,
         )
         cluster = Cluster(clock=self.clock, rng=rng, connect=lambda component: transport, controllers=controllers)
         transport.task = asyncio.ensure_future(controllers.run(cluster, asyncio.Event()))

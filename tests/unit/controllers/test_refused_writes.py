@@ -17,8 +17,8 @@ from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
-from kcm_cli.engine.door import Send, Write
-from kcm_cli.rest.transport import Response
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from tests.kit.controlling import controllers
 from tests.kit.faults import refusal
 from tests.kit.places import ROOT
@@ -378,22 +378,24 @@ class Refuser:
     """Refuses a kind of write for good, and records the others."""
 
     def __init__(self, controller: str, refused: str = "") -> None:
-        self._controller, self._refused = controller, refused
+        client = next(one.client or one.name for one in CONTROLLERS if one.name == controller)
+        self._agent, self._refused = f"/{client}", refused
         self.on, self.seen, self.times = False, set[str](), 0
 
-    async def intercept(self, write: Write, send: Send) -> Response:
-        kind = f"{write.verb} {write.resource}"
-        own = write.controller == self._controller
-        if own and not kind.endswith("/status") and write.resource != "events":
+    async def intercept(self, asked: Asked, proceed: Proceed) -> Answer:
+        kind = f"{asked.info.verb} {asked.resource}"
+        own = asked.user_agent.endswith(self._agent) and asked.request.method != "GET"
+        if own and not kind.endswith("/status") and asked.resource != "events":
             self.seen.add(kind)
         if self.on and own and kind == self._refused:
             self.times += 1
             return refusal(403, "Forbidden", "refused by a policy")
-        return await send(write.request)
+        return await proceed(asked.request, None)
 
 
 async def live(world: World, scenario: Scenario, refuser: Refuser) -> None:
-    async with controllers(world, *CONFIGS, names=scenario.controllers, interceptor=refuser.intercept):
+    world.server.api.interceptors.append(refuser.intercept)
+    async with controllers(world, *CONFIGS, names=scenario.controllers):
         await scenario.make(world)
         await world.wait(60)
         refuser.on = True

@@ -1,4 +1,4 @@
-"""Writes through the door are named, counted once, and can be intercepted."""
+"""Writes through the door are named, and counted once."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from kcm_cli.component.logs import V1, V2, V4, fields_of
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.tracing_config import ALL
-from kcm_cli.engine.door import Door, Send, Write, count_writes, write_of
+from kcm_cli.engine.door import Door, count_writes, write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import KRef
@@ -111,26 +111,6 @@ async def test_writes_of_custom_resources_are_one_series() -> None:
     assert metric(registry, counted, resource="custom") == 20
     assert metric(registry, counted, resource="pods") == 1
     assert registry.expose().decode().count(counted + "{") == 2
-
-
-async def test_an_interceptor_can_lose_an_answer_or_respond() -> None:
-    seen: list[tuple[str, str]] = []
-
-    async def intercept(write: Write, send: Send) -> Response:
-        seen.append((write.controller, write.verb))
-        if write.verb == "create":
-            return Response(201, {}, POD)
-        await send(write.request)
-        raise TransportError("the answer was lost")
-
-    server = Server()
-    ours = door(server, Registry(), interceptor=intercept)
-    assert (await ours.create(PODS, "n", POD)).name == "a"
-    assert server.requests == []
-    with pytest.raises(TransportError):
-        await ours.delete(PODS, "n", "a")
-    assert [request.method for request in server.requests] == ["DELETE"]
-    assert seen == [("replicaset-controller", "create"), ("replicaset-controller", "delete")]
 
 
 REVISION = b'{"metadata":{"name":"a","namespace":"n"},"data":{"b":1},"revision":1}'
@@ -242,11 +222,12 @@ def test_a_write_is_logged(
 
 
 def test_a_lost_answer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def lose(write: Write, send: Send) -> Response:
-        raise TransportError("lost")
+    class Lost(Server):
+        async def send(self, request: Request) -> Response:
+            raise TransportError("lost")
 
     caplog.set_level(V2, "kcm_cli.engine.door")
-    made = Door(plain(Server()), "replicaset-controller", interceptor=lose)
+    made = Door(plain(Lost()), "replicaset-controller")
     logged(made, made.delete(PODS, "n", "a", reason="surplus"))
     fields = {"verb": "delete", "kind": "Pod", "object": KRef("a", "n"), "reason": "surplus", "err": "lost"}
     assert lines_of(caplog) == [(V2, "Write was not answered", {**BY, **fields})]

@@ -16,9 +16,10 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.controller import DeploymentController
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.door import Interceptor, Send, Write
-from kcm_cli.rest.transport import Request, Response, Transport, TransportError
+from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.runtime.causes import working
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
+from kcm_cli.serving.connection import Dropped
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.places import ROOT
@@ -35,9 +36,9 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None, interceptor: Interceptor | None = None) -> Any:
+    def running(self, transport: Transport | None = None) -> Any:
         names, configs = ["deployment-controller", "replicaset-controller"], (DeploymentConfig(), ReplicaSetConfig())
-        return controllers(self.world, *configs, names=names, transport=transport, interceptor=interceptor)
+        return controllers(self.world, *configs, names=names, transport=transport)
 
     async def make(self, image: str = "i:1", annotations: dict[str, str] | None = None, **spec: Any) -> None:
         template = {
@@ -247,15 +248,14 @@ class LosesOne:
         self.sent = sent
         self.writes = 0
 
-    async def __call__(self, write: Write, send: Send) -> Response:
-        if write.resource == "events":
-            return await send(write.request)
-        self.writes += 1
-        if self.writes - 1 != self.which:
-            return await send(write.request)
-        if self.sent:
-            await send(write.request)
-        raise TransportError("the connection was lost")
+    async def __call__(self, asked: Asked, proceed: Proceed) -> Answer:
+        ours = asked.user_agent.startswith("kube-controller-manager/") and asked.request.method != "GET"
+        self.writes += ours and asked.resource != "events"
+        lost = ours and asked.resource != "events" and self.writes - 1 == self.which
+        answer = await proceed(asked.request, None) if self.sent or not lost else None
+        if lost or answer is None:
+            raise Dropped(effect=self.sent)
+        return answer
 
 
 @pytest.mark.parametrize("sent", [False, True], ids=["request", "answer"])
@@ -264,7 +264,8 @@ async def test_a_rollout_ends_the_same_though_a_write_is_lost(certificates, sent
         loses, found = LosesOne(which, sent=sent), {}
         async with running_world(certificates) as world:
             story = Story(world)
-            async with story.running(interceptor=loses):
+            world.server.api.interceptors.append(loses)
+            async with story.running():
                 await story.make()
                 await world.wait(20)
                 await story.image("i:2")
