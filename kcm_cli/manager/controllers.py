@@ -1,8 +1,9 @@
 """Builds and runs the configured controllers.
 
-Order: the service account token controller starts first, since others wait for its tokens. Then all listeners are
-registered, the shared informers start, and the controllers start, each after one to two times
---controller-start-interval. When ``stop`` is set they end in reverse order.
+Order: the service account token controller starts first, since others wait for its tokens. Then the controllers are
+built, one after the other: the caches of each are filled while the modules of the next are loaded, and a listener that
+comes later is called for what is there. Then they start, each after one to two times --controller-start-interval. When
+``stop`` is set they end in reverse order.
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers, RunControllers
 """
@@ -176,9 +177,9 @@ class _Start:
         built = []
         for descriptor in rest:
             built.append((descriptor, self._build(descriptor)))
+            self._informers.start(self._tasks)
             await asyncio.sleep(0)
         self._run.rng.shuffle(built)
-        self._informers.start(self._tasks)
         for descriptor, runnable in built:
             self._start(descriptor, runnable)
         self._report_all_started()

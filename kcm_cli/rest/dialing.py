@@ -112,6 +112,8 @@ class Dialer:
 
     async def _resolved(self, host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:
         """Raises OSError. One lookup of a name at a time, however many wait for it: it may take minutes."""
+        if _is_address(host):
+            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)  # asks nobody
         lookup = self._lookups.get((host, port))
         if lookup is None:
             lookup = self._lookups[host, port] = self._look_up(host, port)
@@ -124,8 +126,7 @@ class Dialer:
 
         def ended(found: Sequence[aiohappyeyeballs.AddrInfoType], error: OSError | None) -> None:
             del self._lookups[host, port]
-            if not _is_address(host):
-                self._metrics.resolved(host, self._clock.monotonic() - started)
+            self._metrics.resolved(host, self._clock.monotonic() - started)
             if error is None:
                 lookup.set_result(found)
             else:
