@@ -203,7 +203,7 @@ def _view(
     sandbox: SandboxServer, manager: "SandboxManager | None", stop: asyncio.Event
 ) -> AbstractAsyncContextManager[None]:
     # imported here: rich is needed for nothing else
-    from kcm_cli.cli.sandbox_view import view
+    from kcm_cli.cli.sandbox_view import ManagerView, view
     from kcm_cli.sandbox.status.counts import Counts
     from kcm_cli.sandbox.status.snapshot import Snapshot
 
@@ -215,11 +215,11 @@ def _view(
             kubeconfig=str(sandbox.kubeconfig),
             nodes=counts.nodes,
             pods=counts.pods,
-            controllers=manager.controllers() if manager is not None else None,
+            workloads=counts.workloads.unready,
             events=counts.events,
         )
 
-    return view(take, stop)
+    return view(take, ManagerView(manager, sandbox.clock) if manager is not None else None, stop)
 
 
 if __name__ == "__main__":

@@ -8,23 +8,50 @@ import sys
 from collections.abc import AsyncIterator, Callable
 
 from kcm_cli.cli.terminal import Region, is_capable
-from kcm_cli.sandbox.status.render import render
+from kcm_cli.cluster.manager import SandboxManager
+from kcm_cli.component.clock import Clock
+from kcm_cli.manager.controller_map import queue_owners
 from kcm_cli.sandbox.status.snapshot import Snapshot
+from kcm_cli.top.figures import Figures, between
+from kcm_cli.top.own import figures_of
+from kcm_cli.top.table import Shown, sandbox
 
 REFRESH_S = 0.5
+RATES_S = 2.0
+"""The time over which rates are measured, as by ``kcm top``."""
+
+
+class ManagerView:
+    """The figures of the sandbox's manager, with the rates of the last RATES_S."""
+
+    def __init__(self, manager: SandboxManager, clock: Clock) -> None:
+        self._manager = manager
+        self._clock = clock
+        self._before: Figures | None = None
+        self._shown: Shown | None = None
+
+    def take(self) -> Shown | None:
+        """What is shown of it now; None before it runs."""
+        show, at = self._manager.observability, self._clock.monotonic()
+        if show is None or (self._before is not None and at - self._before.at < RATES_S):
+            return self._shown
+        now = figures_of(show, at)
+        view = between(self._before or now, now, queue_owners(), self._clock.now().timestamp())
+        self._before, self._shown = now, Shown(view, None, (), len(show.running.names))
+        return self._shown
 
 
 @contextlib.asynccontextmanager
-async def view(take: Callable[[], Snapshot], stop: asyncio.Event) -> AsyncIterator[None]:
-    """Show the snapshots of ``take`` until ``stop`` or the end of the block. Does nothing if standard output is not a
-    terminal."""
+async def view(take: Callable[[], Snapshot], manager: ManagerView | None, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Show the snapshots of ``take``, and the manager, until ``stop`` or the end of the block. Does nothing if standard
+    output is not a terminal."""
     if not is_capable(sys.stdout):
         yield
         return
     region, loop = Region(sys.stdout), asyncio.get_running_loop()
     region.open()
     loop.add_signal_handler(signal.SIGTSTP, _suspend, region)
-    work = asyncio.create_task(_refresh(region, take, stop), name="status view")
+    work = asyncio.create_task(_refresh(region, take, manager, stop), name="status view")
     try:
         yield
     finally:
@@ -34,17 +61,21 @@ async def view(take: Callable[[], Snapshot], stop: asyncio.Event) -> AsyncIterat
         region.close()
 
 
-async def _refresh(region: Region, take: Callable[[], Snapshot], stop: asyncio.Event) -> None:
+async def _refresh(
+    region: Region, take: Callable[[], Snapshot], manager: ManagerView | None, stop: asyncio.Event
+) -> None:
     shown = None
     while not stop.is_set():
         if not region.is_ours:
             region.close()
             shown = None
-        elif (current := (take(), region.console.size)) != shown or not region.is_open:
+        elif (now := (take(), manager.take() if manager is not None else None, region.console.size)) != shown or (
+            not region.is_open
+        ):
             if not region.is_open:
                 region.open()
-            region.draw(render(current[0], current[1].height - 1))
-            shown = current
+            region.draw(sandbox(now[0], now[1], now[2].width, now[2].height - 1))
+            shown = now
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), REFRESH_S)
     region.close()

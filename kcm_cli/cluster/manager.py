@@ -27,7 +27,6 @@ from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Transport
 from kcm_cli.runtime.cause_ring import MOST_BYTES, CauseRing
 from kcm_cli.sandbox.run import ManagerFiles, SandboxServer
-from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
 _PORT, _ADDRESS = 10257, "127.0.0.1"
@@ -96,21 +95,10 @@ class SandboxManager:
         named = access.tls is not None and access.tls != access.tls.anonymous
         return InProcessTransport(self._server.api, self._user if named else None, turns=self._server.turns)
 
-    def controllers(self) -> Controllers:
-        """The state of its controllers."""
-        if self._show is None:
-            return Controllers()
-        queues = tuple(
-            Queue(
-                one.name,
-                waiting=int(one.depth.value),
-                in_work=one.in_work,
-                done=one.worked.count,
-                retries=int(one.retries.value),
-            )
-            for one in self._show.workqueues.queues()
-        )
-        return Controllers(len(self._show.running.names), queues)
+    @property
+    def observability(self) -> Observability | None:
+        """Its metrics, once it runs."""
+        return self._show
 
 
 def _with_defaults(given: Parsed, defaults: Sequence[str]) -> Parsed:

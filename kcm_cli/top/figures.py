@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 
 from kcm_cli.machinery.errors import FormatError
 
-_FAMILIES = (
+FAMILIES = (
     "workqueue_",
     "kcm_controller_",
     "leader_election_master_status",
@@ -102,11 +102,11 @@ class View(msgspec.Struct, frozen=True):
 def read(text: str, at: float) -> Figures:
     """The figures in the text of /metrics. Raises FormatError."""
     figures = Figures(at)
-    kept = (line for line in text.splitlines() if line.startswith(_FAMILIES) and "_bucket{" not in line)
+    kept = (line for line in text.splitlines() if line.startswith(FAMILIES) and "_bucket{" not in line)
     try:
         for family in text_string_to_metric_families("\n".join(kept)):
             for sample in family.samples:
-                _take(figures, sample)
+                take(figures, sample)
     except (ValueError, KeyError, IndexError) as error:
         raise FormatError(f"these are no metrics of a controller manager: {error}") from error
     if not figures.queues:
@@ -114,7 +114,8 @@ def read(text: str, at: float) -> Figures:
     return figures
 
 
-def _take(figures: Figures, sample: Sample) -> None:
+def take(figures: Figures, sample: Sample) -> None:
+    """Count a sample of one of the FAMILIES; others are left out. Raises ValueError, KeyError for odd ones."""
     name, labels, value = sample.name, sample.labels, float(sample.value)
     if not math.isfinite(value):
         raise ValueError(f"{name} is {value}")

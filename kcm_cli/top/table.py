@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kcm_cli.machinery.quoting import escaped
+from kcm_cli.sandbox.status.snapshot import Snapshot
+from kcm_cli.top import cluster
 from kcm_cli.top.figures import Row, View
 from kcm_cli.top.source import Held
 
@@ -15,6 +17,8 @@ HELP = "s sort  r reverse  / filter  a all queues  p pause  h help  q quit"
 _WRITES = ("create", "update", "patch", "delete")
 _HEAD = 5
 """Lines above the rows, and the one below."""
+_PLUMBING = 3
+"""Lines above the rows of a sandbox's manager, which shows no lease."""
 
 
 class Look(msgspec.Struct):
@@ -129,11 +133,13 @@ def chosen(rows: Sequence[Row], look: Look) -> list[Row]:
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What is shown of a manager: a view, its lease, and the lines of failed health checks."""
+    """What is shown of a manager: a view, its lease, and the lines of failed health checks. running: the number of its
+    controllers, if it is known."""
 
     view: View
     held: Held | None
     unhealthy: tuple[str, ...]
+    running: int | None = None
 
 
 def printed(shown: Shown, look: Look, width: int) -> RenderableType:
@@ -151,10 +157,35 @@ def render(shown: Shown, look: Look, width: int, height: int) -> RenderableType:
     return Group(_summary(shown, width), _rows(fitting, look, width), below)
 
 
+def sandbox(snapshot: Snapshot, manager: Shown | None, width: int, height: int) -> RenderableType:
+    """The picture of a sandbox: the cluster, the workloads that are not ready and why; then the manager, and in the
+    rest the last Events."""
+    parts, left = [cluster.head(snapshot)], height - cluster.HEAD
+    if snapshot.workloads and left > 1:
+        told = snapshot.workloads[: max(1, min(left - 1, left // 3))]
+        parts.append(cluster.workloads(told, width))
+        left -= 1 + len(told)
+    if manager is not None and left > _PLUMBING:
+        room = left // 2 if snapshot.events else left
+        rows = _busiest(manager.view.rows)[: max(1, room - _PLUMBING)]
+        parts += [_summary(manager, width), _rows(rows, Look(), width)]
+        left -= _PLUMBING + len(rows)
+    if snapshot.events and left > 1:
+        parts.append(cluster.events(snapshot.events[1 - left :]))
+    return Group(*parts)
+
+
+def _busiest(rows: Sequence[Row]) -> list[Row]:
+    """Queues that have had work: those with keys that wait first, then those that are busy or have been."""
+    used = [row for row in rows if row.done or row.waiting]
+    return sorted(used, key=lambda row: (-row.waiting, -row.rate, -row.done, row.queue))
+
+
 def _summary(shown: Shown, width: int) -> RenderableType:
     view, held, unhealthy = shown.view, shown.held, shown.unhealthy
     role = {True: "leads", False: "stands by", None: "no election"}[view.leads]
     up = "" if view.uptime_s is None else f", up {seconds(view.uptime_s)}"
+    up += "" if shown.running is None else f", {shown.running} controllers run"
     cpu = f"{view.cpu:.2f} cores, {view.memory / 2**20:,.0f} MiB"
     first = _line(f"{view.version or 'manager'} {role}{up}", "bold")
     verbs = ", ".join(f"{_per_second(view.writes.get(verb, 0)) or '0'} {verb}" for verb in _WRITES)

@@ -32,6 +32,9 @@ class Terminal:
         self._lock = threading.Lock()
         self.cursor_shown = True
         self.raw = b""
+        modes = termios.tcgetattr(self._far)
+        modes[3] |= termios.NOFLSH  # Ctrl-C would drop what is not read yet, in the middle of a character
+        termios.tcsetattr(self._far, termios.TCSANOW, modes)
         self.modes = termios.tcgetattr(self._far)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()

@@ -1,4 +1,5 @@
-"""Counts of pods and nodes that each write updates, so that reading them costs the same in clusters of any size."""
+"""Counts of pods and nodes, and workloads that are not ready, which each write updates, so that reading them costs the
+same in clusters of any size."""
 
 from collections import Counter, OrderedDict
 from typing import TypeVar
@@ -10,24 +11,12 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import View
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.status.snapshot import EventLine, NodeCounts
+from kcm_cli.sandbox.status.workloads import PODS, Pod, Workloads
 
-PODS, NODES, EVENTS = GVR("", "v1", "pods"), GVR("", "v1", "nodes"), GVR("", "v1", "events")
+NODES, EVENTS = GVR("", "v1", "nodes"), GVR("", "v1", "events")
 KEPT_EVENTS = 50
 TERMINATING, UNKNOWN = "Terminating", "Unknown"
 _ORDER = ("Running", "Pending", TERMINATING, "Failed", "Succeeded")
-
-
-class _Metadata(View, frozen=True, gc=False):
-    deletion_timestamp: str | None = None
-
-
-class _PodStatus(View, frozen=True, gc=False):
-    phase: str = ""
-
-
-class _Pod(View, frozen=True, gc=False):
-    metadata: _Metadata = _Metadata()
-    status: _PodStatus = _PodStatus()
 
 
 class _Condition(View, frozen=True, gc=False):
@@ -57,7 +46,7 @@ class _Event(View, frozen=True, gc=False):
 
 
 _T = TypeVar("_T")
-_POD, _NODE, _EVENT = msgspec.json.Decoder(_Pod), msgspec.json.Decoder(_Node), msgspec.json.Decoder(_Event)
+_POD, _NODE, _EVENT = msgspec.json.Decoder(Pod), msgspec.json.Decoder(_Node), msgspec.json.Decoder(_Event)
 
 
 class Counts:
@@ -69,6 +58,7 @@ class Counts:
         self._by_status: Counter[str] = Counter()
         self._ready: dict[str, bool] = {}
         self._events: OrderedDict[tuple[str, str, str], EventLine] = OrderedDict()
+        self.workloads = Workloads(store)
         for stored in store.scan(PODS):
             self._count_pod(stored.key, stored.data)
         for stored in store.scan(NODES):
@@ -101,11 +91,14 @@ class Counts:
     def _pod(self, event: Event) -> None:
         if event.type != "DELETED":
             self._count_pod(event.stored.key, event.stored.data)
-        elif (status := self._status_of.pop(event.stored.key, None)) is not None:
+            return
+        self.workloads.pod(event.stored.key, None)
+        if (status := self._status_of.pop(event.stored.key, None)) is not None:
             self._by_status[status] -= 1
 
     def _count_pod(self, key: str, data: bytes) -> None:
-        pod = _read(_POD, data, _Pod())
+        pod = _read(_POD, data, Pod())
+        self.workloads.pod(key, pod)
         status = TERMINATING if pod.metadata.deletion_timestamp else pod.status.phase or UNKNOWN
         before = self._status_of.get(key)
         if status != before:

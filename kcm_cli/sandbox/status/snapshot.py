@@ -1,4 +1,4 @@
-"""The values that the status view shows. Equal snapshots look the same."""
+"""What ``top.cluster`` shows of a sandbox. Equal snapshots look the same."""
 
 import msgspec
 
@@ -8,20 +8,6 @@ class NodeCounts(msgspec.Struct, frozen=True):
 
     ready: int = 0
     not_ready: tuple[str, ...] = ()
-
-
-class Queue(msgspec.Struct, frozen=True):
-    """A controller's work queue: waiting keys, keys in work, keys done since the start, and retries."""
-
-    name: str
-    waiting: int = 0
-    in_work: int = 0
-    done: int = 0
-    retries: int = 0
-
-    @property
-    def busy(self) -> int:
-        return self.waiting + self.in_work
 
 
 class EventLine(msgspec.Struct, frozen=True):
@@ -36,20 +22,25 @@ class EventLine(msgspec.Struct, frozen=True):
     count: int = 1
 
 
-class Controllers(msgspec.Struct, frozen=True):
-    """The number of the manager's running controllers, and their queues."""
+class Workload(msgspec.Struct, frozen=True):
+    """A workload that is not ready: how many of its pods are, and how many are wanted. why: what keeps it, as far as it
+    is known."""
 
-    running: int = 0
-    queues: tuple[Queue, ...] = ()
+    kind: str
+    namespace: str
+    name: str
+    ready: int
+    wanted: int
+    why: str = ""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """``pods``: counts by status, in the order of display. ``controllers``: None without a manager. ``events``: newest
-    last."""
+    """``pods``: counts by status, in the order of display. ``workloads``: those that are not ready, the worst first.
+    ``events``: newest last."""
 
     url: str
     kubeconfig: str
     nodes: NodeCounts = NodeCounts()
     pods: tuple[tuple[str, int], ...] = ()
-    controllers: Controllers | None = None
+    workloads: tuple[Workload, ...] = ()
     events: tuple[EventLine, ...] = ()
