@@ -16,6 +16,7 @@ from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.surroundings import Host
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import ConfigError, complete
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Place
 from kcm_cli.manager.observability import Observability
@@ -74,7 +75,7 @@ class SandboxManager:
     def gives_ranges(self) -> bool:
         """Whether it allocates pod CIDRs to nodes."""
         asked = self.config.component.kube_cloud_shared.allocate_node_cidrs
-        return asked and "node-ipam-controller" in self.config.controllers
+        return asked and any(one.node_ranges and one.name in self.config.controllers for one in all_controllers())
 
     async def run(self, cluster: Cluster[Any], stop: asyncio.Event) -> int:
         """Run until ``stop``, or until the manager ends by itself; returns the exit code."""

@@ -33,7 +33,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     camel case. help_after, file_after: the section and the key that they follow, where these are not in the order of
     their keys. cloud_only: listed, but never run: kube-controller-manager has no cloud provider left. running_as: the
     label in ``running_managed_controllers``, for one that a cloud controller manager may run, too. starts_first: the
-    others wait until it was started.
+    others wait until it was started. node_ranges: it allocates pod CIDRs to nodes, with --allocate-node-cidrs. regular:
+    its writes follow from the clock or from usage, under any manager. ends_jobs: it ends pods of Jobs by intention.
     """
 
     name: str
@@ -51,12 +52,20 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     cloud_only: bool = False
     running_as: str = ""
     starts_first: bool = False
+    node_ranges: bool = False
+    regular: bool = False
+    ends_jobs: bool = False
     requires: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
         """The controller's name as a Python identifier."""
         return self.name.removesuffix("-controller").replace("-", "_")
+
+    @property
+    def called(self) -> str:
+        """The name of its client."""
+        return self.client or self.name
 
     @property
     def section(self) -> str:

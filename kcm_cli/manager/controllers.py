@@ -225,7 +225,7 @@ class _Start:
     def _context(self, descriptor: Descriptor) -> ControllerContext:
         run = self._run
         clients = run.root if descriptor.starts_first else run.clients
-        name = descriptor.client or descriptor.name
+        name = descriptor.called
         client = self._door(clients.client(name), descriptor.name)
 
         def recorder_for(source: str) -> ObjectRecorder:

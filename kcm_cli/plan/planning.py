@@ -13,6 +13,7 @@ from kcm_cli.machinery.documents import nested_str
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config, ConfigError
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.plan.answer import (
     API_VERSION,
     KIND,
@@ -47,16 +48,6 @@ from kcm_cli.plan.twin.writes import Write
 
 _SHOWN = 3
 _KIND_OF = {(one.gvr.group, one.gvr.plural): one.kind for one in KINDS}
-OF_JOBS = frozenset(
-    (
-        "job-controller",
-        "cronjob-controller",
-        "generic-garbage-collector",
-        "namespace-controller",
-        "ttl-after-finished-controller",
-    )
-)
-"""Controllers that end the pods of Jobs by intention."""
 Progress = Callable[[str], object]
 """Called with what is being done."""
 
@@ -239,13 +230,14 @@ def _is_worse(now: Refusal, before: Refusal) -> bool:
 
 def _evicted_jobs(happened: Sequence[Happening]) -> Iterator[str]:
     """The Jobs whose running pods others delete: how such a pod ends is a race."""
+    intended = {one.called for one in all_controllers() if one.ends_jobs}
     for about in sorted(
         {
             one.about
             for one in happened
             if one.what in ("terminating", "preempted")
             and one.about.kind in ("Job", "CronJob")
-            and one.cause not in OF_JOBS
+            and one.cause not in intended
             and not one.detail
         }
     ):

@@ -8,4 +8,6 @@ DESCRIPTOR = Descriptor(
     options=CronJobConfig,
     help_after="Job-controller",
     file_after="JobController",
+    regular=True,
+    ends_jobs=True,
 )

@@ -6,4 +6,5 @@ DESCRIPTOR = Descriptor(
     alias="garbagecollector",
     client="generic-garbage-collector",
     options=GarbageCollectorConfig,
+    ends_jobs=True,
 )

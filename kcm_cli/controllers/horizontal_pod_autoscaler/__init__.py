@@ -8,4 +8,5 @@ DESCRIPTOR = Descriptor(
     source="horizontal-pod-autoscaler",
     key="HPAController",
     options=HorizontalPodAutoscalerConfig,
+    regular=True,
 )

@@ -10,5 +10,6 @@ DESCRIPTOR = Descriptor(
     key="NodeIPAMController",
     options=NodeIPAMConfig,
     running_as="nodeipam",
+    node_ranges=True,
     problems=lambda groups: problems(groups[KubeCloudSharedConfig], groups[NodeIPAMConfig]),
 )

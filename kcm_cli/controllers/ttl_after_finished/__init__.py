@@ -6,4 +6,5 @@ DESCRIPTOR = Descriptor(
     alias="ttl-after-finished",
     key="TTLAfterFinishedController",
     options=TTLAfterFinishedConfig,
+    ends_jobs=True,
 )

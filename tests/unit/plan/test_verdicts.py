@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from kcm_cli.cli.plan import main
-from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.plan import (
     Apply,
     Delete,
@@ -23,8 +22,6 @@ from kcm_cli.plan import (
     plan,
     save,
 )
-from kcm_cli.plan.planning import OF_JOBS
-from kcm_cli.plan.regular import BEGINNERS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
@@ -267,11 +264,6 @@ def test_regular_work_is_apart_from_that_of_a_takeover(run: Run) -> None:
     assert not answer.changed
     ran = run(snapshot)
     assert "writes of routine and" in ran.verdict and "regular work of CronJobs and autoscalers" in ran.verdict
-
-
-def test_clients_by_name() -> None:
-    names = {descriptor.client or descriptor.name for descriptor in all_controllers()}
-    assert names >= BEGINNERS and names >= OF_JOBS
 
 
 # -- U5: namespaces
