@@ -218,6 +218,23 @@ def change_mode(shell: Shell, words: Sequence[str]) -> int:
     return code
 
 
+def basename(shell: Shell, words: Sequence[str]) -> int:
+    if not 2 <= len(words) <= 3:
+        raise Unknown
+    name = words[1].rstrip("/").rpartition("/")[2] or words[1][:1]
+    suffix = words[2] if len(words) == 3 else ""
+    shell.say(f"{name.removesuffix(suffix) if name != suffix else name}\n")
+    return 0
+
+
+def dirname(shell: Shell, words: Sequence[str]) -> int:
+    if len(words) != 2:
+        raise Unknown
+    folder, slash, _ = words[1].rstrip("/").rpartition("/")
+    shell.say(f"{folder or slash or ('/' if words[1].startswith('/') else '.')}\n")
+    return 0
+
+
 def test(shell: Shell, words: Sequence[str]) -> int:
     try:
         return 0 if _holds(shell, words) else 1
@@ -288,6 +305,8 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "chmod": change_mode,
     "chown": change_mode,
     "chgrp": change_mode,
+    "basename": basename,
+    "dirname": dirname,
     "test": test,
     "[": test,
 }

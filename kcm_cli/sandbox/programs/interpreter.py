@@ -753,9 +753,8 @@ PROGRAMS: Mapping[str, Callable[[Interpreter, Sequence[str]], int]] = {
 """What an image is assumed to have."""
 _NOT_SIMULATED = frozenset(
     (
-        ".", "awk", "basename", "cut", "dirname", "eval", "expr", "find", "gzip", "head", "local", "md5sum",
-        "pidof", "ps", "read", "readonly", "rmdir", "sed", "sha1sum", "sha256sum", "shift", "source", "tr", "type",
-        "umask", "uniq", "unset", "uptime", "wc", "xargs",
+        ".", "awk", "eval", "find", "gzip", "local", "md5sum", "pidof", "ps", "read", "readonly", "rmdir", "sed",
+        "sha1sum", "sha256sum", "shift", "source", "tr", "type", "umask", "uniq", "unset", "uptime", "xargs",
     )
 )  # fmt: skip
 """What shells, and images with a shell, have besides."""

@@ -8,7 +8,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kcm_cli.sandbox.programs.errors import Refused, Unknown
+from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
 from kcm_cli.sandbox.programs.file_commands import Shell
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 
@@ -190,22 +190,120 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
+def head(shell: Shell, words: Sequence[str]) -> int:
+    """``head``, with ``-n``."""
+    _, count, names = _counted(words)
+    _say(shell, _ended_lines(shell, _text(shell, names))[:count])
+    return 0
+
+
 def tail(shell: Shell, words: Sequence[str]) -> int:
     """``tail`` with ``-n``, with ``+`` from that line on; ``tail -f /dev/null`` waits forever."""
     if sorted(words[1:]) in (["-F", "/dev/null"], ["-f", "/dev/null"]):
         shell.rest(math.inf)
-    match = _COUNTED.match(" ".join(words[1:3]))
-    count, names = int(match[2]) if match is not None else 10, list(words[1:])
-    if match is not None:
-        del names[: 1 + match[0].startswith("-n ")]
-    text = _text(shell, names)
-    shell.fs.work.spend(text.count("\n") * _PER_LINE)
-    lines = [line for line in re.split(r"(?<=\n)", text) if line]
-    _say(shell, lines[max(0, count - 1 if match and match[1] else len(lines) - count) :])
+    is_from, count, names = _counted(words)
+    lines = _ended_lines(shell, _text(shell, names))
+    _say(shell, lines[max(0, count - 1 if is_from else len(lines) - count) :])
     return 0
 
 
+def _counted(words: Sequence[str]) -> tuple[bool, int, list[str]]:
+    """Whether a number of lines has a plus sign, the number, and the files."""
+    match = _COUNTED.match(" ".join(words[1:3]))
+    if match is None:
+        return False, 10, list(words[1:])
+    return bool(match[1]), int(match[2]), list(words[2 + match[0].startswith("-n ") :])
+
+
 _COUNTED = re.compile(r"-(?:n ?)?(\+?)(\d{1,9})\b", re.ASCII)
+
+
+def wc(shell: Shell, words: Sequence[str]) -> int:
+    """``wc`` with one of ``-l``, ``-w``, ``-c``."""
+    option, (found, code) = words[1] if words[1:] else "", _texts(shell, words[0], words[2:])
+    if option not in ("-l", "-w", "-c"):
+        raise Unsupported("wc with these words")
+    for name, text in found:
+        counts = {"-l": text.count("\n"), "-w": len(text.split()), "-c": len(text.encode("utf-8", "surrogateescape"))}
+        shell.say(f"{counts[option]} {name}\n" if name else f"{counts[option]}\n")
+    return code
+
+
+def cut(shell: Shell, words: Sequence[str]) -> int:
+    """``cut`` with ``-d`` and ``-f``, or ``-c``."""
+    separator, chosen, by = "\t", "", "f"
+    names: list[str] = []
+    rest = iter(words[1:])
+    for word in rest:
+        if word[:2] in ("-d", "-f", "-c", "-b"):
+            value = word[2:] or next(rest, "")
+            if word[1] == "d":
+                separator = value
+            else:
+                chosen, by = value, word[1]
+        elif word.startswith("-") and word != "-":
+            raise Unknown
+        else:
+            names.append(word)
+    ranges = [_range(part) for part in chosen.split(",")]
+    if len(separator) != 1 or len(names) > 1 or by == "b":
+        raise Unknown
+    found: list[str] = []
+    for line in _lines(shell, _text(shell, names)):
+        if by == "f" and separator not in line:
+            found.append(line)
+            continue
+        fields = line.split(separator) if by == "f" else list(line)
+        kept = [field for at, field in enumerate(fields, 1) if any(first <= at <= last for first, last in ranges)]
+        found.append((separator if by == "f" else "").join(kept))
+    _say(shell, [f"{line}\n" for line in found])
+    return 0
+
+
+def _range(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{0,6})(-?)(\d{0,6})", text, re.ASCII)
+    if match is None or not text.strip("-") or (match[3] and not match[2]):
+        raise Unknown
+    first = int(match[1] or 1)
+    return first, int(match[3] or 10**6) if match[2] else first
+
+
+def expr(shell: Shell, words: Sequence[str]) -> int:
+    """``expr`` with one operator."""
+    match words[1:]:
+        case [text]:
+            found = text
+        case [left, operator, right] if operator in _COMPARING | _COUNTING:
+            found = _operation(shell, left, operator, right)
+            if not found:
+                return 2
+        case _:
+            raise Unknown
+    shell.say(f"{found}\n")
+    return 1 if found in ("", "0") else 0
+
+
+_COMPARING, _COUNTING = frozenset(("=", "!=", "<", ">", "<=", ">=")), frozenset("+-*/%")
+
+
+def _operation(shell: Shell, left: str, operator: str, right: str) -> str:
+    """The result; empty after an error."""
+    are_numbers = all(map(_WHOLE.fullmatch, (left, right)))
+    if operator in _COMPARING:
+        a, b = (int(left), int(right)) if are_numbers else (0, 0)
+        lesser = a < b if are_numbers else left < right
+        equal = a == b if are_numbers else left == right
+        holds = {
+            "=": equal, "!=": not equal, "<": lesser and not equal, "<=": lesser or equal, ">": not (lesser or equal),
+            ">=": not lesser,
+        }  # fmt: skip
+        return str(int(holds[operator]))
+    if not are_numbers or (operator in "/%" and int(right) == 0):
+        shell.say("expr: division by zero\n" if are_numbers else "expr: non-numeric argument\n", error=True)
+        return ""
+    a, b = int(left), int(right)
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if operator in "/%" else 0
+    return str({"+": a + b, "-": a - b, "*": a * b, "/": quotient, "%": a - quotient * b}[operator])
 
 
 def encode(shell: Shell, words: Sequence[str]) -> int:
@@ -302,6 +400,12 @@ def _lines(shell: Shell, text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
+def _ended_lines(shell: Shell, text: str) -> list[str]:
+    """The lines with their line ends, which the last one may lack."""
+    shell.fs.work.spend(text.count("\n") * _PER_LINE)
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
 def _say(shell: Shell, lines: Iterable[str]) -> None:
     if text := "".join(lines):
         shell.say(text)
@@ -316,5 +420,9 @@ COMMANDS: Mapping[str, Callable[[Shell, Sequence[str]], int]] = {
     "sort": sort,
     "base64": encode,
     "tail": tail,
+    "head": head,
+    "wc": wc,
+    "cut": cut,
+    "expr": expr,
     "tee": tee,
 }

@@ -62,6 +62,7 @@ SCRIPTS = {
     "sh -c 'sleep 2; exit 4'": (2, 4),
     "sh -c 'exit 4' || sleep 3": (3, 0),
     "exit $CODE": (0, 42),
+    "exit $(expr ${INDEX} % 2)": (0, 1),
     "if [ $(( $INDEX * 2 )) -ne 6 ]; then exit 1; fi": (0, 0),
     "echo $(date) `id`; sleep 1": (1, 0),
     "sleep": (0, 1),
@@ -100,6 +101,29 @@ SCRIPTS = {
     "trap 'exit 7' EXIT; exec sleep 1": (1, 0),
     "cat <<EOF > /data/f\ncode 5\nEOF\n[ -s /data/f ] && exit 5": (0, 5),
 }
+
+
+OF_CONFORMANCE = {
+    "\n if [ $(expr ${INDEX} % 2) -ne 0 ]; then\n exit 1\n else\n exit 0\n fi\n": (0, 1),
+    'if [[ -r /data/$INDEX ]]; then exit 0; fi; touch "/data/$INDEX"; exit 1': (0, 1),
+    "_t(){\n sleep 5\n exit 143\n}\ntrap _t SIGTERM\nwhile true; do\n sleep 1\ndone": (math.inf, 0),
+    "sleep 1 & exit 1": (0, 1),
+    'touch /data/r; [[ "$( cat /data/r )" == "" ]]': (0, 0),
+    '[[ "${CODE:?}" == "${INDEX:?}" ]] && exit 4 || exit 5': (0, 5),
+    "test $(id -u) -eq 0; exit $?": (0, 0),
+    "printf $(hostname) > /data/h; dd if=/dev/zero of=/data/z bs=1 count=1 conv=fsync; exit 2": (0, 2),
+    "sleep 2; for i in {1..3}; do echo $i; sleep 0.5; done; echo EOF": (3.5, 0),
+    "echo ok >/data/health; sleep 10; rm -rf /data/health; sleep 600": (610, 0),
+    "env | grep -E '(CODE|INDEX)' | sort; tail -n +2 /data/none || exit 7": None,
+}
+"""What containers of conformance specs run."""
+
+
+@pytest.mark.parametrize("script", OF_CONFORMANCE)
+def test_scripts_of_conformance_specs(script: str) -> None:
+    env = {"CODE": "42", "INDEX": "3", "HOSTNAME": "web-0"}
+    known = outcome(("/bin/sh", "-c", script), env, ("/data",))
+    assert (None if known is None else (known.lasts_s, known.code)) == OF_CONFORMANCE[script]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
