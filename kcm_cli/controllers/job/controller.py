@@ -8,7 +8,7 @@ upstream: pkg/controller/job/job_controller.go
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -32,7 +32,7 @@ from kcm_cli.controllers.job.plan import (
     status,
     with_uncounted,
 )
-from kcm_cli.controllers.job.plan.pods import has_finalizer
+from kcm_cli.controllers.job.plan.pods import JobPod, has_finalizer, job_pods_of
 from kcm_cli.controllers.job.plan.spec import Features
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.controllers.job.pod_groups import PodGroups
@@ -59,6 +59,8 @@ from kcm_cli.runtime.workqueue import RetryLimiter
 log = logging.getLogger(__name__)
 
 _UNLIMITED = 1_000_000
+_PART = 500
+"""Pods that are classified between two looks at the clock, about 1 ms."""
 
 
 def _limiter(context: ControllerContext) -> RetryLimiter:
@@ -160,15 +162,26 @@ class JobController:
                 group = await self._pod_groups.group_of(job, pods)
             except RequestError as failure:
                 error = failure
+        job_pods = await self._classified(job, pods)
         snapshot = Snapshot(
             job=job,
-            pods=tuple(_adopted(pod) for pod in pods),
+            pods=job_pods,
             satisfied=satisfied and error is None,
             backoff=self._backoff_of(job),
             features=self._features,
             pod_group=group,
         )
         return snapshot, error
+
+    async def _classified(self, job: Job, pods: Sequence[Pod]) -> tuple[JobPod, ...]:
+        """The pods, of which a Job may have tens of thousands, in as many turns as that takes."""
+        turns = Turns.of_loop()
+        classified: list[JobPod] = []
+        for start in range(0, len(pods), _PART):
+            part = map(_adopted, pods[start : start + _PART])
+            classified += job_pods_of(job, part, self._features)
+            await turns.pause()
+        return tuple(classified)
 
     # -- acting
 

@@ -12,7 +12,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import spec
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.planning.pods import PHASES, is_active, is_ready, ready_since, restarts
+from kcm_cli.planning.pods import PHASES, is_active, is_ready, is_terminating, ready_since, restarts
 
 UNKNOWN = -1
 _MAX_INT32 = 2**31 - 1
@@ -20,11 +20,11 @@ _NO_TIME = (0, 0.0)
 
 
 class JobPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod of a Job. A struct, since a sync creates one for every pod.
+    """A pod of a Job, classified. A struct, since a sync creates one for every pod.
 
     index: the completion index; UNKNOWN without a valid annotation. tracked: it has the tracking finalizer. valid: its
-    index is below spec.completions, or the Job is not Indexed. failed: it counts as failed, by its phase or because it
-    is being deleted.
+    index is below spec.completions, or the Job is not Indexed. ready: only if it is active. failed: it counts as
+    failed, by its phase or because it is being deleted.
     """
 
     pod: Pod
@@ -32,24 +32,30 @@ class JobPod(msgspec.Struct, frozen=True, gc=False):
     tracked: bool
     valid: bool
     active: bool
+    ready: bool
+    terminating: bool
     succeeded: bool
     failed: bool
 
 
-def job_pods_of(job: Job, pods: Iterable[Pod], *, only_ended: bool) -> tuple[JobPod, ...]:
-    """The pods in the given order. ``only_ended``: a pod that is being deleted does not count as failed yet."""
+def job_pods_of(job: Job, pods: Iterable[Pod], features: spec.Features = spec.ALL) -> tuple[JobPod, ...]:
+    """The pods in the given order, each of which is looked at alone: a part of them gives a part of the result."""
     indexed = spec.is_indexed(job)
     completions = spec.completions(job)
+    only_ended = spec.replaces_only_failed(job, features)
     result = []
     for pod in pods:
         index = completion_index(pod) if indexed else UNKNOWN
+        active = is_active(pod)
         result.append(
             JobPod(
                 pod=pod,
                 index=index,
                 tracked=has_finalizer(pod),
                 valid=not indexed or 0 <= index < completions,
-                active=is_active(pod),
+                active=active,
+                ready=active and is_ready(pod),
+                terminating=is_terminating(pod),
                 succeeded=pod.status.phase == "Succeeded",
                 failed=_failed(pod, only_ended=only_ended),
             )
@@ -63,15 +69,14 @@ def has_finalizer(pod: Pod) -> bool:
 
 def _failed(pod: Pod, *, only_ended: bool) -> bool:
     """Whether the pod counts as failed. A pod that is being deleted may never reach the phase Failed, so it counts
-    unless ``only_ended``."""
+    unless ``only_ended``: only pods that have ended are replaced."""
     phase = pod.status.phase
     return phase == "Failed" or (not only_ended and pod.deleting and phase != "Succeeded")
 
 
 def completion_index(pod: Pod) -> int:
     """The value of the annotation; UNKNOWN if it is absent, not a number, or negative."""
-    text = pod.annotations.get(spec.COMPLETION_INDEX, "")
-    number = parse_int64(text)
+    number = parse_int64(pod.annotations.get(spec.COMPLETION_INDEX, ""))
     return UNKNOWN if number is None else max(number, UNKNOWN)
 
 
@@ -97,6 +102,8 @@ def surplus(active: Sequence[JobPod], at_least: int, *, indexed: bool) -> list[J
     """
     if not indexed:
         return sorted(active, key=_progress)[:at_least] if at_least else []
+    if not at_least and len({job_pod.index for job_pod in active if job_pod.valid}) == len(active):
+        return []  # as nearly always: each valid index once
     going, staying = _duplicates(active)
     if len(going) < at_least:
         going += sorted(staying, key=_progress)[: at_least - len(going)]

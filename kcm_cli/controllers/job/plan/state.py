@@ -9,26 +9,24 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
-from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff, finished_at
 from kcm_cli.controllers.job.plan import policies, spec
 from kcm_cli.controllers.job.plan.indexes import NONE, Indexes, parse
-from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, job_pods_of
+from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.pods import is_ready, is_terminating
 
 NO_UNCOUNTED = Uncounted()
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A Job, the pods that it controls, and its backoff record.
+    """A Job, the pods that it controls (``job_pods_of``), and its backoff record.
 
     satisfied: the cache shows all pods that earlier syncs created or deleted. pod_group: the PodGroup that new pods
     join.
     """
 
     job: Job
-    pods: tuple[Pod, ...] = ()
+    pods: tuple[JobPod, ...] = ()
     satisfied: bool = True
     backoff: Backoff = FRESH
     features: spec.Features = spec.ALL
@@ -46,7 +44,6 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
     snapshot: Snapshot
     status: JobStatus
-    pods: tuple[JobPod, ...]
     active: tuple[JobPod, ...]
     ready: int
     terminating: int
@@ -64,6 +61,10 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
         return self.snapshot.job
 
     @property
+    def pods(self) -> tuple[JobPod, ...]:
+        return self.snapshot.pods
+
+    @property
     def uncounted(self) -> Uncounted:
         return self.status.uncounted_terminated_pods or NO_UNCOUNTED
 
@@ -77,10 +78,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def state_of(snapshot: Snapshot, now: datetime) -> JobState:
-    """Classify and count the pods."""
-    job = snapshot.job
-    only_ended = spec.replaces_only_failed(job, snapshot.features)
-    job_pods = job_pods_of(job, snapshot.pods, only_ended=only_ended)
+    """Count the pods."""
+    job, job_pods = snapshot.job, snapshot.pods
     active = tuple(job_pod for job_pod in job_pods if job_pod.active)
     status = _started(job, now)
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
@@ -91,10 +90,9 @@ def state_of(snapshot: Snapshot, now: datetime) -> JobState:
     return JobState(
         snapshot=snapshot,
         status=status,
-        pods=job_pods,
         active=active,
-        ready=sum(is_ready(job_pod.pod) for job_pod in active),
-        terminating=sum(is_terminating(pod) for pod in snapshot.pods),
+        ready=sum(job_pod.ready for job_pod in active),
+        terminating=sum(job_pod.terminating for job_pod in job_pods),
         succeeded=succeeded_indexes.total if indexed else status.succeeded + len(succeeded) + len(uncounted.succeeded),
         failed=status.failed + len(counting) + len(uncounted.failed),
         succeeded_before=before,

@@ -25,7 +25,6 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Create, Delete, Notice, Outcome, ref_to
 from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.jobs import COMPLETE, FAILED
-from kcm_cli.planning.pods import is_ready
 
 
 class Tracking(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,13 +132,9 @@ def _numbers(plan: Management, outcome: Outcome) -> JobStatus:
     if deleted:
         active -= len(deleted)
         terminating += len(deleted)
-        ready -= sum(_was_ready(job_pod.pod, deleted) for job_pod in state.active)
+        ready -= sum(job_pod.ready and job_pod.pod.name in deleted for job_pod in state.active)
     active += sum(isinstance(done.action, Create) for done in outcome.done)
     return msgspec.structs.replace(state.status, active=active, ready=ready, terminating=terminating)
-
-
-def _was_ready(pod: Pod, deleted: set[str]) -> bool:
-    return pod.name in deleted and is_ready(pod)
 
 
 def _complete(state: JobState, active: int) -> bool:

@@ -17,6 +17,7 @@ from kcm_cli.api.batch import Job, JobStatus
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.controllers.job.plan import Management, Tracking, counted, finished, plan, status
 from kcm_cli.controllers.job.plan.indexes import parse
+from kcm_cli.controllers.job.plan.pods import job_pods_of
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Done, Outcome, edited
@@ -55,7 +56,7 @@ class World:
 
     def sync(self) -> None:
         """One sync, that may break off."""
-        snapshot = Snapshot(job=self.job, pods=tuple(self.pods.values()))
+        snapshot = Snapshot(job=self.job, pods=job_pods_of(self.job, self.pods.values()))
         planned = plan(snapshot, self.now)
         tracking = status(planned, self._carry_out(planned), self.now)
         self._store(tracking.status)

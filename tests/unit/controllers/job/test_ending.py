@@ -9,6 +9,7 @@ import pytest
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import Management, plan
+from kcm_cli.controllers.job.plan.pods import job_pods_of
 from kcm_cli.controllers.job.plan.state import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -27,7 +28,7 @@ def condition(type_: str, status: str = "True", reason: str = "R", message: str 
 
 
 def planned(job: Job, *pods: Pod) -> Management:
-    return plan(Snapshot(job=job, pods=pods), NOW)
+    return plan(Snapshot(job=job, pods=job_pods_of(job, pods)), NOW)
 
 
 def ending(job: Job, *pods: Pod) -> tuple[str, str] | None:

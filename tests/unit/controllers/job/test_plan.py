@@ -12,6 +12,7 @@ from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan import Management, SyncAction, plan
 from kcm_cli.controllers.job.plan.creation import name_prefix
+from kcm_cli.controllers.job.plan.pods import job_pods_of
 from kcm_cli.controllers.job.plan.state import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -22,7 +23,7 @@ INDEXED = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
 
 
 def planned(job: Job, *pods: Pod, satisfied: bool = True, backoff: Backoff = FRESH) -> Management:
-    snapshot = Snapshot(job=job, pods=pods, satisfied=satisfied, backoff=backoff)
+    snapshot = Snapshot(job=job, pods=job_pods_of(job, pods), satisfied=satisfied, backoff=backoff)
     return plan(snapshot, NOW)
 
 

@@ -10,7 +10,8 @@ from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan import Management, Tracking, counted, finished, plan, status
-from kcm_cli.controllers.job.plan.spec import Features
+from kcm_cli.controllers.job.plan.pods import job_pods_of
+from kcm_cli.controllers.job.plan.spec import ALL, Features
 from kcm_cli.controllers.job.plan.state import Snapshot
 from kcm_cli.planning.actions import Create, Delete, Done, Failed, Outcome
 
@@ -25,7 +26,7 @@ IGNORE = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "valu
 
 def sync(job: Job, *pods: Pod, refuse: tuple[type, ...] = (), **extra: Any) -> tuple[Management, Tracking]:
     """One sync up to the first status; writes of the ``refuse`` kinds fail."""
-    planned = plan(Snapshot(job=job, pods=pods, **extra), NOW)
+    planned = plan(Snapshot(job=job, pods=job_pods_of(job, pods, extra.get("features", ALL)), **extra), NOW)
     actions = (*planned.creations, *planned.deletions)
     outcome = Outcome(
         tuple(Done(action) for action in actions if not isinstance(action, refuse)),
