@@ -1,8 +1,15 @@
 """Lets an incident happen in a sandbox with kcm on virtual time, and traces it from kcm's record and the cluster, and
-from the sandbox's audit log."""
+from the sandbox's audit log.
 
+    python -m tests.incidents.simulated [--first 1] [--seeds 50] [NAME...]
+
+plays each incident with so many seeds, and prints what is told otherwise than the table says.
+"""
+
+import argparse
 import io
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +37,8 @@ from kcm_cli.trace.behind import Linked, combined
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target, Trace, trace
 from kcm_cli.trace.observer import Observer, Wanted
-from tests.incidents.table import Incident
+from kcm_cli.trace.text import head, lines
+from tests.incidents.table import EXACT, INCIDENTS, RING, Incident
 from tests.plans.scenarios import POOL, Space, Tree
 from tests.simulation.world import World, simulate
 
@@ -179,7 +187,7 @@ def simulated(one: Incident, seed: int = 2) -> Played:
         world.manager(flags=_FLAGS, causes=ring)
         stage = _Stage(world, one)
         await stage.begin()
-        before = set(await stage.pods())
+        before, there = set(await stage.pods()), set(await stage.pods(f"{one.name}-1"))
         for act in one.acts(stage.space):
             try:
                 await stage.act(act)
@@ -191,7 +199,7 @@ def simulated(one: Incident, seed: int = 2) -> Played:
             after = {pod["metadata"]["name"]: pod for pod in world.objects("v1/pods", one.name)}  # type: ignore[index]
             known = {key.rpartition("/")[2] for key in _seen(ring)}
             ended = {pod for pod in before | known if pod not in after or _ends(after[pod])}
-            name = min(pod for pod in (ended or before) if pod.startswith(name) and not pod.endswith("-"))
+            name = min(pod for pod in (ended or there or before) if pod.startswith(name) and not pod.endswith("-"))
         target = Target(kind, one.name, name)
         asked, _, called = one.observed_target.partition("/")
         about = Target(asked, one.name, called) if asked else target
@@ -240,3 +248,57 @@ def causes(ring: CauseRing) -> CausesDocument:
 
 def _seen(ring: CauseRing) -> set[str]:
     return {one.key for one in ring.snapshot().entries() if isinstance(one, Wrote) and one.kind == "Pod"}
+
+
+STATES = frozenset(("budget", "unschedulable"))
+"""Incidents whose first line is a condition of an object."""
+
+
+def unlike(text: str, parts: Sequence[str]) -> list[str]:
+    """The parts that a text lacks, or has although they start with -."""
+    return [part for part in parts if (part[1:] in text if part.startswith("-") else part not in text)]
+
+
+def problems(one: Incident, seed: int) -> list[str]:
+    """What is told otherwise than the table says, or cannot be known."""
+    played = simulated(one, seed)
+    exact = "\n".join(head(played.exact))
+    sources = (
+        ("audit log", "\n".join(head(played.audited)), one.audited),
+        ("exact", exact, (*EXACT[one.name], *(() if one.name in STATES else ("-inferred",)))),
+        ("exact, the whole tree", "\n".join(lines(played.exact, [])), ("-another client",)),
+        ("record", "\n".join(head(played.recorded)), RING.get(one.name, one.observed)),
+    )
+    found = [f"{name}: {bad} in\n{text}" for name, text, parts in sources if (bad := unlike(text, parts))]
+    return found + [f"{name}: {len(lost)} nodes of no root" for name, lost in _lost(played) if lost]
+
+
+def _lost(played: Played) -> Iterator[tuple[str, set[int]]]:
+    """Nodes that no root leads to."""
+    for name, whole in (("record", played.recorded), ("exact", played.exact)):
+        waiting, reached = list(whole.roots), set[int]()
+        while waiting:
+            node = waiting.pop()
+            reached.add(id(node))
+            waiting += node.children
+        yield name, {id(node) for node in whole.nodes} ^ reached
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    failed = 0
+    for one in INCIDENTS:
+        for seed in range(given.first, given.first + given.seeds) if one.name in (given.names or [one.name]) else ():
+            for problem in problems(one, seed):
+                failed += 1
+                print(f"{one.name}, seed {seed}: {problem}", flush=True)
+    print(f"{failed} problems")
+
+
+if __name__ == "__main__":
+    main()
