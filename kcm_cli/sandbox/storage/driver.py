@@ -3,94 +3,61 @@
 It replaces the sidecars of a CSI driver. As in a real cluster, persistentvolume-binder binds claims.
 """
 
-import asyncio
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
-from kcm_cli.api.resource import Resource
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, StorageClass
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, Notice
 from kcm_cli.planning.volumes.binding import provisioned_name
 from kcm_cli.planning.volumes.classes import class_of_claim
-from kcm_cli.planning.volumes.names import PROVISIONED_BY, PROVISIONER_FINALIZER, SELECTED_NODE
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, NotFound
-from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.planning.volumes.names import PROVISIONED_BY, SELECTED_NODE
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.storage import plan
 from kcm_cli.sandbox.storage.views import CSI_NODES
+from kcm_cli.sandbox.storage.worker import ATTACHMENT, CLAIM, VOLUME, StorageWorker
 from kcm_cli.sandbox.views import NODES
-from kcm_cli.sandbox.work import work_on
 
 log = logging.getLogger(__name__)
-WORKERS = 4
-CLAIM, VOLUME, ATTACHMENT, NODE = "claim:", "volume:", "attachment:", "node:"
+NODE, INSTALL = "node:", "install:"
 
 
-class StorageDriver:
+class StorageDriver(StorageWorker):
     """See the module. The informers must run, too."""
 
     def __init__(self, means: Means) -> None:
-        informers = means.informers
-        self._client, self._events, self._clock = means.connect("csi-driver"), means.events, means.clock
-        self._queue = means.queue("storage")
-        self._record = means.record("csi-driver", "")
+        super().__init__(means, "csi-driver")
+        self._events, self._clock = means.events, means.clock
         self._since: dict[str, float] = {}
-        self._nodes = informers.get(NODES)
-        self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self._volumes = informers.get(PERSISTENT_VOLUMES)
-        self._classes = informers.get(STORAGE_CLASSES)
-        self._attachments = informers.get(VOLUME_ATTACHMENTS)
-        self._csi_nodes = informers.get(CSI_NODES)
+        self._nodes = means.informers.get(NODES)
+        self._csi_nodes = means.informers.get(CSI_NODES)
         self._follow(self._nodes, NODE)
-        self._follow(self._claims, CLAIM)
-        self._follow(self._volumes, VOLUME)
-        self._follow(self._attachments, ATTACHMENT)
         self._classes.listen(on_add=lambda _: self._all_claims(), on_update=lambda _, __: self._all_claims())
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(work_on(self._queue, WORKERS, self._sync, self._record), name="storage driver")
-            self._queue.add("install")
+        self._queue.add(INSTALL)
+        await super().run()
 
-    def _follow(self, informer: AnyInformer, prefix: str) -> None:
-        def seen(obj: Object) -> None:
-            self._queue.add(f"{prefix}{obj.key}")
-
-        informer.listen(on_add=seen, on_update=lambda _, obj: seen(obj))
+    def syncs(self) -> Mapping[str, Callable[[str], Awaitable[None]]]:
+        return {
+            CLAIM: self._claim,
+            VOLUME: self._volume,
+            ATTACHMENT: self._attachment,
+            NODE: self._node,
+            INSTALL: self._install,
+        }
 
     def _all_claims(self) -> None:
         for claim in self._claims.store:
             self._queue.add(f"{CLAIM}{claim.key}")
 
-    async def _sync(self, key: str) -> None:
-        prefix, _, name = key.partition(":")
-        match f"{prefix}:":
-            case "claim:":
-                await self._claim(name)
-            case "volume:":
-                await self._volume(name)
-            case "attachment:":
-                await self._attachment(name)
-            case "node:":
-                await self._node(name)
-            case _:
-                await self._make(CSI_DRIVERS, plan.driver_doc())
-                await self._make(STORAGE_CLASSES, plan.class_doc())
-
-    async def _make(self, resource: Resource[Any], doc: Doc) -> bool:
-        """Create an object; returns False if it exists."""
-        try:
-            await self._client.create(resource, "", doc)
-        except AlreadyExists:
-            return False
-        return True
+    async def _install(self, _: str) -> None:
+        await self._make(CSI_DRIVERS, plan.driver_doc())
+        await self._make(STORAGE_CLASSES, plan.class_doc())
 
     async def _node(self, name: str) -> None:
         node = self._nodes.store.get(name)
@@ -171,42 +138,22 @@ class StorageDriver:
 
     async def _volume(self, name: str) -> None:
         volume = self._volumes.store.get(name)
-        if volume is None:
-            return
-        if volume.spec.claim_ref is not None:
+        if volume is not None and volume.spec.claim_ref is not None:
             self._queue.add(f"{CLAIM}{volume.spec.claim_ref.namespace}/{volume.spec.claim_ref.name}")
-        try:
-            if plan.releasable(volume):
-                left = plan.without(volume.metadata.finalizers, PROVISIONER_FINALIZER)
-                await set_finalizers(self._client, PERSISTENT_VOLUMES, volume, left)
-            elif volume.annotations.get(PROVISIONED_BY) == plan.DRIVER and plan.is_over(volume):
-                await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)
-        except NotFound:
-            return
+        await self._release(name, deletes=lambda volume: volume.annotations.get(PROVISIONED_BY) == plan.DRIVER)
 
     async def _attachment(self, name: str) -> None:
         attachment = self._attachments.store.get(name)
         if attachment is None:
             return
-        try:
-            if plan.to_attach(attachment):
-                if plan.ATTACHER_FINALIZER not in attachment.metadata.finalizers:
-                    finalizers = [*attachment.metadata.finalizers, plan.ATTACHER_FINALIZER]
-                    await set_finalizers(self._client, VOLUME_ATTACHMENTS, attachment, finalizers)
-                status: Doc = {"status": {"attached": True}}
-                await self._client.patch(VOLUME_ATTACHMENTS, "", name, status, content_type=MERGE, subresource="status")
-            elif plan.to_detach(attachment):
-                left = plan.without(attachment.metadata.finalizers, plan.ATTACHER_FINALIZER)
-                await set_finalizers(self._client, VOLUME_ATTACHMENTS, attachment, left)
-        except NotFound:
-            return
-
-
-async def set_finalizers(client: Client, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
-    """Write the finalizers of this version of an object. None: no finalizers."""
-    patch: Doc = {"metadata": {"finalizers": finalizers, "resourceVersion": obj.metadata.resource_version}}
-    namespace, name = split_key(obj.key)
-    await client.patch(resource, namespace, name, patch, content_type=MERGE)
+        if plan.to_attach(attachment):
+            if plan.ATTACHER_FINALIZER not in attachment.metadata.finalizers:
+                finalizers = [*attachment.metadata.finalizers, plan.ATTACHER_FINALIZER]
+                await self._set_finalizers(VOLUME_ATTACHMENTS, attachment, finalizers)
+            await self._attached(name)
+        elif plan.to_detach(attachment):
+            left = plan.without(attachment.metadata.finalizers, plan.ATTACHER_FINALIZER)
+            await self._set_finalizers(VOLUME_ATTACHMENTS, attachment, left)
 
 
 def _allocated(grown: plan.Growth, status: str) -> Doc:
