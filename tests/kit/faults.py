@@ -1,12 +1,32 @@
-"""Transports with configurable failures."""
+"""Transports that answer by themselves, or with configurable failures."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from kcm_cli.component.clock import Clock
+from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport, TransportError
+
+
+class Answering:
+    """A transport whose ``send`` is a subclass's. A watch brings what that answers, line by line."""
+
+    async def send(self, request: Request) -> Response:
+        raise NotImplementedError
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        answer = await self.send(request)
+        yield Stream(answer.status, answer.headers, chunks(*answer.body.splitlines(keepends=True)))
+
+    async def close(self) -> None: ...
+
+    def client(self, clock: Clock | None = None) -> Client:
+        """A client of it, without a limit."""
+        return Client(self, limiter=Unlimited(), user_agent="t", clock=clock or LoopClock())
 
 
 class Refusing(Around):

@@ -36,6 +36,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S
+from tests.kit.faults import Answering
 from tests.kit.processes import free_port, insecure
 from tests.trust.cases import ANY, BETWEEN, CLIENT, EXPIRED, LEAF, ROOT, Signed, sign
 
@@ -85,7 +86,7 @@ class Authority:
 
 
 @dataclass
-class ApiServer:
+class ApiServer(Answering):
     """Knows one token, allows what ``allowed`` names, and publishes a ConfigMap."""
 
     down: bool = False
@@ -120,9 +121,6 @@ class ApiServer:
             yield json.dumps({"type": "MODIFIED", "object": {"metadata": metadata}}).encode() + b"\n"
 
         yield Stream(200, {}, chunks())
-
-    async def close(self) -> None:
-        return None
 
 
 @dataclass
@@ -190,7 +188,7 @@ async def serving(
         authorization=AuthorizationConfig(),
     )
     server = Server(config, mux, AuthMetrics.register(registry), clock)
-    client = Client(api, limiter=Unlimited(), user_agent="t", clock=clock)
+    client = api.client(clock)
     delegates = Delegates(client, client) if delegated else Delegates()
     task = asyncio.create_task(server.serve(delegates, random.Random(1)))
     try:

@@ -1,8 +1,6 @@
 """kcm bug-report: what it gathers, and what it leaves out."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,9 +11,9 @@ from kcm_cli.cli.bug_report import gather, main, redacted, redacted_lines
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.virtual import run
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
-from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
+from kcm_cli.rest.transport import Request, Response, Unreachable
 from kcm_cli.runtime.cause_document import CausesDocument, LaterDocument, SyncDocument, WroteDocument
-from tests.kit.faults import chunks
+from tests.kit.faults import Answering
 
 METRICS = """
 workqueue_depth{name="replicaset"} 3
@@ -48,7 +46,7 @@ PAGES = {
 }
 
 
-class Manager:
+class Manager(Answering):
     """Answers with pages; 404 for others. None of them: it does not run."""
 
     def __init__(self, pages: dict[str, str]) -> None:
@@ -59,14 +57,6 @@ class Manager:
             raise Unreachable("connection refused")
         body = self._pages.get(request.path)
         return Response(404 if body is None else 200, {}, (body or "no").encode())
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        answer = await self.send(request)
-        yield Stream(answer.status, answer.headers, chunks(answer.body))
-
-    async def close(self) -> None:
-        pass
 
 
 def report(pages: dict[str, str]) -> dict[str, object]:

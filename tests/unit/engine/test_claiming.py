@@ -14,11 +14,10 @@ from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.labels import parse
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.planning.actions import Notice
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict, Invalid
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.runtime.expectations import Expectations
+from tests.kit.faults import Answering
 from tests.kit.world import EPOCH
 
 OWNER = ReplicaSet(metadata=ObjectMeta("web", "ns", "u1"))
@@ -31,7 +30,7 @@ def pod(name: str, app: str, *, owned: bool) -> Pod:
     return Pod(metadata=ObjectMeta(name, "ns", name, labels={"app": app}, owner_references=references))
 
 
-class Server:
+class Server(Answering):
     """Has the owner, and answers patches of pods with these codes, by their names."""
 
     def __init__(self, codes: Mapping[str, int]) -> None:
@@ -58,7 +57,7 @@ def claimed(codes: Mapping[str, int]) -> Claimed[Pod]:
 
     async def work() -> Claimed[Pod]:
         clock = LoopClock(EPOCH)
-        client = Client(Server(codes), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
+        client = Server(codes).client(clock)
         executor = Executor(client, Silent(), Expectations(), clock)
         pods = [pod("kept", "web", owned=True), pod("orphan", "web", owned=False), pod("other", "db", owned=True)]
         return await RefManager(executor, REPLICA_SETS, PODS).claim(OWNER, parse("app=web"), pods)

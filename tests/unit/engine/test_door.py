@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -26,18 +26,19 @@ from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, RequestError, Response, Stream, TransportError
+from kcm_cli.rest.transport import Request, RequestError, Response, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing, Sync, Wrote
 from kcm_cli.runtime.causes import Causes, Work, set_working, unrecorded
 from kcm_cli.runtime.spans import Span, Spans
 from tests.kit.controlling import metric
+from tests.kit.faults import Answering
 
 pytestmark = pytest.mark.real_time
 
 POD = b'{"metadata": {"name": "a", "namespace": "n", "uid": "u"}}'
 
 
-class Server:
+class Server(Answering):
     """Answers with a pod; the first answers are those given."""
 
     def __init__(self, *first: Response) -> None:
@@ -47,11 +48,6 @@ class Server:
     async def send(self, request: Request) -> Response:
         self.requests.append(request)
         return self.first.pop(0) if self.first else Response(200, {}, POD)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        raise NotImplementedError
-
-    async def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -81,8 +77,7 @@ def plain(server: Server) -> Client:
 
 
 def door(server: Server, registry: Registry, **options: object) -> Door:
-    client = Client(server, limiter=Unlimited(), user_agent="test", clock=LoopClock())
-    return Door(client, "replicaset-controller", count_writes(registry), **options)  # type: ignore[arg-type]
+    return Door(server.client(), "replicaset-controller", count_writes(registry), **options)  # type: ignore[arg-type]
 
 
 async def test_writes_are_counted_once_and_reads_are_not() -> None:
@@ -310,7 +305,7 @@ def forbidden(message: str) -> Response:
 )
 async def test_a_write_is_recorded_with_its_answer(answer: Response, recorded: tuple[object, ...]) -> None:
     ring = CauseRing(LoopClock())
-    client = Client(Server(answer), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    client = Server(answer).client()
     door = Door(client, "replicaset-controller", ring=ring)
     work = Work(controller="c", queue="q", kind="ReplicaSet", key="n/r", at=1.0, causes=Causes(), note=ring.note)
     set_working(work)
@@ -326,7 +321,7 @@ async def test_a_write_is_recorded_with_its_answer(answer: Response, recorded: t
 async def test_the_uid_of_a_deletion_is_that_of_the_status() -> None:
     ring = CauseRing(LoopClock())
     status = Response(200, {}, b'{"kind": "Status", "metadata": {}, "details": {"name": "a", "uid": "gone"}}')
-    client = Client(Server(status), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    client = Server(status).client()
     await Door(client, "c", ring=ring).delete(PODS, "n", "a")
     (wrote,) = ring.snapshot().entries()
     assert isinstance(wrote, Wrote) and (wrote.key, wrote.uid, wrote.sync) == ("n/a", "gone", 0)
@@ -352,7 +347,7 @@ async def test_requests_of_a_traced_sync_have_its_context() -> None:
     ring, made = CauseRing(LoopClock()), list[Span]()
     ring.spans = Spans("one", ALL, 0.0, made.append)
     server = Server()
-    door = Door(Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock()), "c", ring=ring)
+    door = Door(server.client(), "c", ring=ring)
     work = Work(controller="c", queue="q", kind="ReplicaSet", key="n/r", at=1.0, causes=Causes(), note=ring.note)
     set_working(work)
     await door.get(PODS, "n", "a")

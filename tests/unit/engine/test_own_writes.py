@@ -17,13 +17,12 @@ from kcm_cli.engine.own_writes import CREATE, DELETE, TIMEOUT_S, UPDATE, OwnWrit
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Forbidden, NotFound
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, TransportError, Unreachable, Unreadable
 from kcm_cli.runtime.informer import AnyInformer, Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from tests.kit.controlling import metric
+from tests.kit.faults import Answering
 from tests.kit.world import EPOCH
 
 KEY = "ns/a"
@@ -44,7 +43,7 @@ def listed(*items: dict[str, Any]) -> Answer:
     return 200, {"kind": "PodList", "metadata": {"resourceVersion": "99"}, "items": list(items)}
 
 
-class Server:
+class Server(Answering):
     """Gives these answers in order, and keeps the requests."""
 
     def __init__(self, *answers: Answer) -> None:
@@ -59,18 +58,13 @@ class Server:
             raise answer
         return Response(answer[0], {}, codec.encode(answer[1]))
 
-    def stream(self, request: Request) -> Any:
-        raise NotImplementedError
-
-    async def close(self) -> None: ...
-
 
 class World:
     """One key, its memory, and caches of pods and StatefulSets at version START, on virtual time."""
 
     def __init__(self, *answers: Answer, **options: Any) -> None:
         self.server, self.clock, self.metrics = Server(*answers), LoopClock(EPOCH), Registry()
-        client = Client(self.server, limiter=Unlimited(), user_agent="t", clock=self.clock)
+        client = self.server.client(self.clock)
         self.door = Door(client, "c")
         self.pods: AnyInformer = Informer(PODS, client, self.clock, random.Random(1))
         self.sets: AnyInformer = Informer(STATEFUL_SETS, client, self.clock, random.Random(1))

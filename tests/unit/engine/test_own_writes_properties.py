@@ -13,19 +13,18 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.own_writes import OwnWrites
 from kcm_cli.machinery import codec
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, RequestError, Response, Unreachable
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.wire import DELETED, Bookmark, WatchEvent
 from kcm_cli.runtime.workqueue import WorkQueue
+from tests.kit.faults import Answering
 
 KEYS = ("ns/a", "ns/b")
 Tree = dict[str, Any]
 
 
 @dataclass
-class Server:
+class Server(Answering):
     """Pods, the log of their changes, and what becomes of the next write: ok, lost, unsent or refused."""
 
     version: int = 10
@@ -48,11 +47,6 @@ class Server:
         if self.fate == "lost":
             raise ConnectionLost("broken on the way back")
         return response
-
-    def stream(self, request: Request) -> Any:
-        raise NotImplementedError
-
-    async def close(self) -> None: ...
 
     def change(self, kind: str, pod: Tree) -> Response:
         self.version += 1
@@ -107,7 +101,7 @@ class Story:
 
     def __init__(self) -> None:
         self.server, self.clock = Server(), LoopClock()
-        client = Client(self.server, limiter=Unlimited(), user_agent="t", clock=self.clock)
+        client = self.server.client(self.clock)
         self.door = Door(client, "c")
         self.pods: Informer[Any] = Informer(PODS, client, self.clock, random.Random(1))
         self.pods.progress.reached(str(self.server.version))

@@ -10,10 +10,9 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine import writes
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import ABSENT, edited
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, Forbidden, NotFound
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
+from tests.kit.faults import Answering
 from tests.kit.world import EPOCH
 
 pytestmark = pytest.mark.real_time
@@ -24,7 +23,7 @@ def document(uid: str) -> bytes:
     return json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}).encode()
 
 
-class Server:
+class Server(Answering):
     """Refuses every update with a conflict; holds an object with this uid."""
 
     def __init__(self, uid: str) -> None:
@@ -41,7 +40,7 @@ class Server:
 
 async def test_another_object_of_the_same_name_is_not_written():
     server = Server("second")
-    client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
+    client = server.client(LoopClock(EPOCH))
     first: Namespace = NAMESPACES.decode(document("first"))
     with pytest.raises(NotFound, match="uid first"):
         await writes.retry_on_conflict(client, NAMESPACES, first, lambda one: {("metadata", "labels"): {"a": "b"}})
@@ -51,7 +50,7 @@ async def test_another_object_of_the_same_name_is_not_written():
 REASONS = {409: "Conflict", 403: "Forbidden"}
 
 
-class Scripted:
+class Scripted(Answering):
     """Answers updates with these codes, reads with an object of this uid and version 2."""
 
     def __init__(self, uid: str, *codes: int) -> None:
@@ -72,7 +71,7 @@ class Scripted:
 
 def put(server: Scripted, retries: writes.Retries = writes.ONCE_MORE) -> object:
     async def work() -> object:
-        client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
+        client = server.client(LoopClock(EPOCH))
         first: Namespace = NAMESPACES.decode(document("first"))
         return await writes.put_status(client, NAMESPACES, first, {("status", "phase"): "Terminating"}, retries)
 

@@ -12,13 +12,12 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.version import EffectiveVersion, Version
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.manager.candidate import RENEW_S, Candidate
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream
+from tests.kit.faults import Answering
 
 
 @dataclass
-class Server:
+class Server(Answering):
     """Holds one LeaseCandidate and sends its changes to watches."""
 
     doc: dict[str, Any] | None = None
@@ -55,13 +54,10 @@ class Server:
 
         yield Stream(200, {}, chunks())
 
-    async def close(self) -> None:
-        return None
-
 
 async def test_a_lease_candidate_is_created_renewed_and_answers_a_ping() -> None:
     server, clock = Server(), LoopClock()
-    client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
+    client = server.client(clock)
     version = EffectiveVersion(Version(1, 35), Version(1, 34))
     candidate = Candidate(client, "host_1", "kube-controller-manager", version, clock, random.Random(1))
     assert candidate.check() == "1 informers not started yet: [*v1beta1.LeaseCandidate]"

@@ -26,6 +26,7 @@ from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Tr
 from kcm_cli.runtime.informer import CHUNK, LATE_S, PATIENCE, SILENCE_S, WATCH_S, Informer
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
 from kcm_cli.runtime.turns import TURN_S
+from tests.kit.faults import Answering
 
 JSON = {"content-type": "application/json"}
 HOLD = "hold"
@@ -75,7 +76,7 @@ def page(version: int, *items: dict[str, Any], next_page: str = "") -> Response:
 
 
 @dataclass
-class Server:
+class Server(Answering):
     """Answers watches with the next of ``watches`` (the last stays open) and lists with the next of ``pages``."""
 
     watches: list[Any]
@@ -99,8 +100,6 @@ class Server:
             yield Stream(step.status, step.headers, _once(step.body))
         else:
             yield Stream(200, JSON, _lines(step))
-
-    async def close(self) -> None: ...
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:
@@ -144,7 +143,7 @@ def follow(
 
     async def main() -> Seen:
         clock = LoopClock()
-        client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
+        client = server.client(clock)
         informer = Informer(PODS, client, clock, random.Random(1), None, errors)
         notified: list[str] = []
 
@@ -546,7 +545,7 @@ def test_slow_listeners_give_the_loop_back_when_a_turn_is_over(
         nonlocal turn
         server = Server([[HOLD]], [page(2000, *(pod(name, 1) for name in names))], local=True)
         clock = LoopClock()
-        client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
+        client = server.client(clock)
         informer = Informer(PODS, client, clock, random.Random(1))
         if resynced:
             informer.listen(on_update=lambda _, new: slow(new))

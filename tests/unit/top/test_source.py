@@ -14,23 +14,18 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 from kcm_cli.top import figures
 from kcm_cli.top.source import Held, ReadError, Reading, Source
-from tests.kit.faults import chunks
+from tests.kit.faults import Answering
 
 NOW = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
 METRICS = b'workqueue_depth{name="job"} 3\n'
 
 
-class Manager:
+class Manager(Answering):
     """Answers as a manager."""
 
     def __init__(self, metrics: bytes = METRICS, status: int = 200, health: bytes = b"[+]a ok\n[-]b failed\n") -> None:
         self.answers = {"/metrics": (status, metrics), "/healthz": (500, health)}
         self.down = False
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        answer = await self.send(request)
-        yield Stream(answer.status, answer.headers, chunks(answer.body))
 
     async def send(self, request: Request) -> Response:
         if self.down:

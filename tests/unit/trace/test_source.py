@@ -1,34 +1,28 @@
 """Reading a manager's causes, and going on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import cast
 
 import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
-from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+from kcm_cli.rest.transport import Request, Response, Transport, Unreachable
 from kcm_cli.runtime.cause_document import About, document
 from kcm_cli.runtime.cause_ring import CauseRing, Later
 from kcm_cli.trace.source import Source
-from tests.kit.faults import chunks
+from tests.kit.faults import Answering
 
 pytestmark = pytest.mark.real_time
 
 
-class Manager:
+class Manager(Answering):
     """Answers as a manager; ``answer`` instead of it, if there is one."""
 
     def __init__(self, answer: Response | None = None) -> None:
         self.ring = CauseRing(LoopClock())
         self.answer = answer
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        answer = await self.send(request)
-        yield Stream(answer.status, answer.headers, chunks(answer.body))
 
     async def send(self, request: Request) -> Response:
         if self.answer is not None:

@@ -12,10 +12,9 @@ from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.own_writes import OwnWrites
 from kcm_cli.machinery.meta import ObjectMeta
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.informer import Informer
+from tests.kit.faults import Answering
 
 OWNER = DaemonSet(metadata=ObjectMeta("d", "ns", "u"))
 NAMED = b'{"metadata": {"name": "r"}}'
@@ -30,7 +29,7 @@ def refusal(status, reason):
     return status, {"kind": "Status", "reason": reason, "code": status, "message": "no"}
 
 
-class Server:
+class Server(Answering):
     """Returns these responses in order, and records requests."""
 
     def __init__(self, *answers):
@@ -49,7 +48,7 @@ def with_revisions(server, work):
 
     async def main():
         clock = LoopClock()
-        client = Door(Client(server, limiter=Unlimited(), user_agent="t", clock=clock), "c")
+        client = Door(server.client(clock), "c")
         informer = Informer(CONTROLLER_REVISIONS, client, clock, random.Random(1))
         informer.progress.reached("5")
         own = OwnWrites(client, clock, (informer,))

@@ -12,15 +12,14 @@ from kcm_cli.manager.server.authorization import Authorizer, OpenPaths
 from kcm_cli.manager.server.metrics import ReviewMetrics
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, Reviewer, ReviewError
 from kcm_cli.manager.server.user import ANONYMOUS, User
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response
+from tests.kit.faults import Answering
 
 JANE = User("jane", groups=("g",), extra={"k": ("v",)})
 
 
 @dataclass
-class Answers:
+class Answers(Answering):
     """Answers reviews in turn; an error is raised."""
 
     queue: list[bool | int | Exception]
@@ -38,7 +37,7 @@ class Answers:
 
 def authorizer(answers: Answers, config: AuthorizationConfig | None = None) -> Authorizer:
     clock = LoopClock()
-    client = Client(answers, limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]  # send suffices
+    client = answers.client(clock)
     metrics = ReviewMetrics.register(Registry(), "authz", "reviews")
     reviewer = Reviewer(client, ACCESS_REVIEWS, "SubjectAccessReview", metrics, clock, random.Random(1))
     return Authorizer(config or AuthorizationConfig(), reviewer, clock)

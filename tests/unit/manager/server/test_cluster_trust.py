@@ -12,16 +12,15 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.manager.server.cluster_trust import NAME, ClusterTrust
 from kcm_cli.manager.server.trust import Trust, TrustState
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.runtime.loads import Loads
+from tests.kit.faults import Answering
 
 OLD = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 
 
 @dataclass
-class ApiServer:
+class ApiServer(Answering):
     """Has one ConfigMap, and forgot long ago what was when that was written. Its watches end after 5 minutes."""
 
     version: int = 4
@@ -67,7 +66,7 @@ def following(change: Callable[[ApiServer], None], seconds: float) -> ApiServer:
 
     async def main() -> ApiServer:
         api, clock = ApiServer(), LoopClock()
-        client = Client(api, limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]  # not closed
+        client = api.client(clock)
         trust = Trust(TrustState())
         follow = ClusterTrust(AuthenticationConfig(), client, trust, clock, random.Random(1), Loads(clock)).follow()
         async with asyncio.TaskGroup() as group:

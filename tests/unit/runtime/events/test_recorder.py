@@ -4,8 +4,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,17 +12,16 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.planning.actions import EventRef, Notice
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response, Stream, TransportError
+from kcm_cli.rest.transport import Request, Response, TransportError
 from kcm_cli.runtime.events import EventNames, EventWriter
 from kcm_cli.runtime.events.recorder import QUEUE
+from tests.kit.faults import Answering
 
 POD = EventRef("v1", "Pod", "ns", "web", "u")
 ROLE = EventRef("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:admin", "u")
 
 
-class Server:
+class Server(Answering):
     """Keeps Events by name; ``trouble`` may answer first, or raise once a request has been carried out."""
 
     def __init__(self, trouble: Callable[[int, bool], Response | None]) -> None:
@@ -47,13 +45,6 @@ class Server:
         self._trouble(number, True)
         return answer(200, event)
 
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        raise AssertionError
-        yield
-
-    async def close(self) -> None: ...
-
 
 def answer(status: int, doc: dict[str, Any]) -> Response:
     return Response(status, {"content-type": "application/json"}, json.dumps(doc).encode())
@@ -65,7 +56,7 @@ def played(trouble: Callable[[int, bool], Response | None], *notices: Notice) ->
 
     async def play() -> None:
         clock = LoopClock()
-        client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
+        client = server.client(clock)
         writer = EventWriter(client, EventNames(clock), clock, random.Random(1))
         task = asyncio.create_task(writer.run())
         recorder = writer.recorder("c")
@@ -161,7 +152,7 @@ async def test_a_flush_waits_for_queued_events() -> None:
     async def play() -> None:
         clock = LoopClock()
         writer = EventWriter(
-            Client(server, limiter=Unlimited(), user_agent="test", clock=clock),
+            server.client(clock),
             EventNames(clock),
             clock,
             random.Random(1),
@@ -188,7 +179,7 @@ def test_events_beyond_the_queue_are_dropped_and_logged(caplog: pytest.LogCaptur
 async def test_a_writer_without_events_costs_one_task() -> None:
     async def play() -> int:
         clock = LoopClock()
-        client = Client(Server(fine), limiter=Unlimited(), user_agent="test", clock=clock)
+        client = Server(fine).client(clock)
         task = asyncio.create_task(EventWriter(client, EventNames(clock), clock, random.Random(1)).run())
         before = len(asyncio.all_tasks())
         await clock.sleep(1.0)

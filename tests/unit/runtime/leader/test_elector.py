@@ -4,8 +4,6 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,11 +11,10 @@ import pytest
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.planning.actions import Notice
-from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Request, Response, Stream, Unreachable, Unreadable
+from kcm_cli.rest.transport import Request, Response, Unreachable, Unreadable
 from kcm_cli.runtime.leader import ElectionConfig, Elector, LeaseLock
 from kcm_cli.runtime.leader.record import Record
+from tests.kit.faults import Answering
 
 STATUS = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
 
@@ -58,7 +55,7 @@ class LeaseServer:
 
 
 @dataclass
-class Wire:
+class Wire(Answering):
     server: LeaseServer
     name: str
 
@@ -70,20 +67,12 @@ class Wire:
         status, doc = self.server.answer(request)
         return Response(status, {}, json.dumps(doc).encode())
 
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        raise NotImplementedError
-        yield
-
-    async def close(self) -> None:
-        return None
-
 
 def elector(
     server: LeaseServer, name: str, registry: Registry | None = None, *, coordinated: bool = False, eager: bool = False
 ) -> Elector:
     clock = LoopClock()
-    client = Client(server.for_user(name), limiter=Unlimited(), user_agent="t", clock=clock)
+    client = server.for_user(name).client(clock)
     config = ElectionConfig(identity=name, coordinated=coordinated, eager=eager)
     lock = LeaseLock(client, config.namespace, config.name, server.events.append)
     return Elector(config, lock, clock, random.Random(name), registry or Registry())
@@ -488,7 +477,7 @@ async def test_a_release_reads_again_after_a_conflict() -> None:
 
 
 def lease_lock(server: LeaseServer) -> LeaseLock:
-    client = Client(server.for_user("one"), limiter=Unlimited(), user_agent="t", clock=LoopClock())
+    client = server.for_user("one").client()
     return LeaseLock(client, "ns", "name", server.events.append)
 
 
