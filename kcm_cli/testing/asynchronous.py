@@ -68,6 +68,8 @@ class AsyncSandbox:
     apply = _threaded(Sandbox.apply)
     advance = _threaded(Sandbox.advance)
     now = _threaded(Sandbox.now)
+    get = _threaded(Sandbox.get)
+    list = _threaded(Sandbox.list)
     report = _threaded(Sandbox.report)
     make_namespace = _threaded(Sandbox.make_namespace)
     drop_namespace = _threaded(Sandbox.drop_namespace)

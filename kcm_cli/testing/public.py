@@ -8,6 +8,7 @@ from kcm_cli.sandbox.manifests import Manifest, ManifestError
 from kcm_cli.sandbox.nodes.commands import NotSimulated
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.asynchronous import AsyncSandbox
+from kcm_cli.testing.kind import KindCluster
 from kcm_cli.testing.operators import Operator, OperatorError, Program, pointing_to
 from kcm_cli.testing.sandbox import HostOptions, Injection, Recording, Sandbox, SandboxError, UnhitFault
 
@@ -24,6 +25,7 @@ __all__ = [
     "Happening",
     "HostOptions",
     "Injection",
+    "KindCluster",
     "Manifest",
     "ManifestError",
     "Operator",

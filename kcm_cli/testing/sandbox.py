@@ -48,6 +48,7 @@ from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA
+from kcm_cli.testing.objects import get, list_all
 from kcm_cli.testing.operators import Identity, Operator, Program
 from kcm_cli.testing.report import report
 from kcm_cli.testing.waiting import IGNORED, Errors, Steps, wait, wait_async
@@ -242,6 +243,23 @@ class Sandbox:
         """
         __tracebackhide__ = True
         self.call(apply(self._admin, self._clock, manifests, namespace))
+
+    def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any]:
+        """An object as the API server sends it. kind: as kubectl takes it, such as ``deploy``, ``Deployment`` or
+        ``widgets.example.com``.
+
+        Raises NotFound for no such object, and ValueError for a kind that is not served.
+        """
+        __tracebackhide__ = True
+        return self.call(get(self._admin, kind, name, namespace))
+
+    def list(self, kind: str, namespace: str = "", selector: str = "") -> "list[dict[str, Any]]":
+        """The objects of a kind (see ``get``), in a namespace or in all, that have these labels (``app=web,tier!=db``).
+
+        Raises ValueError for a kind that is not served.
+        """
+        __tracebackhide__ = True
+        return self.call(list_all(self._admin, kind, namespace, selector))
 
     def report(self, namespace: str = "default") -> str:
         """The nodes, the objects in a namespace, and its last Events, as text."""

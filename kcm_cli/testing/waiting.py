@@ -7,11 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from kcm_cli.rest.errors import NotFound
+
 T = TypeVar("T")
 Errors = type[Exception] | Collection[type[Exception]]
 POLL_S = 0.02
-IGNORED = (AssertionError, LookupError)
-"""The errors that count as false by default: also those of keys and items that are not there yet."""
+IGNORED = (AssertionError, LookupError, NotFound)
+"""The errors that count as false by default: also those of keys, items and objects that are not there yet."""
 
 
 def wait(condition: Callable[[], T], timeout: float, ignoring: Errors) -> T:

@@ -249,6 +249,41 @@ def test_a_fault_that_has_hit_nothing_is_told(kcm_sandbox, resources, why):
         pass
 
 
+@pytest.mark.parametrize("kind", ["deploy", "deployments", "Deployment", "deployments.apps"])
+def test_objects_are_read_by_any_name_of_their_kind(kcm_sandbox, kcm_namespace, kind):
+    kcm_sandbox.apply(WEB, namespace=kcm_namespace)
+    found = kcm_sandbox.get(kind, "web", kcm_namespace)
+    assert (found["apiVersion"], found["kind"], found["spec"]["replicas"]) == ("apps/v1", "Deployment", 2)
+    (listed,) = kcm_sandbox.list(kind, kcm_namespace)
+    assert (listed["apiVersion"], listed["kind"], listed["metadata"]["name"]) == ("apps/v1", "Deployment", "web")
+
+
+def test_objects_are_listed_by_their_labels_and_in_all_namespaces(kcm_sandbox, kcm_namespace):
+    for name, labels in (("a", {"app": "x"}), ("b", {"app": "y"})):
+        kcm_sandbox.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}},
+            namespace=kcm_namespace,
+        )
+    assert [one["metadata"]["name"] for one in kcm_sandbox.list("cm", kcm_namespace, "app=y")] == ["b"]
+    everywhere = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in kcm_sandbox.list("cm")}
+    assert {(kcm_namespace, "a"), (kcm_namespace, "b")} < everywhere
+    assert {one["metadata"]["name"] for one in kcm_sandbox.list("nodes", "ignored")} >= {"node-1"}
+
+
+def test_an_object_that_is_awaited_need_not_exist_yet(kcm_sandbox, kcm_namespace):
+    kcm_sandbox.apply(WEB, namespace=kcm_namespace)
+    assert kcm_sandbox.wait(lambda: kcm_sandbox.get("deploy", "web", kcm_namespace)["status"]["readyReplicas"] == 2)
+    with pytest.raises(TimeoutError, match="not found"):
+        kcm_sandbox.wait(lambda: kcm_sandbox.get("deploy", "other", kcm_namespace), timeout=0)
+
+
+def test_what_cannot_be_read_is_a_public_error(kcm_sandbox, kcm_namespace):
+    with pytest.raises(NotFound, match='deployments.apps "web" not found'):
+        kcm_sandbox.get("deploy", "web", kcm_namespace)
+    with pytest.raises(ValueError, match="the cluster serves no kind 'gadgets'"):
+        kcm_sandbox.list("gadgets")
+
+
 def test_errors_can_be_caught(kcm_sandbox):
     for act in (kcm_sandbox.fail_node, kcm_sandbox.recover_node, kcm_sandbox.remove_node):
         with pytest.raises(NotFound):

@@ -1,0 +1,38 @@
+"""Reads objects of any kind, as the API server sends them."""
+
+from typing import Any
+
+from kcm_cli.machinery import codec
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.transport import Request
+
+Object = dict[str, Any]
+"""An object as decoded JSON."""
+
+
+async def get(client: Client, kind: str, name: str, namespace: str) -> Object:
+    """An object. See ``Sandbox.get``."""
+    path = _path(await _served(client, kind), namespace, name)
+    return codec.decode(await client.call(Request("GET", path)), Object)
+
+
+async def list_all(client: Client, kind: str, namespace: str, selector: str) -> list[Object]:
+    """Objects. See ``Sandbox.list``."""
+    query = (("labelSelector", selector),) if selector else ()
+    resource = await _served(client, kind)
+    answer = codec.decode(await client.call(Request("GET", _path(resource, namespace), query)), Object)
+    version = resource.gvr.group_version
+    return [{"apiVersion": version, "kind": resource.kind, **item} for item in answer["items"]]
+
+
+async def _served(client: Client, kind: str) -> ServedResource:
+    found = (await discover(client)).named(kind)
+    if found is None:
+        raise ValueError(f"the cluster serves no kind {kind!r}")
+    return found
+
+
+def _path(resource: ServedResource, namespace: str, name: str = "") -> str:
+    return resource.gvr.path(namespace if resource.namespaced else "", name)
