@@ -43,7 +43,7 @@ def nothing_is_left(folder: Path) -> bool:
 class Controllers:
     """Stand in for the manager."""
 
-    gives_ranges = False
+    gives_ranges, causes = False, None
 
     def __init__(self, started: bool = True, error: Exception | None = None) -> None:
         self.started, self.end = asyncio.Event(), asyncio.Event()
