@@ -131,3 +131,14 @@ def test_the_objects_can_be_read_and_have_names_of_their_own() -> None:
     bases = [*load()]
     assert len({base.name for base in bases}) == len(bases) > 80
     assert all(base.body["apiVersion"] and base.path.startswith(("/api/", "/apis/")) for base in bases)
+
+
+def test_texts_that_print_what_is_empty_otherwise_are_the_same() -> None:
+    def differ(*messages: str) -> bool:
+        real, ours = (Answer(422, (), {"message": text}) for text in messages)
+        return bool(differences(real, ours, ""))
+
+    assert not differ("a: Invalid value: []: why", "a: Invalid value: null: why")
+    assert not differ('x\n-  "Ports": [],\n', 'x\n-  "Ports": null,\n')
+    assert differ("a: Invalid value: []: why", "a: Invalid value: null: other")
+    assert differ("a: Invalid value: []: why", "a: Invalid value: [1]: why")

@@ -25,7 +25,6 @@ _MADE = frozenset({*_OF_PATTERNS, "compile"})
 
 OWN_TEXT: dict[str, str | bytes] = {
     "machinery/go_types.py": r"(\w+)(?:=([\w.]+))?:(\S+)",
-    "sandbox/apiserver/apply/echo.py": r"(\w+)(?:=([\w.]+))?:(\S+)",
     "sandbox/apiserver/validation/go_print.py": r"(\w+)(?:=([\w.^$]+))?:(\S+)",
 }
 """These read facts of the package, not foreign text."""

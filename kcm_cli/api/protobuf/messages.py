@@ -1,6 +1,5 @@
 """The fields of upstream's protobuf messages by number."""
 
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -34,11 +33,6 @@ def message(name: str) -> Message | None:
 @cache
 def _message(name: str) -> Message:
     return {number: _field(field, type_) for number, field, type_ in _data()[name]}
-
-
-def message_names() -> Iterable[str]:
-    """The names of all known messages."""
-    return _data()
 
 
 def message_of(api_version: str, kind: str) -> str:

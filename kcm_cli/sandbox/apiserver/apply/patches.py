@@ -15,12 +15,12 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.whole_floats import settle_numbers
 from kcm_cli.planning.actions import JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.sandbox.apiserver.apply import strategic
-from kcm_cli.sandbox.apiserver.apply.echo import echo, touched
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, gojson, strict, yaml_body
 from kcm_cli.sandbox.apiserver.schema.bodies import IGNORE, STRICT, WARN
 from kcm_cli.sandbox.apiserver.schema.model import Field, Node
 from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.validation.go_print import metadata
 
 copy = json_patches.copy
 MAX_OPERATIONS = 10_000
@@ -94,26 +94,26 @@ class Patches:
         except (PatchError, RecursionError):
             raise _generic_refusal() from None
         strict_errors = [] if mode == IGNORE else [f"json patch {text}" for text in problems]
-        return self._finish(target, patched, touched(operations), strict_errors, mode)
+        return self._finish(target, patched, strict_errors, mode)
 
     def _merge(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
         value, problems = _read(body, _MAP, "error decoding patch: ")
         if value is None:
             raise ApiError(400, "BadRequest", "Invalid JSON Patch")
-        patch = cast("Doc", value)
-        patched = json_patches.merge_patch(current, patch)
-        return self._finish(target, patched, patch, problems if mode != IGNORE else [], mode)
+        patched = json_patches.merge_patch(current, cast("Doc", value))
+        return self._finish(target, patched, problems if mode != IGNORE else [], mode)
 
-    def _finish(self, target: Target, patched: object, patch: object, problems: list[str], mode: str) -> Patched:
+    def _finish(self, target: Target, patched: object, problems: list[str], mode: str) -> Patched:
         """Decode the result of the patch, like the body of a request."""
-        node = (not self._schemas.is_custom(target) and self._schemas.node(target)) or _ANY
         if not isinstance(patched, dict):
             raise invalid_patch(codec.encode(patched).decode(), "couldn't get version/kind; json parse error")
 
         pristine = _encoded(patched)  # for errors; cheaper than a copy
 
         def refuse(text: str) -> ApiError:
-            return invalid_patch(echo(node, codec.decode_doc(pristine), patch), text)
+            doc = codec.decode_doc(pristine)
+            shown = {key: metadata(cast("Doc", doc[key])) if key == "metadata" else doc[key] for key in sorted(doc)}
+            return invalid_patch(codec.encode(shown).decode(), text)
 
         doc, unknown = self._schemas.finish_patched(target, patched, refuse)
         return Patched(doc, _judge(problems + unknown, mode, refuse))

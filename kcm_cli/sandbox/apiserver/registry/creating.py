@@ -17,7 +17,6 @@ from kcm_cli.sandbox.apiserver.errors import already_exists, forbidden, invalid,
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
-from kcm_cli.sandbox.apiserver.registry.empties import reworded
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, stated_version, unsigned, write_options
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context, Strategy
@@ -32,13 +31,12 @@ _CLOSED = "create not allowed while custom resource definition is terminating"
 class _Draft(msgspec.Struct, frozen=True):
     """What stays the same while names are tried for a new object.
 
-    from_body: it is the request's body. stem: the generateName of one without a name. alike: see ``Strategy.alike``.
+    stem: the generateName of one without a name. alike: see ``Strategy.alike``.
     """
 
     call: Call
     options: WriteOptions
     attrs: Attributes
-    from_body: bool
     stem: str = ""
     alike: bytes = b""
 
@@ -58,7 +56,7 @@ class Creator:
         """POST to a collection. Raises ApiError."""
         options = write_options("CreateOptions", call.request, call.query)
         doc = self._received(call, options)
-        made = await self.insert(call, call.served.to_storage(doc), options, from_body=True)
+        made = await self.insert(call, call.served.to_storage(doc), options)
         return await self.answer(call, made, 201)
 
     def _received(self, call: Call, options: WriteOptions) -> Tree:
@@ -95,11 +93,8 @@ class Creator:
             return call.media.object(status, made)
         return call.media.document(status, await self._core.dry_run_result(call.served, made))
 
-    async def insert(self, call: Call, doc: Tree, options: WriteOptions, *, from_body: bool = False) -> "Stored | Tree":
-        """Admit, prepare, validate and store a new object, which is in the stored form. Raises ApiError.
-
-        from_body: it is the request's body; False for objects of updates and patches.
-        """
+    async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
+        """Admit, prepare, validate and store a new object, which is in the stored form. Raises ApiError."""
         core, meta = self._core, doc["metadata"]
         if call.hub.closed:
             raise forbidden(*call.resource.named, meta.get("name") or "", _CLOSED)
@@ -115,7 +110,7 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         stem = "" if meta.get("name") else meta.get("generateName") or ""
         pristine = codec.encode(doc) if stem else b""
-        draft = _Draft(call, options, attrs, from_body, stem, core.rules(call.hub.info).alike(pristine))
+        draft = _Draft(call, options, attrs, stem, core.rules(call.hub.info).alike(pristine))
         for _ in range(_NAME_ATTEMPTS if stem else 1):
             try:
                 return await self._insert_once(draft, doc)
@@ -163,9 +158,6 @@ class Creator:
         known = valid in self._valid
         refused = core.kinds.of(hub).check_access(core, call, doc, None)
         if errors := [*refused, *(() if known else rules.validate_create(doc))]:
-            if draft.from_body and call.resource is hub and not hub.custom:
-                stated = core.schemas.stated(hub, call.request.body, call.content_type)
-                errors = reworded(errors, doc, stated, rules.validate_create)
             raise invalid(hub, meta.get("name") or "", errors)
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])

@@ -31,7 +31,6 @@ from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core, Write
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, namespace_of
-from kcm_cli.sandbox.apiserver.registry.empties import reworded, with_empty
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, stated_version, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
@@ -245,11 +244,9 @@ class Updater:
             rules.prepare_update(doc, old, context)
             stated = change.stated if call.resource is hub and not hub.custom else None
             same = doc["metadata"].get("generation") == old["metadata"].get("generation")
-            if rules.empty_counts and same and stated is not None and with_empty(doc, stated(current)) != doc:
+            if rules.empty_counts and same and stated is not None and states_empty(doc, stated(current)):
                 bump_generation(doc, old)
             errors = rules.validate_update(doc, old)
-            if errors and stated is not None:
-                errors = reworded(errors, doc, stated(current), lambda filled: rules.validate_update(filled, old))
             if errors and core.settings.ratchets:
                 errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warn(doc, old)
@@ -311,3 +308,20 @@ def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[Fi
     """The errors that the stored object does not have."""
     there = {(error.type, error.field) for error in known}
     return [error for error in errors if (error.type, error.field) not in there]
+
+
+def states_empty(doc: Tree, stated: Tree) -> bool:
+    """Whether a request states empty lists or maps, outside of metadata and status, that decoding has dropped.
+
+    To upstream an empty slice is no absent one when it compares objects.
+    """
+    return _drops_empty(doc, {key: part for key, part in stated.items() if key not in ("metadata", "status")})
+
+
+def _drops_empty(value: object, stated: object) -> bool:
+    if isinstance(value, dict) and isinstance(stated, dict):
+        parts = ((value.get(key), part) for key, part in stated.items())
+        return any((part in ([], {}) and kept is None) or _drops_empty(kept, part) for kept, part in parts)
+    if isinstance(value, list) and isinstance(stated, list) and len(value) == len(stated):
+        return any(_drops_empty(part, below) for part, below in zip(value, stated, strict=True))
+    return False

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+import msgspec
+
 from kcm_cli.machinery import codec, go_types
 from kcm_cli.sandbox.apiserver.data import read_data
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -44,6 +46,7 @@ _META_ORDER = (
     "finalizers",
     "managedFields",
 )
+_ENTRY_ORDER = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 _CONTEXT_LINES = 3
 _MOST_LINES = 2_000
 """The limit for the lines of both values: a comparison takes quadratic time, 100 s for a pod with 10,000 variables."""
@@ -100,7 +103,7 @@ def _struct(declaration: str, doc: Tree, above: Tree) -> Tree:
     for name, json_name, type_ in _field(declaration):
         source = json_name or name[0].lower() + name[1:]
         if type_ == "~metadata":
-            result.update(_metadata(doc.get(source) or {}))
+            result.update(metadata(doc.get(source) or {}))
         elif source == ".":
             inlined = _value(type_, doc, above)
             assert isinstance(inlined, dict)
@@ -112,13 +115,23 @@ def _struct(declaration: str, doc: Tree, above: Tree) -> Tree:
     return result
 
 
-def _metadata(meta: Tree) -> Tree:
+def metadata(meta: Tree) -> Tree:
+    """The metadata of an object in the order of its type."""
     shown: Tree = {}
+    if entries := meta.get("managedFields"):
+        meta = {
+            **meta,
+            "managedFields": [{key: _sorted(one[key]) for key in _ENTRY_ORDER if key in one} for one in entries],
+        }
     for field in _META_ORDER:
         value = meta.get(field)
         if value or (value is not None and field == "deletionGracePeriodSeconds"):
             shown[field] = dict(sorted(value.items())) if isinstance(value, dict) else value
     return shown
+
+
+def _sorted(value: object) -> object:
+    return msgspec.json.decode(msgspec.json.encode(value, order="deterministic"))
 
 
 def diff(type_: str, old: object, new: object) -> str:

