@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -71,12 +71,15 @@ def ask(
     body: object = None,
     timeout: float = 10,
     pair: tuple[Path, Path] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Answer:
-    """One request; redirects are not followed. pair: as in ``insecure``. Raises OSError where nobody answers."""
+    """One request; redirects are not followed. pair: as in ``insecure``. more: headers, with names in lower case.
+    Raises OSError where nobody answers."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     data = None
     if body is not None:
         headers["content-type"], data = "application/json", json.dumps(body).encode()
+    headers |= more or {}
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=insecure(pair)), _NoRedirect)
     request = urllib.request.Request(url, data, headers, method=method)
     try:
