@@ -19,6 +19,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -51,6 +52,9 @@ from kcm_cli.runtime.leader import HEALTH_CHECK
 from kcm_cli.runtime.loads import Loads
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S, LoopMonitor
 from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
+
+if TYPE_CHECKING:
+    from kcm_cli.manager.server.mux import Mux
 
 log = logging.getLogger(__name__)
 
@@ -196,7 +200,6 @@ class Manager:
 
     def _server(self) -> Server:
         config = self._config
-        mux = self._show.pages(self._loop, lambda: self._thread.loop)
         settings = ServerConfig(
             serving=config.serving,
             authentication=config.authentication,
@@ -205,7 +208,13 @@ class Manager:
         )
         loads = Loads(self._clock, lambda name: self._show.workqueues.queue(name, self._clock.monotonic))
         metrics = AuthMetrics.register(self._show.registry)
-        return Server(settings, mux, metrics, self._clock, loads, self._place.listener)
+        return Server(settings, self._pages, metrics, self._clock, loads, self._place.listener)
+
+    def _pages(self) -> "Mux":
+        # imported here: the first client of the port needs them
+        from kcm_cli.manager.pages import pages
+
+        return pages(self._show, self._loop, lambda: self._thread.loop)
 
     @asynccontextmanager
     async def _monitored(self) -> AsyncIterator[None]:

@@ -1,45 +1,35 @@
-"""The metrics, health checks, pages and profiles of a manager."""
+"""The metrics and health checks of a manager. ``manager.pages`` shows them."""
 
-import asyncio
 import platform
-import random
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import yaml
 
-from kcm_cli.component import logs, zpages
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
-from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly, Tasks
+from kcm_cli.component.metrics.process import ProcessMetrics, StartTimeOnly
 from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
 from kcm_cli.component.version import BINARY, COMPONENT, OWN_VERSION, EffectiveVersion, commit
 from kcm_cli.engine.context import DebugHandler
 from kcm_cli.manager.config import Config
-from kcm_cli.manager.configz import configz
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.running import MANAGER, RunningControllers
-from kcm_cli.manager.server import handlers
-from kcm_cli.manager.server.causes import page as causes_page
-from kcm_cli.manager.server.mux import Mux
-from kcm_cli.manager.server.profiling import Profiling
+from kcm_cli.manager.running import RunningControllers
 from kcm_cli.runtime.cause_ring import CauseRing
 
-_DEBUG_S = 10.0
 _ABSENT = "PRE-ALPHA"
 DebugTable = dict[str, dict[str, DebugHandler]]
 
 
 class Observability:
-    """The registries of one manager, and the pages that show them."""
+    """The registries of one manager."""
 
     def __init__(self, config: Config, clock: Clock, causes: CauseRing | None = None) -> None:
         """causes: by default a new record. Raises RunError for an invalid manifest of metric labels."""
-        self._config = config
-        self._clock = clock
-        self._started = clock.now()
+        self.config = config
+        self.clock = clock
+        self.started = clock.now()
         self.slis = Registry(about_itself=False)
         families = SliMetrics(self.slis)
         self.registry = Registry(metrics_options(config.metrics))
@@ -52,51 +42,9 @@ class Observability:
         self.process = ProcessMetrics()
         self.registry.add(self.process)
         self.slis.add(StartTimeOnly(self.process))
-        self._sli_families = families
+        self.sli_families = families
         show_version(self.registry, config.version)
         show_gates(self.registry, config.gates)
-
-    def pages(self, controllers: asyncio.AbstractEventLoop, server: Callable[[], asyncio.AbstractEventLoop]) -> Mux:
-        """The paths and their handlers. ``controllers``: the loop on which controllers' debug handlers run."""
-        config, mux = self._config, Mux()
-        self.registry.add(Tasks(lambda: (controllers, server())))
-        generic, start = config.component.generic, self.process.value(START)
-        mux.handle("/healthz", handlers.health(self.health))
-        if generic.debugging.profiling:
-            Profiling(lambda: (controllers, server()), lambda: self.process.value(RESIDENT)).install(mux)
-            mux.handle("/debug/flags", handlers.flag_index, listed=False)
-            mux.handle_prefix("/debug/flags/", handlers.flag_index)
-            mux.handle("/debug/flags/v", handlers.verbosity(logs.set_verbosity), listed=False)
-        mux.handle("/configz", handlers.configz(configz(config.component)))
-        mux.handle("/metrics", handlers.metrics(self.registry, start))
-        mux.handle("/metrics/slis", handlers.slis(self.slis, self._sli_families, start))
-        mux.handle_prefix("/debug/controllers/", handlers.controllers(self._debug(controllers)))
-        mux.handle("/debug/causes", causes_page(self.causes, controllers), listed=False)
-        if config.gates.enabled("ComponentFlagz"):
-            mux.handle("/flagz", handlers.page(zpages.flagz(MANAGER, config.flags, random.Random())))
-        if config.gates.enabled("ComponentStatusz"):
-            paths = zpages.folders(mux.listed)
-            page = zpages.statusz(MANAGER, self._started, self._clock.now, config.version, lambda: paths)
-            mux.handle("/statusz", handlers.page(page), listed=False)
-        return mux
-
-    def _debug(self, loop: asyncio.AbstractEventLoop) -> handlers.Debug:
-        async def ask(name: str, path: str, query: Mapping[str, str]) -> tuple[str, bytes] | None:
-            table = self.debug.get(name)
-            if not table:
-                raise KeyError(name)
-            handler = table.get(path)
-            if handler is None:
-                return None
-
-            async def answer() -> tuple[str, bytes]:
-                return handler(path, query)
-
-            future = asyncio.run_coroutine_threadsafe(answer(), loop)
-            async with asyncio.timeout(_DEBUG_S):
-                return await asyncio.wrap_future(future)
-
-        return ask
 
 
 def metrics_options(config: MetricsConfig) -> MetricsOptions:

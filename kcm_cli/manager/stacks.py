@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-from kcm_cli.manager.server.profiling import task_stack
+from kcm_cli.manager.server.stack_frames import task_stack
 
 
 def on_quit() -> None:

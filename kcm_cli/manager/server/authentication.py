@@ -7,10 +7,10 @@ upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/d
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from cryptography import x509
-from starlette.datastructures import Headers
 
 from kcm_cli.component.client_certificates import common_name, identity_of
 from kcm_cli.component.clock import Clock
@@ -24,6 +24,9 @@ from kcm_cli.manager.server.review import ReviewError
 from kcm_cli.manager.server.tokens import TokenCache, bearer, required
 from kcm_cli.manager.server.trust import ProxyHeaders, Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
 
 _VERDICT_S = 10.0
 
@@ -71,7 +74,7 @@ class Authenticator:
         self._metrics = metrics
         self._certificate_uids = certificate_uids
 
-    async def user(self, headers: Headers, peer: Peer | None) -> User:
+    async def user(self, headers: "Headers", peer: Peer | None) -> User:
         """The user of a request; ANONYMOUS without credentials. Raises AuthenticationError."""
         problems: list[str] = []
         user = None
@@ -85,7 +88,7 @@ class Authenticator:
             raise AuthenticationError("; ".join(problems))
         return ANONYMOUS
 
-    def _by_proxy(self, headers: Headers, peer: Peer, problems: list[str]) -> User | None:
+    def _by_proxy(self, headers: "Headers", peer: Peer, problems: list[str]) -> User | None:
         state = self._trust.state
         if state.proxies is None:
             return None
@@ -123,7 +126,7 @@ class Authenticator:
             peer.verdicts[bundle.pem] = (why, now_s + _VERDICT_S)
         return f"x509: {why}" if why else ""
 
-    async def _by_token(self, headers: Headers, problems: list[str]) -> User | None:
+    async def _by_token(self, headers: "Headers", problems: list[str]) -> User | None:
         token = bearer(headers.get("authorization", ""))
         if self._tokens is None or not token:
             return None
@@ -134,7 +137,7 @@ class Authenticator:
             return None
 
 
-def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
+def user_in_headers(headers: "Headers", names: ProxyHeaders) -> User | None:
     """The user in the headers of a trusted proxy; None if there is none."""
     name = _first(headers, names.names)
     if not name:
@@ -149,5 +152,5 @@ def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
     return User(name, _first(headers, names.uids), groups, extra)
 
 
-def _first(headers: Headers, names: tuple[str, ...]) -> str:
+def _first(headers: "Headers", names: tuple[str, ...]) -> str:
     return next((value for name in names if (value := headers.get(name, ""))), "")

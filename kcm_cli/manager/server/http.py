@@ -17,11 +17,17 @@ from urllib.parse import unquote
 import msgspec
 import uvicorn
 from OpenSSL import SSL
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Scope
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.manager.server.authentication import parse_peer
-from kcm_cli.manager.server.guard import PEER
+from kcm_cli.manager.server.authentication import Authenticator, parse_peer
+from kcm_cli.manager.server.authorization import Authorizer
+from kcm_cli.manager.server.guard import PEER, Guard
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.mux import Mux
 from kcm_cli.rest.transport import Response
 from kcm_cli.serving.connection import Handler, HttpConnection, Received
 from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
@@ -36,6 +42,14 @@ LIMITS = Limits(CONNECTIONS, all_body_bytes=4 << 20)  # the only body that is re
 _DRAIN_S = 1
 _authority = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 """At the beginning of a target that is meant for a proxy."""
+
+
+def application(
+    mux: Mux, authenticator: Authenticator, authorizer: Authorizer, clock: Clock, metrics: AuthMetrics
+) -> ASGIApp:
+    """The pages behind authentication and authorization."""
+    guard = Middleware(Guard, authenticator=authenticator, authorizer=authorizer, clock=clock, metrics=metrics)
+    return Starlette(routes=[Mount("/", app=mux)], middleware=[guard])
 
 
 class Endpoint(msgspec.Struct, frozen=True):

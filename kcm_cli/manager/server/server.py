@@ -1,20 +1,22 @@
 """The secure server: its handlers, its authentication and authorization, and its sockets.
 
 The constructor does everything that may fail (binding, certificates, CA files) before anything else starts. ``serve``
-runs on the control thread's loop.
+runs on the control thread's loop. What answers requests (uvicorn, starlette, the pages) is loaded on a thread when the
+first client connects, or when the manager has started: the controllers need not wait for it.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
 import socket
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.routing import Mount
 
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.clock import Clock
@@ -24,11 +26,8 @@ from kcm_cli.manager.server.authentication import Authenticator
 from kcm_cli.manager.server.authorization import Authorizer
 from kcm_cli.manager.server.ciphers import curve
 from kcm_cli.manager.server.cluster_trust import ClusterTrust
-from kcm_cli.manager.server.guard import Guard
-from kcm_cli.manager.server.http import Endpoint, HttpServer
 from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.server.mux import Mux
 from kcm_cli.manager.server.queues import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
 from kcm_cli.manager.server.self_signed import kept_pair, make_pair
@@ -38,9 +37,15 @@ from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.loads import Loads
 
+if TYPE_CHECKING:
+    from kcm_cli.manager.server.http import HttpServer
+    from kcm_cli.manager.server.mux import Mux
+
 log = logging.getLogger(__name__)
 
 PAIR_NAME = "kube-controller-manager"
+LOAD_S = 5.0
+"""Without a client, what answers requests is loaded so long after the start: not from files of a later installation."""
 _RELOAD_S = 1.0
 
 
@@ -69,7 +74,7 @@ class Server:
     def __init__(
         self,
         config: ServerConfig,
-        mux: Mux,
+        pages: "Callable[[], Mux]",
         metrics: AuthMetrics,
         clock: Clock,
         loads: Loads | None = None,
@@ -77,10 +82,11 @@ class Server:
     ) -> None:
         """Raises RunError if the port cannot be bound, or a certificate is invalid.
 
+        pages: called once, on a thread, when the first client connects.
         listener: a socket that is already bound to the secure port.
         """
         self._config = config
-        self._mux = mux
+        self._pages = pages
         self._metrics = metrics
         self._clock = clock
         self._loads = loads or Loads(clock)
@@ -88,7 +94,7 @@ class Server:
         self._trust = Trust(from_files(config.authentication))
         self._trusted(TrustState(), since)
         self._http: HttpServer | None = None
-        self._stopped = asyncio.Event()
+        self._stopped, self._wanted = asyncio.Event(), asyncio.Event()
         self._sockets: list[socket.socket] = [listener] if listener is not None else []
         try:
             self._secure = listener or self._listen(config.serving.bind_address, config.serving.port)
@@ -104,14 +110,13 @@ class Server:
         return [sock.getsockname()[:2] for sock in self._sockets]
 
     def close(self) -> None:
-        """Close the sockets of a server that has not served."""
+        """Close the sockets."""
         for sock in self._sockets:
             sock.close()
 
     async def serve(self, delegates: Delegates, rng: random.Random) -> None:
         """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be read."""
-        endpoint = self._endpoint(delegates, rng)
-        http = self._http = None if endpoint is None else HttpServer(endpoint, self._clock)
+        authenticator, authorizer = self._authenticator(delegates, rng), self._authorizer(delegates, rng)
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._reload(), name="certificates")]
             cluster = self._cluster_trust(delegates, rng)
@@ -120,23 +125,36 @@ class Server:
             for address, port in self.addresses:
                 log.info("Serving", extra={"fields": {"address": f"{address}:{port}"}})
             try:
-                await (self._stopped.wait() if http is None else http.serve())
+                if self._secure is not None and self._tls is not None:
+                    await self._until_wanted(self._secure)
+                    if not self._stopped.is_set():
+                        made = partial(self._http_server, self._secure, self._tls, authenticator, authorizer)
+                        self._http = await asyncio.to_thread(made)
+                        await self._http.serve()
+                await self._stopped.wait()
             finally:
                 for task in background:
                     task.cancel()
+                self.close()
 
-    def _endpoint(self, delegates: Delegates, rng: random.Random) -> Endpoint | None:
-        if self._secure is None or self._tls is None:
-            return None
-        guard = Middleware(
-            Guard,
-            authenticator=self._authenticator(delegates, rng),
-            authorizer=self._authorizer(delegates, rng),
-            clock=self._clock,
-            metrics=self._metrics,
-        )
-        app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[guard])
-        return Endpoint(self._secure, app, self._tls.context)
+    async def _until_wanted(self, sock: socket.socket) -> None:
+        """Wait for the first client, for ``stop``, or for LOAD_S. A client is in the socket's backlog meanwhile."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(sock, self._wanted.set)
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), LOAD_S)
+        finally:
+            loop.remove_reader(sock)
+
+    def _http_server(
+        self, sock: socket.socket, tls: ServingTls, authenticator: Authenticator, authorizer: Authorizer
+    ) -> "HttpServer":
+        # imported here: see the module
+        from kcm_cli.manager.server.http import Endpoint, HttpServer, application
+
+        app = application(self._pages(), authenticator, authorizer, self._clock, self._metrics)
+        return HttpServer(Endpoint(sock, app, tls.context), self._clock)
 
     def _authenticator(self, delegates: Delegates, rng: random.Random) -> Authenticator:
         return Authenticator(
@@ -184,6 +202,7 @@ class Server:
     async def stop(self) -> None:
         """Let ``serve`` end. Call it on the server's loop."""
         self._stopped.set()
+        self._wanted.set()
         if self._http is not None:
             self._http.stop()
 

@@ -187,7 +187,7 @@ async def serving(
         authentication=authentication or AuthenticationConfig(skip_lookup=True),
         authorization=AuthorizationConfig(),
     )
-    server = Server(config, mux, AuthMetrics.register(registry), clock)
+    server = Server(config, lambda: mux, AuthMetrics.register(registry), clock)
     client = api.client(clock)
     delegates = Delegates(client, client) if delegated else Delegates()
     task = asyncio.create_task(server.serve(delegates, random.Random(1)))
@@ -484,7 +484,7 @@ def test_an_occupied_port_is_one_clear_line() -> None:
             authorization=AuthorizationConfig(),
         )
         with pytest.raises(RunError, match=f"127.0.0.1:{port}: address already in use \\(--secure-port takes another"):
-            Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
+            Server(config, Mux, AuthMetrics.register(Registry()), LoopClock())
 
 
 async def test_a_certificate_is_generated_once_in_the_directory(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_invalid_certificates_are_one_clear_line(
         authorization=AuthorizationConfig(),
     )
     with pytest.raises(RunError, match=words):
-        Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
+        Server(config, Mux, AuthMetrics.register(Registry()), LoopClock())
 
 
 async def test_missing_cluster_settings_are_an_error_at_the_start() -> None:
@@ -536,7 +536,7 @@ async def test_missing_cluster_settings_are_an_error_at_the_start() -> None:
             authorization=AuthorizationConfig(),
         )
         clock = LoopClock()
-        server = Server(config, Mux(), AuthMetrics.register(registry), clock)
+        server = Server(config, Mux, AuthMetrics.register(registry), clock)
         client = Client(Without(), limiter=Unlimited(), user_agent="t", clock=clock)
         await server.serve(Delegates(client, client), random.Random(1))
     assert (

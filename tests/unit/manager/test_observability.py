@@ -14,6 +14,7 @@ from kcm_cli.manager.config import Config, complete
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.observability import Observability, metrics_options
 from kcm_cli.manager.options import flag_set
+from kcm_cli.manager.pages import pages
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.runtime.leader import ElectionConfig, Elector
 
@@ -139,7 +140,7 @@ def test_an_invalid_manifest_is_one_clear_line(tmp_path: Path, text: str | None,
 def test_pages_follow_the_flags() -> None:
     async def work(*flags: str) -> tuple[str, ...]:
         loop = asyncio.get_running_loop()
-        return Observability(config(*flags), LoopClock()).pages(loop, lambda: loop).listed
+        return pages(Observability(config(*flags), LoopClock()), loop, lambda: loop).listed
 
     assert asyncio.run(work()) == ("/configz", "/flagz", "/healthz", "/metrics", "/metrics/slis")
     assert "/flagz" not in asyncio.run(work("--feature-gates=ComponentFlagz=false"))
