@@ -71,8 +71,8 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
             fields = {"controller": self.name, "err": str(error)}
             log.error(self.failed, extra={"fields": fields}, exc_info=error)
         finally:
-            if self.ring is not None and self.ring.spans is not None and (work := working()) is not None:
-                self.ring.spans.ended(work, self.ring.now())
+            if self.ring is not None and (work := working()) is not None:
+                self.ring.ended(work)
 
 
 class ObjectFailed(msgspec.Struct, frozen=True):

@@ -198,6 +198,17 @@ class CauseRing:
         if self.spans is not None:
             self.spans.later(entry)
 
+    def wrote(self, entry: Wrote) -> None:
+        """Record a write of which nothing was known before its answer. One of a sync has a span."""
+        self.put(entry)
+        if self.spans is not None and entry.sync:
+            self.spans.found(entry)
+
+    def ended(self, work: Work) -> None:
+        """A sync or pass is over."""
+        if self.spans is not None:
+            self.spans.ended(work, self.now())
+
     def saw(self, causes: Causes) -> None:
         """Record those that are the end of an object or the beginning of it, once for each object."""
         for cause in causes.found:

@@ -18,6 +18,7 @@ what the record has, and no more.
 upstream: none; its manager has no spans. The nearest: component-base/tracing, which other components use.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import Generic, TypeVar
@@ -85,14 +86,14 @@ class _Bounded(Generic[K, V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: dict[K, V] = {}
+        self._known: OrderedDict[K, V] = OrderedDict()  # a dict looks for its first entry behind those that went
         self.get = self._known.get
         self.pop = self._known.pop
 
     def __setitem__(self, key: K, value: V) -> None:
         self._known[key] = value
         if len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
+            self._known.popitem(last=False)
 
     def __contains__(self, key: K) -> bool:
         return key in self._known
@@ -205,8 +206,7 @@ class Spans:
 
     def sent(self, sending: Sending) -> SpanContext:
         """The context of a write that is about to be sent."""
-        self._count += 1
-        context = self._below(self.context(sending.sync), WRITE, str(self._count))
+        context = self._write(sending.sync)
         self._sending[context.span] = sending, context
         return context
 
@@ -233,6 +233,10 @@ class Spans:
                 )
             )
 
+    def found(self, entry: Wrote) -> None:
+        """A write is over that was not ``sent`` here."""
+        self.wrote(entry, self._write(entry.sync))
+
     def close(self, at: float) -> None:
         """Export the syncs that have not ended, as they are cut off. at: monotonic seconds."""
         for opened in self._open.values():
@@ -255,6 +259,10 @@ class Spans:
     def _root(self, trace: int, span: int) -> SpanContext:
         trace = trace or 1
         return SpanContext(trace, span, trace & _LOW < self._bound)
+
+    def _write(self, sync: int) -> SpanContext:
+        self._count += 1
+        return self._below(self.context(sync), WRITE, str(self._count))
 
     # -- causes
 

@@ -43,7 +43,7 @@ class ClientCauses:
         if asked.resource == "nodes/status" and work is not None and _is_routine(work):
             return
         for entry in self._entries(exchange, exchange.answer, work):
-            self._ring.put(entry)
+            self._ring.wrote(entry)
 
     def _entries(self, exchange: Exchange, answer: Response, work: Work | None) -> Iterator[Wrote]:
         asked, is_known = exchange.asked, is_recorded()

@@ -55,8 +55,8 @@ async def work_on(
 async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]], record: Record | None) -> None:
     while True:
         key = await queue.get()
-        if record is not None:
-            set_working(record.work(queue.name, key, queue.taken_for))
+        work = record.work(queue.name, key, queue.taken_for) if record is not None else None
+        set_working(work)
         try:
             await sync(key)
             queue.forget(key)
@@ -65,3 +65,5 @@ async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]], reco
             queue.add_rate_limited(key)
         finally:
             queue.done(key)
+            if record is not None and work is not None:
+                record.ring.ended(work)

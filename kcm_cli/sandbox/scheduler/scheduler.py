@@ -8,7 +8,8 @@ upstream: pkg/scheduler/{schedule_one,eventhandlers}.go
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
@@ -272,14 +273,26 @@ class Scheduler:
     async def _worker(self) -> None:
         while True:
             work = await self._work.get()
-            set_working(work.work)
-            if isinstance(work, _Bind):
-                await self._bind(work)
-            else:
-                await self._fail(work)
+            with self._working(work):
+                if isinstance(work, _Bind):
+                    await self._bind(work)
+                else:
+                    await self._fail(work)
+
+    @contextmanager
+    def _working(self, work: _Bind | _Fail) -> Iterator[None]:
+        set_working(work.work)
+        try:
+            yield
+        finally:
+            if self._record is not None and work.work is not None:
+                self._record.ring.ended(work.work)
 
     async def _prepare(self, work: _Bind) -> None:
-        set_working(work.work)
+        with self._working(work):
+            await self._prepare_and_bind(work)
+
+    async def _prepare_and_bind(self, work: _Bind) -> None:
         await self._nominate(work)
         needs = work.placement.needs
         if needs.bindings or needs.provisions:

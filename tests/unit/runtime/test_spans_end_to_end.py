@@ -10,6 +10,8 @@ from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.spans import CHANGE, CREATION, SYNC, WRITE, Span, Spans
 from tests.kit.controlling import controllers
 from tests.kit.world import PODS, World, resource
+from tests.simulation.world import World as Simulated
+from tests.simulation.world import simulate
 
 DEPLOYMENTS, QUOTAS = resource("deployments", "apps"), resource("resourcequotas")
 WORKLOADS = ["deployment-controller", "replicaset-controller"]
@@ -123,3 +125,31 @@ async def test_traces_that_are_not_sampled_are_not_made(world: World):
         await world.wait(30)
         assert len(await world.items(PODS)) == 2
     assert traced.all == [] and len(traced.ring) > 0
+
+
+def test_the_parts_of_a_sandbox_end_their_spans_and_are_in_the_trace() -> None:
+    made: list[Span] = []
+
+    async def story(world: Simulated) -> None:
+        assert world.causes is not None
+        world.causes.spans = Spans("one", ALL, world.causes.shift, made.append)
+        manager = world.manager(only=(*WORKLOADS, "serviceaccount-controller"), causes=world.causes)
+        await world.clock.sleep(5)
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+        await world.create("apps/v1/deployments", {"metadata": {"name": "web"}, "spec": spec})
+        await world.clock.sleep(60)
+        before = len(made)
+        world.causes.spans.close(world.clock.monotonic())
+        assert made[before:] == []  # all have ended
+        manager.cancel()
+
+    simulate(1, story, recorded=True)
+    (began,) = [span for span in made if span.name == "Deployment created"]
+    ours = [span for span in made if span.context.trace == began.context.trace]
+    names = {span.name for span in ours}
+    assert {"kube-scheduler sync", "create pods/binding", "patch pods/status"} <= names
+    contexts = {span.context for span in ours}
+    assert [span.name for span in ours if span.parent not in contexts] == [began.name]
+    assert not [span.name for span in made if span.name.startswith("Pod ")]  # none is another client's
