@@ -6,8 +6,8 @@ plan, views of objects, and options. docs/api.md describes each of them.
 
 from kcm_cli.api.core import NAMESPACES, NODES, PODS, SECRETS, SERVICES, Namespace, Node, Pod, Secret, Service
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.component.kinds import BOOL, DURATION, INT, STRING, STRINGS
 from kcm_cli.component.options import option
+from kcm_cli.component.value_types import BOOL, DURATION, INT, STRING, STRINGS
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, only
 from kcm_cli.engine.descriptor import Descriptor, StartError

@@ -12,7 +12,7 @@ from kcm_cli.cli import manager_access
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
-from kcm_cli.component.kinds import BOOL
+from kcm_cli.component.value_types import BOOL
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError

@@ -15,7 +15,7 @@ import msgspec
 from kcm_cli.cli.subcommands import SUBCOMMANDS
 from kcm_cli.component.featuregates import known_gates
 from kcm_cli.component.flagset import Flag, FlagSet, before_dashes
-from kcm_cli.component.kinds import BOOL, LEVEL
+from kcm_cli.component.value_types import BOOL, LEVEL
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.options import flag_set
 

@@ -8,7 +8,7 @@ upstream: cmd/kube-apiserver/app/options, pkg/kubeapiserver/options, pkg/control
 from collections.abc import Iterator
 
 from kcm_cli.component.flagset import Flag, FlagSet
-from kcm_cli.component.kinds import BOOL, INT, IP, MULTIMAP, STRING, STRINGS, SWITCHES, VERSION, Kind
+from kcm_cli.component.value_types import BOOL, INT, IP, MULTIMAP, STRING, STRINGS, SWITCHES, VERSION, ValueType
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 ABOUT = """kube-apiserver of kcm's sandbox serves the Kubernetes API, with simulated nodes, a scheduler and the
@@ -148,7 +148,7 @@ def _once(text: str) -> tuple[str, ...]:
     return (text,)
 
 
-_REPEATABLE = Kind("stringArray", _once, STRINGS.show, list, STRINGS.from_doc, join=STRINGS.join, zero=())
+_REPEATABLE = ValueType("stringArray", _once, STRINGS.show, list, STRINGS.from_doc, join=STRINGS.join, zero=())
 
 
 def names_of(words: str) -> list[str]:

@@ -15,7 +15,7 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock, RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
-from kcm_cli.component.kinds import BOOL, STRING
+from kcm_cli.component.value_types import BOOL, STRING
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest import access

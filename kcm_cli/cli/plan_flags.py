@@ -10,7 +10,7 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
 from kcm_cli.cli.subcommands import subcommand
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
-from kcm_cli.component.kinds import BOOL, DURATION, INT, STRING, STRINGS
+from kcm_cli.component.value_types import BOOL, DURATION, INT, STRING, STRINGS
 from kcm_cli.plan.changes import (
     AddNode,
     Apply,

@@ -205,12 +205,12 @@ def _view(
     # imported here: rich is needed for nothing else
     from kcm_cli.cli.sandbox_view import ManagerView, view
     from kcm_cli.sandbox.status.counts import Counts
-    from kcm_cli.sandbox.status.snapshot import Snapshot
+    from kcm_cli.sandbox.status.state import SandboxState
 
     counts = Counts(sandbox.store, sandbox.clock)
 
-    def take() -> Snapshot:
-        return Snapshot(
+    def take() -> SandboxState:
+        return SandboxState(
             url=sandbox.url,
             kubeconfig=str(sandbox.kubeconfig),
             nodes=counts.nodes,

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from kcm_cli.component.flagset import Flag, FlagSet, before_dashes, unexpected
-from kcm_cli.component.kinds import BOOL, INT, STRING, STRINGS
+from kcm_cli.component.value_types import BOOL, INT, STRING, STRINGS
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
 from kcm_cli.sandbox.assets import folder
 from kcm_cli.sandbox.networks import MOST_NODES

@@ -10,7 +10,7 @@ import yaml
 from kcm_cli.cli import usage
 from kcm_cli.cli.sandbox_assets import cluster_problems, pairs_of
 from kcm_cli.component.flagset import Flag, FlagSet, before_dashes, unexpected
-from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
+from kcm_cli.component.value_types import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT, Policy, policy_of

@@ -10,7 +10,7 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.flagset import Flag, FlagSet
-from kcm_cli.component.kinds import BOOL, INT, STRING
+from kcm_cli.component.value_types import BOOL, INT, STRING
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest import access
 from kcm_cli.rest.authorized import Authorized

@@ -11,7 +11,7 @@ from kcm_cli.cli.terminal import Region, is_capable
 from kcm_cli.cluster.manager import SandboxManager
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.controller_map import queue_owners
-from kcm_cli.sandbox.status.snapshot import Snapshot
+from kcm_cli.sandbox.status.state import SandboxState
 from kcm_cli.top.figures import Figures, between
 from kcm_cli.top.own import figures_of
 from kcm_cli.top.table import Shown, sandbox
@@ -42,7 +42,9 @@ class ManagerView:
 
 
 @contextlib.asynccontextmanager
-async def view(take: Callable[[], Snapshot], manager: ManagerView | None, stop: asyncio.Event) -> AsyncIterator[None]:
+async def view(
+    take: Callable[[], SandboxState], manager: ManagerView | None, stop: asyncio.Event
+) -> AsyncIterator[None]:
     """Show the snapshots of ``take``, and the manager, until ``stop`` or the end of the block. Does nothing if standard
     output is not a terminal."""
     if not is_capable(sys.stdout):
@@ -62,7 +64,7 @@ async def view(take: Callable[[], Snapshot], manager: ManagerView | None, stop: 
 
 
 async def _refresh(
-    region: Region, take: Callable[[], Snapshot], manager: ManagerView | None, stop: asyncio.Event
+    region: Region, take: Callable[[], SandboxState], manager: ManagerView | None, stop: asyncio.Event
 ) -> None:
     shown = None
     while not stop.is_set():

@@ -15,7 +15,7 @@ from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.cli.terminal import Region, is_capable
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed, unexpected
-from kcm_cli.component.kinds import BOOL, DURATION, STRING
+from kcm_cli.component.value_types import BOOL, DURATION, STRING
 from kcm_cli.manager.controller_map import queue_owners
 from kcm_cli.rest.manager_port import ReadError
 from kcm_cli.top import table

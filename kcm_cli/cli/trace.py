@@ -11,7 +11,7 @@ from kcm_cli.cli import manager_access
 from kcm_cli.cli.manager_access import ManagerAccess
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.flagset import Flag, FlagSet, Parsed
-from kcm_cli.component.kinds import BOOL, DURATION, STRING, STRINGS
+from kcm_cli.component.value_types import BOOL, DURATION, STRING, STRINGS
 from kcm_cli.machinery import codec
 from kcm_cli.report.page import TRACE, page
 from kcm_cli.rest.client import Client

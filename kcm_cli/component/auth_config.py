@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kcm_cli.component.kinds import BOOL, STRING, STRINGS
 from kcm_cli.component.options import OptionGroup, duration, option
+from kcm_cli.component.value_types import BOOL, STRING, STRINGS
 
 
 class AuthenticationConfig(OptionGroup):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kcm_cli.component.kinds import FLOAT32, INT32, STRING
 from kcm_cli.component.options import OptionGroup, option
+from kcm_cli.component.value_types import FLOAT32, INT32, STRING
 from kcm_cli.machinery.envelope import MEDIA_TYPE
 
 

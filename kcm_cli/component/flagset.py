@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 import msgspec
 
-from kcm_cli.component.kinds import Kind
+from kcm_cli.component.value_types import ValueType
 from kcm_cli.machinery.quoting import quote
 
 
@@ -33,7 +33,7 @@ class Flag(msgspec.Struct, frozen=True):
     """
 
     name: str
-    kind: Kind
+    kind: ValueType
     default: object
     help: str = ""
     section: str = ""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kcm_cli.component.client_config import ClientConnectionConfig
-from kcm_cli.component.kinds import BOOL, INT32, IP, MULTIMAP, STRING, STRINGS
 from kcm_cli.component.leader_config import LeaderElectionConfig, LeaderMigrationConfig
 from kcm_cli.component.options import OptionGroup, duration, group, option
+from kcm_cli.component.value_types import BOOL, INT32, IP, MULTIMAP, STRING, STRINGS
 from kcm_cli.component.version import BINARY, FLOOR
 
 

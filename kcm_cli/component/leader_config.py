@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
 from typing import ClassVar
 
-from kcm_cli.component.kinds import BOOL, CONTROLLER_LEADERS, STRING
 from kcm_cli.component.options import OptionGroup, duration, option
+from kcm_cli.component.value_types import BOOL, CONTROLLER_LEADERS, STRING
 
 JITTER_FACTOR = 1.2
 """A candidate waits between one and 2.2 retry periods, so the deadline must leave room for more than one."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kcm_cli.component.kinds import BOOL, DURATION, LEVEL, QUANTITY, STRING, VMODULE
 from kcm_cli.component.options import OptionGroup, option
+from kcm_cli.component.value_types import BOOL, DURATION, LEVEL, QUANTITY, STRING, VMODULE
 
 FORMATS = ("json", "text")
 _ALPHA = "Needs the feature gate LoggingAlphaOptions."

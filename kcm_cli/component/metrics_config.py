@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kcm_cli.component.kinds import STRING, STRING_MAP, STRINGS
 from kcm_cli.component.options import OptionGroup, option
+from kcm_cli.component.value_types import STRING, STRING_MAP, STRINGS
 from kcm_cli.component.version import BINARY
 
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")

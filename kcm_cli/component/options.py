@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.component.flagset import Flag
-from kcm_cli.component.kinds import DURATION, INT32, Kind
+from kcm_cli.component.value_types import DURATION, INT32, ValueType
 
 T = TypeVar("T")
 G = TypeVar("G", bound="Group")
@@ -83,7 +83,7 @@ class Binding(msgspec.Struct, frozen=True):
     option: Flag
 
 
-def option(kind: Kind, default: T, flag: str = "", **words: Any) -> T:
+def option(kind: ValueType, default: T, flag: str = "", **words: Any) -> T:
     """A field with an option. ``flag``: the name of its flag, if any. Keyword arguments are Flag's fields."""
     declared = Flag(flag, kind, default, hidden=bool(words.get("deprecated")), **words)
     return dataclasses.field(default=default, metadata={_OPTION: declared})

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from kcm_cli.component.kinds import STRING
 from kcm_cli.component.options import OptionGroup, concurrency, option
+from kcm_cli.component.value_types import STRING
 
 
 class ServiceAccountTokenConfig(OptionGroup):

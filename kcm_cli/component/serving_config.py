@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kcm_cli.component.flag_values import CertKey
-from kcm_cli.component.kinds import BOOL, INT, INT32_SLICE, IP, NAMED_CERT_KEY, STRING, STRINGS
 from kcm_cli.component.options import OptionGroup, option
+from kcm_cli.component.value_types import BOOL, INT, INT32_SLICE, IP, NAMED_CERT_KEY, STRING, STRINGS
 
 TLS_VERSIONS = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
 

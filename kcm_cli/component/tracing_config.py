@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kcm_cli.component.kinds import INT32, STRING
 from kcm_cli.component.options import option
+from kcm_cli.component.value_types import INT32, STRING
 
 ALL = 1_000_000
 _SCHEMES = ("dns", "unix", "unix-abstract")

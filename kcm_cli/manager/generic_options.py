@@ -14,11 +14,11 @@ from kcm_cli.component.generic_config import (
     StandbyConfig,
     TracingOptions,
 )
-from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.options import OptionGroup, group
 from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.component.value_types import BOOL, STRING, STRING_OR_BARE, VERSION
 
 
 class GenericComponentConfig(OptionGroup):

@@ -20,7 +20,7 @@ from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.meta import View
-from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, Kind, installed_kinds
+from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS, EVENTS, KINDS, SECRETS, ListedKind, installed_kinds
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_TYPE, Client
@@ -141,9 +141,9 @@ def _left_out(include: Sequence[str]) -> Iterator[Gap]:
             yield Gap(name, f"not read without --include {name}")
 
 
-def _custom(definitions: Collection | None, gaps: list[Gap], asked: frozenset[str] | None) -> list[Kind]:
+def _custom(definitions: Collection | None, gaps: list[Gap], asked: frozenset[str] | None) -> list[ListedKind]:
     """The kinds of CustomResourceDefinitions, in their storage version. ``asked``: which ones; None for all."""
-    kinds: list[Kind] = []
+    kinds: list[ListedKind] = []
     for item in definitions.items if definitions is not None else ():
         spec = nested_map(item.doc, "spec")
         if asked is not None and not names_of(spec) & asked:
@@ -165,7 +165,7 @@ def names_of(spec: dict[str, object]) -> frozenset[str]:
     return frozenset(lower | {f"{word}.{spec.get('group')}" for word in lower})
 
 
-def defined_kind(spec: dict[str, object]) -> Kind | None:
+def defined_kind(spec: dict[str, object]) -> ListedKind | None:
     """The custom kind of a definition, by its spec; None if it is not served in its storage version."""
     names, versions = spec.get("names"), spec.get("versions")
     if not isinstance(names, dict) or not isinstance(versions, list):
@@ -174,7 +174,7 @@ def defined_kind(spec: dict[str, object]) -> Kind | None:
     if stored is None:
         return None
     gvr = GVR(str(spec.get("group")), str(stored.get("name")), str(names.get("plural")))
-    return Kind(gvr, str(names.get("kind")), spec.get("scope") != "Cluster")
+    return ListedKind(gvr, str(names.get("kind")), spec.get("scope") != "Cluster")
 
 
 class _Reader:
@@ -200,13 +200,13 @@ class _Reader:
             raise PlanError("the server's /version cannot be read: is it a Kubernetes API server?") from None
         return (version if re.match("v[0-9]+[.][0-9]+", version) else ""), now.replace(microsecond=0)
 
-    async def all(self, kinds: Iterable[Kind]) -> None:
+    async def all(self, kinds: Iterable[ListedKind]) -> None:
         """Read these kinds into ``found``."""
         async with asyncio.TaskGroup() as group:
             for kind in kinds:
                 group.create_task(self._one(kind))
 
-    async def _one(self, kind: Kind) -> None:
+    async def _one(self, kind: ListedKind) -> None:
         async with self._slots:
             for version in (kind.gvr.version, *kind.older):
                 try:
@@ -220,7 +220,7 @@ class _Reader:
                 self.found.collections[name] = Collection(name, kind.kind, kind.namespaced, items)
                 return
 
-    async def _kind(self, kind: Kind, gvr: GVR) -> tuple[Item, ...]:
+    async def _kind(self, kind: ListedKind, gvr: GVR) -> tuple[Item, ...]:
         namespace = kind.namespace
         try:
             return await self._at_cut(kind, gvr, namespace)
@@ -232,7 +232,7 @@ class _Reader:
             self.found.gaps.append(Gap(kind.key, text, partial=True))
             return items
 
-    async def _at_cut(self, kind: Kind, gvr: GVR, namespace: str) -> tuple[Item, ...]:
+    async def _at_cut(self, kind: ListedKind, gvr: GVR, namespace: str) -> tuple[Item, ...]:
         if not self.cut:
             return await self._pages(kind, gvr, namespace, ())
         exact = (("resourceVersion", self.cut), ("resourceVersionMatch", "Exact"))
@@ -244,7 +244,7 @@ class _Reader:
             return items
 
     async def _pages(
-        self, kind: Kind, gvr: GVR, namespace: str, exact: tuple[tuple[str, str], ...]
+        self, kind: ListedKind, gvr: GVR, namespace: str, exact: tuple[tuple[str, str], ...]
     ) -> tuple[Item, ...]:
         items: dict[tuple[str, str], Item] = {}
         query: tuple[tuple[str, str], ...] = (("limit", str(PAGE)), *exact)
@@ -276,7 +276,7 @@ class _Reader:
             raise _Unreadable(f"the server's answer is no list: {error}") from None
 
 
-def _item(raw: bytes, gvr: GVR, kind: Kind) -> Item | None:
+def _item(raw: bytes, gvr: GVR, kind: ListedKind) -> Item | None:
     """An object with its apiVersion and kind, which lists omit; None if it has no name."""
     try:
         head = codec.decode(raw, _Head)
@@ -298,7 +298,7 @@ def _item(raw: bytes, gvr: GVR, kind: Kind) -> Item | None:
 
 def item_of(data: bytes, gvr: GVR, kind: str) -> Item | None:
     """An object from another source than a list; None if it has no name."""
-    return _item(data, gvr, Kind(gvr, kind))
+    return _item(data, gvr, ListedKind(gvr, kind))
 
 
 def _date(response: Response) -> datetime | None:

@@ -10,7 +10,7 @@ from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.manager.controller_map import installed
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ListedKind(msgspec.Struct, frozen=True):
     """A kind to list. ``older``: versions that earlier servers have instead, the newest first. ``namespace``: only the
     objects in this one."""
 
@@ -26,12 +26,12 @@ class Kind(msgspec.Struct, frozen=True):
         return self.gvr.group_resource
 
 
-def _kind(path: str, kind: str, **more: object) -> Kind:
+def _kind(path: str, kind: str, **more: object) -> ListedKind:
     *group, version, plural = path.split("/")
-    return Kind(GVR("/".join(group), version, plural), kind, **more)  # type: ignore[arg-type]  # the fields of Kind
+    return ListedKind(GVR("/".join(group), version, plural), kind, **more)  # type: ignore[arg-type]  # its fields
 
 
-def _cluster(path: str, kind: str, **more: object) -> Kind:
+def _cluster(path: str, kind: str, **more: object) -> ListedKind:
     return _kind(path, kind, namespaced=False, **more)
 
 

@@ -10,7 +10,7 @@ from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.meta import OwnerReference, View
 from kcm_cli.plan.changes import Change, custom_kinds
 from kcm_cli.plan.collect import defined_kind, item_of, names_of
-from kcm_cli.plan.kinds import DEFINITIONS, Kind
+from kcm_cli.plan.kinds import DEFINITIONS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.plan.twin.loading import STAND_IN
 
@@ -43,7 +43,7 @@ def with_kinds(snapshot: Snapshot, changes: Sequence[Change]) -> tuple[Snapshot,
     return replace(snapshot, collections=collections) if assumed else snapshot, tuple(assumed)
 
 
-def _owners(snapshot: Snapshot, kind: Kind) -> list[Item]:
+def _owners(snapshot: Snapshot, kind: ListedKind) -> list[Item]:
     """Stand-ins for the objects of a kind that others refer to as owners."""
     found: dict[tuple[str, str], Item] = {}
     for collection in snapshot.collections.values():
@@ -68,7 +68,7 @@ def _references(data: bytes) -> list[tuple[str, OwnerReference]]:
     return [(meta.namespace, ref) for ref in meta.owner_references or ()]
 
 
-def _stand_in(kind: Kind, namespace: str, ref: OwnerReference) -> Item | None:
+def _stand_in(kind: ListedKind, namespace: str, ref: OwnerReference) -> Item | None:
     metadata: Doc = {"name": ref.name, "uid": ref.uid, "resourceVersion": "1", "annotations": {STAND_IN: "true"}}
     if namespace:
         metadata["namespace"] = namespace

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kcm_cli.machinery.quoting import escaped
-from kcm_cli.sandbox.status.snapshot import EventLine, NodeCounts, Snapshot, Workload
+from kcm_cli.sandbox.status.state import EventLine, NodeCounts, SandboxState, Workload
 
 HEAD = 7
 """Lines of ``head``."""
@@ -19,7 +19,7 @@ _STYLES = {"Running": "green", "Pending": "yellow", "Failed": "red", "Unknown": 
 _NARROW = 60
 
 
-def head(snapshot: Snapshot) -> RenderableType:
+def head(snapshot: SandboxState) -> RenderableType:
     """Where the cluster is, and how it is."""
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True, min_width=10)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kcm_cli.machinery.quoting import escaped
-from kcm_cli.sandbox.status.snapshot import Snapshot
+from kcm_cli.sandbox.status.state import SandboxState
 from kcm_cli.top import cluster
 from kcm_cli.top.figures import Row, View
 from kcm_cli.top.source import Held
@@ -157,7 +157,7 @@ def render(shown: Shown, look: Look, width: int, height: int) -> RenderableType:
     return Group(_summary(shown, width), _rows(fitting, look, width), below)
 
 
-def sandbox(snapshot: Snapshot, manager: Shown | None, width: int, height: int) -> RenderableType:
+def sandbox(snapshot: SandboxState, manager: Shown | None, width: int, height: int) -> RenderableType:
     """The picture of a sandbox: the cluster, the workloads that are not ready and why; then the manager, and in the
     rest the last Events."""
     parts, left = [cluster.head(snapshot)], height - cluster.HEAD

@@ -17,7 +17,7 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from kcm_cli.manager.controller_map import queue_owners
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.status.counts import Counts
-from kcm_cli.sandbox.status.snapshot import Snapshot
+from kcm_cli.sandbox.status.state import SandboxState
 from kcm_cli.top import figures
 from kcm_cli.top.source import Held
 from kcm_cli.top.table import Look, Shown, render, sandbox
@@ -62,10 +62,10 @@ def manager(name: str) -> Shown:
 
 
 @cache
-def cluster() -> Snapshot:
+def cluster() -> SandboxState:
     """A sandbox with a Deployment that is well, and three workloads that are not."""
 
-    async def story(world: World) -> Snapshot:
+    async def story(world: World) -> SandboxState:
         counts = Counts(world.server.store, world.clock)
         world.manager()
         await world.clock.sleep(10)
@@ -82,7 +82,7 @@ def cluster() -> Snapshot:
             await world.create("apps/v1/deployments", {"metadata": {"name": name}, "spec": spec}, "default")
         await world.clock.sleep(45)
         where = "https://127.0.0.1:6443", "/home/me/kubeconfig"
-        return Snapshot(*where, counts.nodes, counts.pods, counts.workloads.unready, counts.events)
+        return SandboxState(*where, counts.nodes, counts.pods, counts.workloads.unready, counts.events)
 
     return simulate(3, story, NodeOptions(3))
 

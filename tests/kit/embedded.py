@@ -11,7 +11,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.store import Snapshot, Store
+from kcm_cli.sandbox.apiserver.store import Store, StoreContent
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.assembly import assemble
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -43,10 +43,10 @@ class EmbeddedServer:
 
 _KEPT = 16
 _SEED = "first objects"
-_known: dict[tuple[datetime, bytes], Snapshot] = {}
+_known: dict[tuple[datetime, bytes], StoreContent] = {}
 
 
-async def _first_objects(clock: Clock, certificates: Certificates) -> Snapshot:
+async def _first_objects(clock: Clock, certificates: Certificates) -> StoreContent:
     """What a server has made by its start, the same for all of one moment and CA: made once, since that takes 35 ms."""
     now, ca = clock.now(), certificates.ca.certificate
     if (now, ca) not in _known:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kcm_cli.component.kinds import STRING
 from kcm_cli.component.options import OptionGroup, duration, option
+from kcm_cli.component.value_types import STRING
 
 
 def _file(kind: str, flag: str, key: str, text: str) -> str:

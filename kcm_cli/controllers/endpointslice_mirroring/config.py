@@ -1,7 +1,7 @@
 """Options of the endpointslice-mirroring-controller."""
 
-from kcm_cli.component.kinds import INT32
 from kcm_cli.component.options import OptionGroup, concurrency, duration, option
+from kcm_cli.component.value_types import INT32
 
 
 class EndpointSliceMirroringConfig(OptionGroup):

@@ -24,7 +24,7 @@ CHUNK = 100
 """Changes that are handled before other tasks run."""
 
 
-class Kind(NamedTuple):
+class ObjectKind(NamedTuple):
     """The kind of a resource's objects, and its apiVersion."""
 
     api_version: str
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 class Observed(NamedTuple):
     """An object was added or updated. ``old``: its metadata before, if known."""
 
-    kind: Kind
+    kind: ObjectKind
     obj: Object
     old: ObjectMeta | None
 
@@ -45,14 +45,14 @@ class Observed(NamedTuple):
 class Listed(NamedTuple):
     """The objects that a cache held when its listener was added."""
 
-    kind: Kind
+    kind: ObjectKind
     objs: list[Object]
 
 
 class Deleted(NamedTuple):
     """An object was deleted."""
 
-    kind: Kind
+    kind: ObjectKind
     obj: Object
 
 

@@ -1,7 +1,7 @@
 """Options of the garbage-collector-controller."""
 
-from kcm_cli.component.kinds import BOOL, GROUP_RESOURCES
 from kcm_cli.component.options import OptionGroup, concurrency, option
+from kcm_cli.component.value_types import BOOL, GROUP_RESOURCES
 
 
 class GarbageCollectorConfig(OptionGroup):

@@ -25,8 +25,8 @@ from kcm_cli.controllers.garbage_collector.changes import (
     Change,
     Deleted,
     GraphChanges,
-    Kind,
     Listed,
+    ObjectKind,
     Observed,
     Unfinished,
 )
@@ -185,7 +185,7 @@ class GarbageCollector:
                 self._found.pop(identity.uid, None)
                 return self._look(identity, partial(self.graph.absent, identity))
 
-    async def _list(self, kind: Kind, objs: Iterable[Object]) -> None:
+    async def _list(self, kind: ObjectKind, objs: Iterable[Object]) -> None:
         async for obj in in_turns(objs, CHUNK):
             rest = self._observe(kind.identity(obj.metadata), obj.metadata, None)
             if rest is not None:

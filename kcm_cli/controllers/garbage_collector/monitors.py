@@ -11,7 +11,7 @@ from typing import Any
 
 from kcm_cli.api.resource import GVR, Resource, Undecodable
 from kcm_cli.component.logs import V2
-from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Kind, Listed, Observed
+from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Listed, ObjectKind, Observed
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.meta import Object, PartialObject, SlimObject
 from kcm_cli.rest.served import Discovery, ServedResource
@@ -97,7 +97,7 @@ class Monitors:
             return
         slim = Resource(served.gvr, served.kind, SlimObject, served.namespaced)
         informer = self._listening[served.gvr] = self._context.informers.metadata(slim)
-        kind, put, listening = Kind(served.gvr.group_version, served.kind), self._put, False
+        kind, put, listening = ObjectKind(served.gvr.group_version, served.kind), self._put, False
         undecoded: set[str] = set()
 
         def added(obj: Object) -> None:
@@ -159,7 +159,7 @@ class Monitors:
 
     def _deleted(self, gvr: GVR, informer: AnyInformer, other: AnyInformer) -> None:
         """Report objects of one version's cache that another version's cache does not have as deleted."""
-        kind, unknown = Kind(gvr.group_version, informer.resource.kind), other.store.unknown()
+        kind, unknown = ObjectKind(gvr.group_version, informer.resource.kind), other.store.unknown()
         for obj in informer.store.list():
             held = other.store.get(obj.key)
             if obj.key not in unknown and (held is None or held.uid != obj.uid):

@@ -1,7 +1,7 @@
 """Options of the horizontal-pod-autoscaler-controller."""
 
-from kcm_cli.component.kinds import FLOAT
 from kcm_cli.component.options import OptionGroup, concurrency, duration, option
+from kcm_cli.component.value_types import FLOAT
 
 
 class HorizontalPodAutoscalerConfig(OptionGroup):

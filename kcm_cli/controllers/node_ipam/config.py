@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace  # noqa: TID251  # option groups are dataclasses
 
-from kcm_cli.component.kinds import INT32, STRING
 from kcm_cli.component.options import OptionGroup, option
+from kcm_cli.component.value_types import INT32, STRING
 
 
 class NodeIPAMConfig(OptionGroup):

@@ -1,7 +1,7 @@
 """Options of the node-lifecycle-controller."""
 
-from kcm_cli.component.kinds import FLOAT32, INT32
 from kcm_cli.component.options import OptionGroup, duration, option
+from kcm_cli.component.value_types import FLOAT32, INT32
 
 
 class NodeLifecycleConfig(OptionGroup):

@@ -1,7 +1,7 @@
 """Options of the persistentvolume-binder-controller."""
 
-from kcm_cli.component.kinds import BOOL, INT32, STRING
 from kcm_cli.component.options import OptionGroup, duration, option
+from kcm_cli.component.value_types import BOOL, INT32, STRING
 
 
 class PersistentVolumeBinderConfig(OptionGroup):

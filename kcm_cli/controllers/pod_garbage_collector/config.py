@@ -1,7 +1,7 @@
 """Options of the pod-garbage-collector-controller."""
 
-from kcm_cli.component.kinds import INT32
 from kcm_cli.component.options import OptionGroup, option
+from kcm_cli.component.value_types import INT32
 
 
 class PodGarbageCollectorConfig(OptionGroup):

@@ -36,7 +36,7 @@ from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript, Role
-from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
+from kcm_cli.sandbox.nodes.status import Known, PodAddresses, rejected, render
 from kcm_cli.sandbox.nodes.status_patches import contradicted, status_patch, with_removed_reasons
 from kcm_cli.sandbox.views import (
     BY_NODE,
@@ -68,7 +68,7 @@ class Life(msgspec.Struct):
     pod: SimulatedPod
     script: PodScript
     state: PodState
-    place: Place
+    place: PodAddresses
     conditions: Sequence[Condition | Reported]
     granted: SimulatedPod
     reported: bytes = b""
@@ -490,7 +490,7 @@ class Kubelets:
             if rejection is not None:
                 await self._reject(pod, agent, rejection)
                 return None
-        place = Place(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
+        place = PodAddresses(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
         status = replace(pod.status, host_ip=place.host_ip, pod_ip=place.pod_ip)
         played = self._behaviour.script(replace(pod, status=status), files)
         state = restore(pod, played, now)

@@ -28,7 +28,7 @@ from kcm_cli.sandbox.nodes.script import RESTART_ALL, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 
-class Place(msgspec.Struct, frozen=True):
+class PodAddresses(msgspec.Struct, frozen=True):
     """Where a pod runs: its own address (empty before it has one) and its node's."""
 
     pod_ip: str
@@ -46,7 +46,7 @@ def render(
     pod: SimulatedPod,
     script: PodScript,
     state: PodState,
-    place: Place,
+    place: PodAddresses,
     now: float,
     known: Known,
 ) -> tuple[Doc, tuple[Reported, ...]]:

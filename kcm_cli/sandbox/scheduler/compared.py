@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kcm_cli.sandbox.scheduler.columns import PodCounts, taken
 from kcm_cli.sandbox.scheduler.node_info import NodeInfo
-from kcm_cli.sandbox.scheduler.podindex import Kind
+from kcm_cli.sandbox.scheduler.podindex import PodSet
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import Scores, each_its_own
 
@@ -36,13 +36,13 @@ class Compared:
         """The score of each node, for pods of one size."""
         return each_its_own(self._column("score", size, by_pods=True).of(self.positions, self._all, score))
 
-    def counts(self, kind: Kind) -> Sequence[int]:
+    def counts(self, kind: PodSet) -> Sequence[int]:
         """The number of pods of a kind on each node."""
         return taken(self._pods(kind).values, self.positions)
 
-    def counts_by(self, label: str, kind: Kind) -> Mapping[str | None, int]:
+    def counts_by(self, label: str, kind: PodSet) -> Mapping[str | None, int]:
         """The number of pods of a kind on all nodes with the same value of a label."""
         return self._pods(kind).by(label)
 
-    def _pods(self, kind: Kind) -> PodCounts:
+    def _pods(self, kind: PodSet) -> PodCounts:
         return self.state.columns.counts(kind, self.state.counts(kind))

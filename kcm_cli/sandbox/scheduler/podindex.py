@@ -30,7 +30,7 @@ Label = tuple[str, str]
 _Group = tuple[str, Label | None]
 
 
-class Kind(Protocol):
+class PodSet(Protocol):
     """A set of pods. Hashable."""
 
     @property
@@ -85,7 +85,7 @@ def matches_all(terms: tuple[Term, ...], info: PodInfo, namespaces: Namespaces) 
 
 
 _NO_LABELS: Mapping[str, str] = {}
-_NO_KINDS: Mapping[Kind, Counts] = {}
+_NO_KINDS: Mapping[PodSet, Counts] = {}
 
 
 class PodIndex:
@@ -94,12 +94,12 @@ class PodIndex:
     counted: called with a kind and the name of a node after the node's number of these pods has changed.
     """
 
-    def __init__(self, counted: Callable[[Kind, str], None]) -> None:
+    def __init__(self, counted: Callable[[PodSet, str], None]) -> None:
         self._counted = counted
         self.namespaces: Namespaces = {}
-        self._counts: OrderedDict[Kind, tuple[_Group, Counts]] = OrderedDict()
+        self._counts: OrderedDict[PodSet, tuple[_Group, Counts]] = OrderedDict()
         """The counts by kind, with the key of the kind in ``_groups``."""
-        self._groups: dict[_Group, dict[Kind, Counts]] = {}
+        self._groups: dict[_Group, dict[PodSet, Counts]] = {}
         """The counts by namespace and label of the kind."""
         self._labelled: Counter[_Group] = Counter()
         """The number of pods with a label in a namespace."""
@@ -118,7 +118,7 @@ class PodIndex:
     def remove(self, node: str, info: PodInfo) -> None:
         self._change(node, info, -1)
 
-    def counts(self, kind: Kind, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
+    def counts(self, kind: PodSet, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
         """The pods of a kind by node. ``pods``: those in its namespace with their nodes, read for a new kind only,
         and only if some pod has each of its labels."""
         found = self._counts.get(kind)
@@ -138,7 +138,7 @@ class PodIndex:
             self._give_up(next(iter(self._counts)))
         return counts
 
-    def _give_up(self, kind: Kind) -> None:
+    def _give_up(self, kind: PodSet) -> None:
         group, _ = self._counts.pop(kind)
         alike = self._groups[group]
         del alike[kind]
@@ -161,13 +161,13 @@ class PodIndex:
             self._count_kind(kind, node, sign)
         self._count_terms(node, info, sign)
 
-    def _kinds_of(self, info: PodInfo) -> set[Kind]:
+    def _kinds_of(self, info: PodInfo) -> set[PodSet]:
         groups = ((_ANYWHERE, None), (info.pod.metadata.namespace, None), *_groups_of(info))
         return {
             kind for group in groups for kind in self._groups.get(group, _NO_KINDS) if kind.has(info, self.namespaces)
         }
 
-    def _count_kind(self, kind: Kind, node: str, sign: int) -> None:
+    def _count_kind(self, kind: PodSet, node: str, sign: int) -> None:
         _count(self._counts[kind][1], node, sign)
         self._counted(kind, node)
 

@@ -26,7 +26,7 @@ EARLY_PER_S, EARLY_BURST = 50.0, 100
 """How many pods are looked at before their backoff is over: where many wait, each change must not cost all of them."""
 
 
-class Place(Enum):
+class QueuePart(Enum):
     """The part of the queue."""
 
     ACTIVE = "active"
@@ -44,7 +44,7 @@ class Queued(msgspec.Struct):
 
     info: PodInfo
     since: float
-    place: Place = Place.ACTIVE
+    place: QueuePart = QueuePart.ACTIVE
     refusals: int = 0
     errors: int = 0
     plugins: frozenset[str] = frozenset()
@@ -92,7 +92,7 @@ class SchedulingQueue:
             self._activate(queued)
             return
         queued.info = info
-        if helps is not None and queued.place is Place.UNSCHEDULABLE and helps(info, queued.plugins):
+        if helps is not None and queued.place is QueuePart.UNSCHEDULABLE and helps(info, queued.plugins):
             self._move(queued)
 
     def remove(self, key: str) -> None:
@@ -108,8 +108,8 @@ class SchedulingQueue:
             while self._heap:
                 _, _, turn, key = heapq.heappop(self._heap)
                 queued = self._pods.get(key)
-                if queued is not None and queued.turn == turn and queued.place is Place.ACTIVE:
-                    queued.place = Place.IN_FLIGHT
+                if queued is not None and queued.turn == turn and queued.place is QueuePart.ACTIVE:
+                    queued.place = QueuePart.IN_FLIGHT
                     return queued
             early = self._pop_early()
             if early is not None:
@@ -123,7 +123,7 @@ class SchedulingQueue:
         while heap:
             _, _, _, turn, key = heap[0]
             queued = self._pods.get(key)
-            if queued is None or queued.turn != turn or queued.place is not Place.BACKOFF:
+            if queued is None or queued.turn != turn or queued.place is not QueuePart.BACKOFF:
                 heapq.heappop(heap)
                 continue
             if not self._early.try_take(self._clock.monotonic()):
@@ -132,7 +132,7 @@ class SchedulingQueue:
             if queued.timer is not None:
                 queued.timer.cancel()
                 queued.timer = None
-            queued.place = Place.IN_FLIGHT
+            queued.place = QueuePart.IN_FLIGHT
             return queued
         return None
 
@@ -144,7 +144,7 @@ class SchedulingQueue:
         queued.plugins, queued.since = plugins, self._clock.monotonic()
         queued.refusals += bool(plugins)
         queued.errors = 0 if plugins else queued.errors + 1
-        queued.place = Place.UNSCHEDULABLE
+        queued.place = QueuePart.UNSCHEDULABLE
         self._waiting[key] = queued
         if not plugins:
             self._move(queued)
@@ -175,7 +175,7 @@ class SchedulingQueue:
         if left_s <= 0:
             self._activate(queued)
             return
-        queued.place = Place.BACKOFF
+        queued.place = QueuePart.BACKOFF
         queued.timer = self._clock.call_later(left_s, lambda: self._activate(queued))
         if queued.plugins:
             self._turns += 1
@@ -186,7 +186,7 @@ class SchedulingQueue:
 
     def _activate(self, queued: Queued) -> None:
         queued.timer = None
-        queued.place = Place.ACTIVE
+        queued.place = QueuePart.ACTIVE
         self._turns += 1
         queued.turn = self._turns
         heapq.heappush(self._heap, (-queued.info.priority, queued.since, queued.turn, queued.info.key))

@@ -13,7 +13,7 @@ from kcm_cli.machinery.labels import EVERYTHING, Selector
 from kcm_cli.sandbox.scheduler.columns import Columns
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState, no_devices
 from kcm_cli.sandbox.scheduler.node_info import NodeInfo
-from kcm_cli.sandbox.scheduler.podindex import Counts, Kind, Namespaces, PodIndex
+from kcm_cli.sandbox.scheduler.podindex import Counts, Namespaces, PodIndex, PodSet
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
@@ -173,7 +173,7 @@ class ClusterState:
 
     # -- pods of some kind
 
-    def counts(self, kind: Kind) -> Counts:
+    def counts(self, kind: PodSet) -> Counts:
         """The number of pods of a kind by node. Read-only."""
         if self._supposed is None:
             return self._index.counts(kind, self._pods(kind.namespace))
@@ -211,7 +211,7 @@ class ClusterState:
             self._columns.changed(node.name, only_pods=only_pods)
         (self._soft.add if node.soft_taints else self._soft.discard)(node.name)
 
-    def _counted(self, kind: Kind, node: str) -> None:
+    def _counted(self, kind: PodSet, node: str) -> None:
         if self._columns is not None:
             self._columns.counted(kind, node)
 

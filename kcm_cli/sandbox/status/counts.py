@@ -10,7 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import View
 from kcm_cli.sandbox.apiserver.store import Event, Store
-from kcm_cli.sandbox.status.snapshot import EventLine, NodeCounts
+from kcm_cli.sandbox.status.state import EventLine, NodeCounts
 from kcm_cli.sandbox.status.workloads import PODS, Pod, Workloads
 
 NODES, EVENTS = GVR("", "v1", "nodes"), GVR("", "v1", "events")

@@ -10,7 +10,7 @@ import msgspec
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.meta import View
 from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
-from kcm_cli.sandbox.status.snapshot import Workload
+from kcm_cli.sandbox.status.state import Workload
 
 PODS = GVR("", "v1", "pods")
 _APPS = ("deployments", "replicasets", "statefulsets", "daemonsets")

@@ -8,18 +8,18 @@ import pytest
 from kcm_cli.cli import usage
 from kcm_cli.cli.manager import help_text
 from kcm_cli.cli.subcommands import SUBCOMMANDS
-from kcm_cli.component import kinds
+from kcm_cli.component import value_types
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.manager.options import flag_set
 
 FLAGS = FlagSet(
     [
-        Flag("yes", kinds.BOOL, False, "Say yes.", "First", shorthand="y"),
-        Flag("rate", kinds.FLOAT32, 0.5, "How fast.", "First"),
-        Flag("gone", kinds.BOOL, False, "", "First", hidden=True),
-        Flag("names", kinds.STRINGS, ("a", "b"), "Who.", "Second"),
-        Flag("path", kinds.STRING, "/x y", "Where.", "Second"),
-        Flag("none", kinds.STRING, "", "What.", "Second"),
+        Flag("yes", value_types.BOOL, False, "Say yes.", "First", shorthand="y"),
+        Flag("rate", value_types.FLOAT32, 0.5, "How fast.", "First"),
+        Flag("gone", value_types.BOOL, False, "", "First", hidden=True),
+        Flag("names", value_types.STRINGS, ("a", "b"), "Who.", "Second"),
+        Flag("path", value_types.STRING, "/x y", "Where.", "Second"),
+        Flag("none", value_types.STRING, "", "What.", "Second"),
     ]
 )
 

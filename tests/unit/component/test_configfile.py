@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kcm_cli.component import configfile, kinds, options
+from kcm_cli.component import configfile, options, value_types
 from kcm_cli.component.configfile import ConfigFileError, Form
 
 FORM = Form("Thing", ("things.io/v2", "things.io/v1"))
@@ -15,8 +15,8 @@ HEAD = "apiVersion: things.io/v1\nkind: Thing\n"
 class Inner:
     """Nested options."""
 
-    period_s: float = options.option(kinds.DURATION, 5.0, flag="period", key="Period")
-    deep: int = options.option(kinds.INT32, 1, key="Below.Deep")
+    period_s: float = options.option(value_types.DURATION, 5.0, flag="period", key="Period")
+    deep: int = options.option(value_types.INT32, 1, key="Below.Deep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Empty:
 class Root:
     """All options."""
 
-    name: str = options.option(kinds.STRING, "x", key="Name")
+    name: str = options.option(value_types.STRING, "x", key="Name")
     inner: Inner = options.group(Inner, key="Inner")
     empty: Empty = options.group(Empty, key="Empty")
-    names: tuple[str, ...] = options.option(kinds.STRINGS, (), key="Names")
-    only_flag: bool = options.option(kinds.BOOL, False, flag="only-flag")
+    names: tuple[str, ...] = options.option(value_types.STRINGS, (), key="Names")
+    only_flag: bool = options.option(value_types.BOOL, False, flag="only-flag")
 
 
 def read(text: str) -> Root:

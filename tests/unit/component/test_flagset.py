@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.component import kinds
+from kcm_cli.component import value_types
 from kcm_cli.component.flagset import Flag, FlagSet
 
 FLAGS = FlagSet(
     [
-        Flag("leader-elect", kinds.BOOL, True),
-        Flag("help", kinds.BOOL, False, shorthand="h"),
-        Flag("v", kinds.LEVEL, 0, shorthand="v"),
-        Flag("kube-api-qps", kinds.FLOAT32, 20.0),
-        Flag("controllers", kinds.STRINGS, ("*",)),
-        Flag("bind-address", kinds.IP, "0.0.0.0"),
-        Flag("feature-gates", kinds.MULTIMAP, ()),
-        Flag("version", kinds.VERSION, "false"),
-        Flag("pod-eviction-timeout", kinds.DURATION, 0.0, hidden=True, deprecated="it does nothing."),
+        Flag("leader-elect", value_types.BOOL, True),
+        Flag("help", value_types.BOOL, False, shorthand="h"),
+        Flag("v", value_types.LEVEL, 0, shorthand="v"),
+        Flag("kube-api-qps", value_types.FLOAT32, 20.0),
+        Flag("controllers", value_types.STRINGS, ("*",)),
+        Flag("bind-address", value_types.IP, "0.0.0.0"),
+        Flag("feature-gates", value_types.MULTIMAP, ()),
+        Flag("version", value_types.VERSION, "false"),
+        Flag("pod-eviction-timeout", value_types.DURATION, 0.0, hidden=True, deprecated="it does nothing."),
     ]
 )
 
@@ -100,7 +100,7 @@ def test_a_deprecated_flag_warns_once() -> None:
 
 def test_a_name_declared_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="there is another flag"):
-        FlagSet([Flag("a", kinds.BOOL, False), Flag("a", kinds.STRING, "")])
+        FlagSet([Flag("a", value_types.BOOL, False), Flag("a", value_types.STRING, "")])
 
 
 @given(st.lists(st.text(max_size=20), max_size=6))

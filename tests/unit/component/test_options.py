@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from kcm_cli.component import kinds, options
+from kcm_cli.component import options, value_types
 from kcm_cli.component.flagset import FlagSet
 
 
@@ -17,8 +17,8 @@ class Workers:
 
     SECTION: ClassVar[str] = "Workers"
 
-    count: int = options.option(kinds.INT32, 5, flag="workers", key="Count", minimum=1, maximum=9)
-    kind: str = options.option(kinds.STRING, "", flag="kind", section="Other")
+    count: int = options.option(value_types.INT32, 5, flag="workers", key="Count", minimum=1, maximum=9)
+    kind: str = options.option(value_types.STRING, "", flag="kind", section="Other")
 
     def problems(self) -> Iterator[str]:
         if self.kind == "bad":
@@ -31,9 +31,9 @@ class Root:
 
     SECTION: ClassVar[str] = "Root"
 
-    old: bool = options.option(kinds.BOOL, False, flag="old", key="Old", deprecated="it does nothing.")
+    old: bool = options.option(value_types.BOOL, False, flag="old", key="Old", deprecated="it does nothing.")
     workers: Workers = options.group(Workers, key="Some.Workers")
-    rate: float = options.option(kinds.FLOAT32, 0.5, key="Rate", minimum=0)
+    rate: float = options.option(value_types.FLOAT32, 0.5, key="Rate", minimum=0)
 
 
 def test_bindings_have_paths_and_sections() -> None:
@@ -93,7 +93,7 @@ def test_parts_are_found_by_type() -> None:
 class Limits(options.OptionGroup):
     """A group as kcm's own are."""
 
-    most: int = options.option(kinds.INT32, 5, flag="most", key="Most")
+    most: int = options.option(value_types.INT32, 5, flag="most", key="Most")
     workers: Workers = options.group(Workers, key="Workers")
 
 

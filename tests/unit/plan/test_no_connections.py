@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kcm_cli.machinery import codec
 from kcm_cli.plan import Answer, Apply, Options, Scale, Target, outcome, plan
 from kcm_cli.plan.collect import item_of
-from kcm_cli.plan.kinds import DEFINITIONS, KINDS, Kind
+from kcm_cli.plan.kinds import DEFINITIONS, KINDS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Snapshot
 from tests.simulation.workload import deployment, template
 from tests.simulation.world import NAMESPACE
@@ -153,7 +153,7 @@ def with_objects(*docs: Tree) -> Snapshot:
     known = {kind.kind: kind for kind in (*KINDS, DEFINITIONS)}
     for doc in docs:
         group, _, version = doc["apiVersion"].rpartition("/")
-        kind = known.get(doc["kind"]) or Kind(
+        kind = known.get(doc["kind"]) or ListedKind(
             replace(DEFINITIONS.gvr, group=group, version=version, plural=f"{doc['kind'].lower()}s"), doc["kind"]
         )
         doc = {**doc, "metadata": {"uid": doc["metadata"]["name"], "resourceVersion": "7", **doc["metadata"]}}

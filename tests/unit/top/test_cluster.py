@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kcm_cli.sandbox.status.snapshot import EventLine, NodeCounts, Snapshot, Workload
+from kcm_cli.sandbox.status.state import EventLine, NodeCounts, SandboxState, Workload
 from kcm_cli.top.figures import Row, View
 from kcm_cli.top.table import Shown, sandbox
 
@@ -26,14 +26,14 @@ UNREADY = (
 )
 
 
-def snapshot(**given: object) -> Snapshot:
-    return Snapshot("https://127.0.0.1:6443", "/home/me/kubeconfig", **given)  # type: ignore[arg-type]
+def snapshot(**given: object) -> SandboxState:
+    return SandboxState("https://127.0.0.1:6443", "/home/me/kubeconfig", **given)  # type: ignore[arg-type]
 
 
 FULL = snapshot(nodes=NodeCounts(2, ("node-1",)), pods=(("Running", 1),), workloads=UNREADY, events=EVENTS)
 
 
-def text(shown: Snapshot, manager: Shown | None = None, *, width: int = 80, height: int = 25) -> str:
+def text(shown: SandboxState, manager: Shown | None = None, *, width: int = 80, height: int = 25) -> str:
     console = Console(width=width, height=height, record=True, file=io.StringIO(), force_terminal=True)
     console.print(sandbox(shown, manager, width, height))
     return console.export_text()
@@ -54,7 +54,7 @@ def text(shown: Snapshot, manager: Shown | None = None, *, width: int = 80, heig
     ],
     ids=["empty", "ready", "one not", "five not", "pods", "why", "starting", "event", "namespace"],
 )
-def test_it_shows(shown: Snapshot, words: list[str]) -> None:
+def test_it_shows(shown: SandboxState, words: list[str]) -> None:
     found = text(shown)
     assert [word for word in words if word not in found] == []
 

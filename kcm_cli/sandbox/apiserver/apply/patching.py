@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.apply import patches
 from kcm_cli.sandbox.apiserver.apply.patches import Patched
 from kcm_cli.sandbox.apiserver.apply.resets import Writable
 from kcm_cli.sandbox.apiserver.apply.serverside import ServerSide, described
-from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, Versions
+from kcm_cli.sandbox.apiserver.apply.tracking import Tracker, Versions, WriteTarget
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
@@ -37,7 +37,7 @@ class Patching:
         self._schemas = schemas
         self._patches = patches.Patches(schemas)
         self._tracker = Tracker(versions)
-        self._places: dict[tuple[int, str], Place] = {}
+        self._places: dict[tuple[int, str], WriteTarget] = {}
         self._seen = schemas.changes
         self._server_side = ServerSide(self._tracker)
 
@@ -113,7 +113,7 @@ class Patching:
         place = self.place(resource, subresource)
         return self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
 
-    def place(self, resource: ResourceInfo, subresource: str) -> Place:
+    def place(self, resource: ResourceInfo, subresource: str) -> WriteTarget:
         """The target of a write."""
         if self._seen != self._schemas.changes:  # custom kinds were added, changed or removed
             self._places.clear()
@@ -125,6 +125,6 @@ class Patching:
             assert node is not None, f"no type for {resource.kind}"
             normalizers = Normalizers() if self._schemas.is_custom(target) else self._schemas.normalizers
             empty, writable = cast("Doc", normalizers.run(node, {})), self._writable(resource, subresource)
-            place = Place(resource, subresource, node, empty, writable)
+            place = WriteTarget(resource, subresource, node, empty, writable)
             self._places[id(resource), subresource] = place  # the place holds the resource, so its id is not reused
         return place

@@ -38,7 +38,7 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
     read,
     write,
 )
-from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, stripped, without_managed
+from kcm_cli.sandbox.apiserver.apply.tracking import Tracker, WriteTarget, stripped, without_managed
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 KUBECTL = "kubectl"
@@ -56,7 +56,7 @@ class ApplyConflict(Exception):
 class Apply(msgspec.Struct, frozen=True):
     """An apply request. Neither ``live`` nor ``config`` has managedFields."""
 
-    place: Place
+    place: WriteTarget
     manager_id: ManagerId
     live: Doc
     config: Doc
@@ -77,7 +77,7 @@ class ServerSide:
         self._tracker = tracker
 
     def apply(
-        self, place: Place, live: Doc | None, config: Doc, manager: str, *, force: bool, now: datetime
+        self, place: WriteTarget, live: Doc | None, config: Doc, manager: str, *, force: bool, now: datetime
     ) -> tuple[Doc, list[Doc]]:
         """The merged document (neither normalised nor defaulted) and its managedFields. Raises ApiError."""
         check_config(place, config)
@@ -101,7 +101,7 @@ class ServerSide:
             doc = _with_last_applied(doc, config)
         return doc, write(managers) if managers else []
 
-    def _live_managers(self, place: Place, live: Doc | None, now: datetime) -> Managers:
+    def _live_managers(self, place: WriteTarget, live: Doc | None, now: datetime) -> Managers:
         """The managers of the live object. If it has none, ``before-first-apply`` owns its fields."""
         if live is None:
             return {}
@@ -213,7 +213,7 @@ def check_kind(config: Doc, wanted_version: str, wanted_kind: str) -> None:
         raise ApiError(400, "BadRequest", f"invalid object type: {_gvk(api_version, kind)}")
 
 
-def check_config(place: Place, config: Doc) -> None:
+def check_config(place: WriteTarget, config: Doc) -> None:
     """The configuration must be of the path's kind and match its type. Raises ApiError."""
     check_kind(config, place.version, place.resource.kind)
     meta = config.get("metadata")
@@ -222,12 +222,12 @@ def check_config(place: Place, config: Doc) -> None:
     _refuse_untyped("patch", config, typed.listed(typed.problems(place.node, config)))
 
 
-def _check_live(place: Place, live: Doc) -> None:
+def _check_live(place: WriteTarget, live: Doc) -> None:
     """An object that was stored before the schema changed may not match its type. Raises ApiError (500)."""
     _refuse_untyped("live", live, _listed(place, live))
 
 
-def _listed(place: Place, live: Doc) -> str:
+def _listed(place: WriteTarget, live: Doc) -> str:
     return typed.listed(typed.problems(place.node, live, duplicates=True))
 
 

@@ -53,7 +53,7 @@ _STRIPPED = frozenset(
 )
 
 
-class Place(msgspec.Struct, frozen=True):
+class WriteTarget(msgspec.Struct, frozen=True):
     """The target of a write: a resource or subresource, its type, a normalised object without fields (``empty``), which
     must not be changed, and the fields that its writers can own."""
 
@@ -89,7 +89,7 @@ class Tracker:
         self._versions = versions
 
     def update(
-        self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime, stated: Doc | None = None
+        self, place: WriteTarget, old: Doc | None, new: Doc, manager: str, now: datetime, stated: Doc | None = None
     ) -> None:
         """Set the managedFields of ``new``. ``old`` is None for a create. ``stated``: see ``Comparer.emptied``."""
         meta = cast("Doc", new["metadata"])
@@ -119,7 +119,7 @@ class Tracker:
 
     def share(
         self,
-        place: Place,
+        place: WriteTarget,
         managers: Managers,
         changes: Changes,
         before: Doc,
@@ -145,7 +145,7 @@ class Tracker:
             else:
                 managers[manager_id] = rest
 
-    def changes_in(self, place: Place, version: str, before: Doc, after: Doc) -> Changes | None:
+    def changes_in(self, place: WriteTarget, version: str, before: Doc, after: Doc) -> Changes | None:
         """The changes in another version of the API; None if that is not served."""
         if self._versions is None:
             return None

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import Definition, VersionFacts, b
 from kcm_cli.sandbox.apiserver.crd.embedded import MetaReader
 from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion, Shape
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
-from kcm_cli.sandbox.apiserver.crd.writes import Kind, strategy_of
+from kcm_cli.sandbox.apiserver.crd.writes import CustomKind, strategy_of
 from kcm_cli.sandbox.apiserver.registry.catalog import ALL_VERBS, PART_VERBS, Catalog, Group, Served, Subresource
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.selectable import Selectable
@@ -118,7 +118,7 @@ class CustomResources:
 
 def _strategy(definition: Definition, version: VersionFacts, own: Shape) -> Strategy:
     rules = rules_of(own.schema)
-    return strategy_of(Kind(own.target, definition.namespaced, own.schema, version.status, version.scale, rules))
+    return strategy_of(CustomKind(own.target, definition.namespaced, own.schema, version.status, version.scale, rules))
 
 
 def _served(definition: Definition, version: VersionFacts, kind: CustomVersion) -> Served:

@@ -52,7 +52,7 @@ def blocked(found: list[FieldError]) -> bool:
     return any(error.type in _BLOCKING for error in found)
 
 
-class Kind(msgspec.Struct, frozen=True):
+class CustomKind(msgspec.Struct, frozen=True):
     """A version of a custom kind. ``status``: whether it has the subresource."""
 
     target: Target
@@ -63,7 +63,7 @@ class Kind(msgspec.Struct, frozen=True):
     rules: RuleSet | None
 
 
-def strategy_of(kind: Kind) -> Strategy:
+def strategy_of(kind: CustomKind) -> Strategy:
     """The strategy of a version of a kind."""
     writes = _Writes(kind)
     return Strategy(
@@ -83,7 +83,7 @@ def strategy_of(kind: Kind) -> Strategy:
 
 
 class _Writes:
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: CustomKind) -> None:
         self._kind = kind
         self._schema = kind.schema
         self._checker = Checker(kind.schema.raw)

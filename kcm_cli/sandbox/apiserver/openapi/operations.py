@@ -60,7 +60,7 @@ _CONNECTIONS: dict[str, tuple[str, ...]] = {
 _PROXY_METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
 
 
-class Kind(msgspec.Struct, frozen=True):
+class GVK(msgspec.Struct, frozen=True):
     """A kind as in ``x-kubernetes-group-version-kind``."""
 
     group: str
@@ -76,7 +76,7 @@ class Operation(msgspec.Struct, frozen=True):
     id: str
     action: str
     description: str
-    kind: Kind | None
+    kind: GVK | None
     tag: str
     query: tuple[str, ...] = ()
     body: str = ""
@@ -249,7 +249,7 @@ def _of_custom(operation: Operation) -> Operation:
 def _operations(served: Served, definition: str) -> Iterator[Operation]:
     info = served.info
     names = Names(served)
-    kind = Kind(info.gvr.group, info.gvr.version, info.kind)
+    kind = GVK(info.gvr.group, info.gvr.version, info.kind)
     base = info.gvr.base
     plural = info.gvr.plural
     collection = f"{base}/namespaces/{{namespace}}/{plural}" if info.namespaced else f"{base}/{plural}"
@@ -263,7 +263,7 @@ def _operations(served: Served, definition: str) -> Iterator[Operation]:
         yield from _subresource(served.subresources[name], names, kind, f"{collection}/{{name}}", definition)
 
 
-def _collection(served: Served, names: Names, kind: Kind, path: str, definition: str) -> Iterator[Operation]:
+def _collection(served: Served, names: Names, kind: GVK, path: str, definition: str) -> Iterator[Operation]:
     verbs = served.info.verbs
     if "list" in verbs:
         yield _list(names.id("list"), path, names, kind, definition)
@@ -278,14 +278,14 @@ def _collection(served: Served, names: Names, kind: Kind, path: str, definition:
         )  # fmt: skip
 
 
-def _list(id_: str, path: str, names: Names, kind: Kind, definition: str) -> Operation:
+def _list(id_: str, path: str, names: Names, kind: GVK, definition: str) -> Operation:
     return Operation(
         path, "get", id_, "list", f"list or watch {names.kind}", kind, names.tag, _LIST, answer=f"{definition}List",
         answer_types=MEDIA_TYPES + _WATCH_TYPES,
     )  # fmt: skip
 
 
-def _single(served: Served, names: Names, kind: Kind, path: str, definition: str) -> Iterator[Operation]:
+def _single(served: Served, names: Names, kind: GVK, path: str, definition: str) -> Iterator[Operation]:
     verbs = served.info.verbs
     for verb in ("get", "update", "patch"):
         if verb in verbs:
@@ -299,7 +299,7 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
         )  # fmt: skip
 
 
-def _on_object(verb: str, path: str, names: Names, kind: Kind, definition: str, sub: str = "") -> Iterator[Operation]:
+def _on_object(verb: str, path: str, names: Names, kind: GVK, definition: str, sub: str = "") -> Iterator[Operation]:
     """The operation of a verb on a resource or its subresource ``sub``; none for other verbs."""
     suffix, what = _capitalized(sub), f"{sub} of {names.kind}" if sub else names.kind
     match verb:
@@ -324,7 +324,7 @@ def _on_object(verb: str, path: str, names: Names, kind: Kind, definition: str, 
             )  # fmt: skip
 
 
-def _watches(served: Served, names: Names, kind: Kind) -> Iterator[Operation]:
+def _watches(served: Served, names: Names, kind: GVK) -> Iterator[Operation]:
     """The deprecated paths of watches."""
     info = served.info
     base = f"{info.gvr.base}/watch"
@@ -344,9 +344,9 @@ def _watches(served: Served, names: Names, kind: Kind) -> Iterator[Operation]:
         yield watch(f"{base}/{info.gvr.plural}", names.everywhere("watch", "List"), "watchlist")
 
 
-def _subresource(sub: Subresource, names: Names, parent: Kind, path: str, definition: str) -> Iterator[Operation]:
+def _subresource(sub: Subresource, names: Names, parent: GVK, path: str, definition: str) -> Iterator[Operation]:
     own = sub.kind != parent.kind
-    kind = Kind(sub.group or parent.group, sub.version or parent.version, sub.kind) if own else parent
+    kind = GVK(sub.group or parent.group, sub.version or parent.version, sub.kind) if own else parent
     path = f"{path}/{sub.name}"
     suffix = _capitalized(sub.name)
     if sub.name in _CONNECTED:
@@ -367,7 +367,7 @@ def _capitalized(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _connections(sub: Subresource, names: Names, kind: Kind, path: str, suffix: str) -> Iterator[Operation]:
+def _connections(sub: Subresource, names: Names, kind: GVK, path: str, suffix: str) -> Iterator[Operation]:
     methods = _PROXY_METHODS if sub.name == "proxy" else ("get", "post")
     for place, more in ((path, ""), (f"{path}/{{path}}", "WithPath")) if sub.name == "proxy" else ((path, ""),):
         for method in methods:

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.store.errors import (
 )
 from kcm_cli.sandbox.apiserver.store.log import Watcher
 from kcm_cli.sandbox.apiserver.store.persistence import SqliteJournal
-from kcm_cli.sandbox.apiserver.store.store import Snapshot, Store
+from kcm_cli.sandbox.apiserver.store.store import Store, StoreContent
 from kcm_cli.sandbox.apiserver.store.stored import Event, Stored, frame_of, object_key
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Event",
     "NotFound",
     "NotKept",
-    "Snapshot",
+    "StoreContent",
     "SqliteJournal",
     "Store",
     "StoreError",

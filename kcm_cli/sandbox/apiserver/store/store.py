@@ -41,7 +41,7 @@ class Journal(Protocol):
         """Close the files."""
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class StoreContent(msgspec.Struct, frozen=True):
     """A store's revision and its objects as (resource, namespace, name, revision, data), sorted by revision."""
 
     revision: int
@@ -89,13 +89,13 @@ class Store:
 
     # Snapshots
 
-    def snapshot(self) -> "Snapshot":
+    def snapshot(self) -> "StoreContent":
         """All objects, for ``restore``."""
         kept = [(gvr, one) for gvr, c in self._collections.items() for one in c.objects.values()]
         objects = [(gvr, one.namespace, one.name, one.revision, one.data) for gvr, one in kept]
-        return Snapshot(self.revision, tuple(sorted(objects, key=lambda each: each[3])))
+        return StoreContent(self.revision, tuple(sorted(objects, key=lambda each: each[3])))
 
-    def restore(self, snapshot: "Snapshot") -> None:
+    def restore(self, snapshot: "StoreContent") -> None:
         """Fill an empty store. Subscribers are called as for writes, but there is no history."""
         assert self.revision == 1 and self._journal is None
         for gvr, namespace, name, revision, data in snapshot.objects:

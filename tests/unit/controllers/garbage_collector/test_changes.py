@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics.workqueue import WorkqueueMetrics
-from kcm_cli.controllers.garbage_collector.changes import CHUNK, Absent, Change, GraphChanges, Kind
+from kcm_cli.controllers.garbage_collector.changes import CHUNK, Absent, Change, GraphChanges, ObjectKind
 from kcm_cli.controllers.garbage_collector.graph import Identity
 from kcm_cli.machinery.meta import ObjectMeta
 
@@ -68,4 +68,4 @@ async def test_many_changes_yield_to_other_tasks() -> None:
 
 def test_kinds_name_objects() -> None:
     meta = ObjectMeta(name="a", namespace="ns", uid="u")
-    assert Kind("apps/v1", "Deployment").identity(meta) == Identity("Deployment", "apps/v1", "ns", "a", "u")
+    assert ObjectKind("apps/v1", "Deployment").identity(meta) == Identity("Deployment", "apps/v1", "ns", "a", "u")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.nodes import machine, script
 from kcm_cli.sandbox.nodes.restore import restore
-from kcm_cli.sandbox.nodes.status import Known, Place, render
+from kcm_cli.sandbox.nodes.status import Known, PodAddresses, render
 from kcm_cli.sandbox.views import PODS
 
 EPOCH = 1_800_000_000.0
-PLACE = Place("10.244.1.2", "172.18.0.3")
+PLACE = PodAddresses("10.244.1.2", "172.18.0.3")
 
 
 def pod_doc(policy: str, **annotations: str) -> dict:

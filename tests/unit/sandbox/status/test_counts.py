@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.status.counts import EVENTS, KEPT_EVENTS, NODES, PODS, Counts
-from kcm_cli.sandbox.status.snapshot import NodeCounts
+from kcm_cli.sandbox.status.state import NodeCounts
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.status.counts import Counts
-from kcm_cli.sandbox.status.snapshot import Workload
+from kcm_cli.sandbox.status.state import Workload
 from kcm_cli.sandbox.status.workloads import MOST, PODS, WORKLOADS
 
 KINDS = {

@@ -33,7 +33,7 @@ from kcm_cli.machinery.durations import format_duration, parse_duration
 from kcm_cli.machinery.go_floats import go_float, to_float32
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ValueType(msgspec.Struct, frozen=True):
     """One type of value. The functions take and return the Python type in the field's annotation."""
 
     word: str
@@ -122,9 +122,9 @@ def _duration_from_doc(value: object) -> float:
     return parse_duration(_text(value))
 
 
-def _int_kind(word: str, bits: int) -> Kind:
+def _int_kind(word: str, bits: int) -> ValueType:
     check = bounded(bits)
-    return Kind(word, lambda t: check(parse_int(t)), str, _same, lambda d: check(_whole(d)), zero=0)
+    return ValueType(word, lambda t: check(parse_int(t)), str, _same, lambda d: check(_whole(d)), zero=0)
 
 
 def _pairs_from_doc(first: str, second: str) -> Callable[[object], tuple[tuple[str, str], ...]]:
@@ -159,7 +159,7 @@ def _no_flag(text: str) -> object:
     raise ValueError("has no flag")
 
 
-BOOL = Kind(
+BOOL = ValueType(
     "bool",
     parse_bool,
     lambda v: "true" if v else "false",
@@ -168,11 +168,11 @@ BOOL = Kind(
     bare="true",
     zero=False,
 )
-STRING = Kind("string", str, str, _same, _text, quoted=True, zero="")
+STRING = ValueType("string", str, str, _same, _text, quoted=True, zero="")
 STRING_OR_BARE = replace(STRING, bare="true")
 INT = _int_kind("int", 64)
 INT32 = _int_kind("int32", 32)
-FLOAT32 = Kind(
+FLOAT32 = ValueType(
     "float32",
     lambda t: _to_float32(parse_float(t)),
     go_float,
@@ -180,10 +180,10 @@ FLOAT32 = Kind(
     lambda d: _to_float32(_number(d)),
     zero=0.0,
 )
-FLOAT = Kind("float", parse_float, go_float, _number_to_doc, _number, zero=0.0)
-DURATION = Kind("duration", parse_duration, format_duration, format_duration, _duration_from_doc, zero=0.0)
-STRINGS = Kind("strings", split_list, _show_list, list, _texts, join=_join, zero=())
-INT32_SLICE = Kind(
+FLOAT = ValueType("float", parse_float, go_float, _number_to_doc, _number, zero=0.0)
+DURATION = ValueType("duration", parse_duration, format_duration, format_duration, _duration_from_doc, zero=0.0)
+STRINGS = ValueType("strings", split_list, _show_list, list, _texts, join=_join, zero=())
+INT32_SLICE = ValueType(
     "int32Slice",
     lambda t: tuple(bounded(32)(parse_int(item)) for item in t.split(",")),
     _show_list,
@@ -192,13 +192,13 @@ INT32_SLICE = Kind(
     join=_join,
     zero=(),
 )
-IP = Kind("ip", parse_ip, str, _same, lambda d: parse_ip(_text(d)), blank_keeps=True)
-STRING_MAP = Kind("stringToString", parse_map, _show_pairs, dict, _file_only, join=_join_map, zero=())
-SWITCHES = Kind("mapStringString", parse_switches, _show_pairs, dict, _file_only, join=_join_map, zero=())
-MULTIMAP = Kind(
+IP = ValueType("ip", parse_ip, str, _same, lambda d: parse_ip(_text(d)), blank_keeps=True)
+STRING_MAP = ValueType("stringToString", parse_map, _show_pairs, dict, _file_only, join=_join_map, zero=())
+SWITCHES = ValueType("mapStringString", parse_switches, _show_pairs, dict, _file_only, join=_join_map, zero=())
+MULTIMAP = ValueType(
     "colonSeparatedMultimapStringString", parse_multimap, _show_multimap, list, _file_only, join=_join, zero=()
 )
-NAMED_CERT_KEY = Kind(
+NAMED_CERT_KEY = ValueType(
     "namedCertKey",
     parse_cert_key,
     lambda v: "[" + ";".join(map(str, v)) + "]",
@@ -207,14 +207,14 @@ NAMED_CERT_KEY = Kind(
     join=_join,
     zero=(),
 )
-LEVEL = Kind("Level", parse_level, str, _same, _file_only)
-VMODULE = Kind("pattern=N,...", parse_vmodule, _show_vmodule, list, _file_only, zero=())
-QUANTITY = Kind("quantity", parse_bytes, str, _same, _file_only)
-VERSION = Kind("version", parse_version_request, str, _same, _file_only, bare="true", zero="false")
-GROUP_RESOURCES = Kind(
+LEVEL = ValueType("Level", parse_level, str, _same, _file_only)
+VMODULE = ValueType("pattern=N,...", parse_vmodule, _show_vmodule, list, _file_only, zero=())
+QUANTITY = ValueType("quantity", parse_bytes, str, _same, _file_only)
+VERSION = ValueType("version", parse_version_request, str, _same, _file_only, bare="true", zero="false")
+GROUP_RESOURCES = ValueType(
     "", _no_flag, _show_pairs, _pairs_to_doc("Group", "Resource"), _pairs_from_doc("Group", "Resource")
 )
-CONTROLLER_LEADERS = Kind(
+CONTROLLER_LEADERS = ValueType(
     "",
     _no_flag,
     _show_pairs,

@@ -34,7 +34,7 @@ class Workload(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class SandboxState(msgspec.Struct, frozen=True):
     """``pods``: counts by status, in the order of display. ``workloads``: those that are not ready, the worst first.
     ``events``: newest last."""
 
