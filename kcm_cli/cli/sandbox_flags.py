@@ -149,7 +149,8 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         rules=rules,
         audit=_audit(str(values["audit-log-path"]), _whole(values["audit-log-maxsize"]), policies),
     )
-    command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
+    view = not values["no-view"] and values["audit-log-path"] != "-"
+    command = Command(options, view, tuple(manager_flags), bool(values["help"]))
     return command, [*problems, *broken, *broken_rules, *broken_policy, *_problems(command, parsed.values)]
 
 

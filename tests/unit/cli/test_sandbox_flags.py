@@ -115,6 +115,7 @@ def test_an_audit_policy_is_read_from_a_file(tmp_path: Path) -> None:
     command, problems = read([f"--audit-policy-file={path}", "--audit-log-path=-", "--audit-log-maxsize=2"])
     assert problems == []
     audit = command.options.audit
+    assert not command.view  # the log has the terminal
     assert audit is not None and (audit.path, audit.most_bytes) == ("-", 2 << 20)
     assert [rule.level for rule in audit.policy.rules] == ["Metadata"]
     path.write_text("rules: [")
