@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -142,3 +143,14 @@ def test_the_image_has_the_tested_versions() -> None:
     assert len(pin.findall(runtime)) > 20
     assert set(pin.findall(runtime)) <= everything
     assert "://" not in runtime
+
+
+def test_the_images_build_has_the_files_that_it_copies() -> None:
+    container = CONFIGS / "container"
+    context = [line[1:] for line in (container / "Containerfile.dockerignore").read_text().split() if line[0] == "!"]
+    copies = re.findall(r"^COPY (?!--from)(.+) \S+$", (container / "Containerfile").read_text(), re.MULTILINE)
+    sources = [source for line in copies for source in line.split()]
+    assert {"kcm_cli", "configs/build", "configs/man"} < set(sources)
+    assert all(source in context and list(ROOT.glob(source)) for source in sources)
+    included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {*included["packages"], *included["shared-data"]} < set(sources)
