@@ -2,7 +2,7 @@
 
 A request is one event, at the stage ResponseComplete; a watch or another stream is one at ResponseStarted. It is
 written before the client gets its answer. A file that becomes too large is renamed to FILE.1, in place of the one
-before.
+before; a link, a pipe or a device is not.
 
 upstream: staging/src/k8s.io/apiserver/pkg/{audit/request.go, endpoints/filters/audit.go}, plugin/pkg/audit/log
 """
@@ -81,11 +81,11 @@ class AuditLog:
             self._file.close()
 
     def _rotate(self) -> None:
-        path = self._options.path
-        if path == "-":
+        path = Path(self._options.path)
+        if self._file is sys.stdout.buffer or path.is_symlink() or (path.exists() and not path.is_file()):
             return
         self._file.close()
-        Path(path).replace(f"{path}.1")
+        path.replace(f"{path}.1")
         self._file, self._size = self._opened()
 
     def _opened(self) -> tuple[IO[bytes], int]:
@@ -93,7 +93,7 @@ class AuditLog:
         if path == "-":
             return sys.stdout.buffer, 0
         file = open(path, "ab", buffering=0, opener=_private)  # noqa: SIM115  # until ``close``
-        return file, file.tell()
+        return file, file.tell() if file.seekable() else 0
 
 
 def _private(path: str, flags: int) -> int:
@@ -209,7 +209,10 @@ def _json(body: bytes) -> bytes:
         text = as_json(body)
         text.decode()
         codec.decode(text, _Any | list[_Any])  # type: ignore[arg-type]  # a patch may be a list
-        return msgspec.json.format(text, indent=-1)
+        try:
+            return msgspec.json.format(text, indent=-1)
+        except (msgspec.DecodeError, RecursionError):  # it is deep, or what only Go reads
+            return codec.encode(codec.decode_doc(text))
     except (codec.DecodeError, UnicodeDecodeError):
         return b""
 

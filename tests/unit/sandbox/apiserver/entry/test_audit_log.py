@@ -138,6 +138,20 @@ async def test_a_body_that_cannot_be_read_is_left_out(api: Api, body: bytes, med
     assert "requestObject" not in found[0] and found[0]["responseObject"]["kind"] == "Status"
 
 
+async def test_a_deep_body_is_kept(api: Api) -> None:
+    lines: list[bytes | None] = []
+    api.server.api.observe(lambda exchange: lines.append(event_of(exchange, ALL, NOW)))
+    deep = b'{"metadata":' + b'{"a":' * 20_000 + b"1" + b"}" * 20_000 + b"}"
+    assert (await api.call("POST", CONFIG_MAPS, deep)).status == 400
+    assert deep in (lines[0] or b"")
+
+
+async def test_half_a_surrogate_is_what_go_reads(api: Api) -> None:
+    found = kept(api)
+    await api.call("POST", CONFIG_MAPS, b'{"metadata":{"name":"\\ud800"}}')
+    assert found[0]["requestObject"] == {"metadata": {"name": "\ufffd"}}
+
+
 async def test_a_list_of_patches_is_kept(api: Api) -> None:
     await api.config_map("m", data={"k": "v"})
     found = kept(api)
@@ -226,6 +240,24 @@ async def test_two_files_are_kept(api: Api, tmp_path: Path) -> None:
         for line in file.read_bytes().splitlines()
     ]
     assert names == [f"m-{number}" for number in range(30)][-len(names) :]
+
+
+async def test_links_and_pipes_are_not_renamed(api: Api, tmp_path: Path) -> None:
+    """As /dev/stdout and /dev/null."""
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(tmp_path / "file")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    logs = [AuditLog(AuditOptions(str(path), DEFAULT, 10), api.server.api.core.clock) for path in (link, pipe)]
+    for log in logs:
+        api.server.api.observe(log.observe)
+    for name in ("a", "b", "c"):
+        await api.config_map(name)
+    for log in logs:
+        log.close()
+    assert len((tmp_path / "file").read_bytes().splitlines()) == len(os.read(reader, 1 << 16).splitlines()) == 3
+    os.close(reader)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "link", "pipe"]
 
 
 async def test_a_full_disk_costs_the_events_and_no_request(
