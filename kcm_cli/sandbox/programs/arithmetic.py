@@ -10,8 +10,9 @@ from kcm_cli.sandbox.programs.errors import Malformed, Unsupported
 _MOST_CHARACTERS = 256
 _MORE = "$((…)) of more than decimal numbers, sums, products and comparisons"
 _KNOWN = re.compile(r"[\w\s*/%()<>=!+-]*", re.ASCII)
-_OTHER = re.compile(r"\+\+|--|\b0\d", re.ASCII)
-"""What sets variables, and octal numbers."""
+_OTHER = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|!(?!=)|\b0\d|\b(?!0[xX][0-9a-fA-F]+\b)\d+[A-Za-z_]", re.ASCII)
+"""What sets variables, negations, octal numbers and those that only Python has."""
+_VARIABLE = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
 _OPERATIONS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
@@ -28,14 +29,15 @@ class DividedByZero(Exception):
 
 
 def evaluate(text: str, get: Callable[[str], str]) -> int:
-    """The value of an expression, which is one of Python, too. get: reads a variable, empty if it is not set.
+    """The value of an expression, which is one of Python, too, but for the names of its variables. get: reads a
+    variable, empty if it is not set.
 
     Raises Malformed, Unsupported, DividedByZero.
     """
     if len(text) > _MOST_CHARACTERS or not _KNOWN.fullmatch(text) or _OTHER.search(text):
         raise Unsupported(_MORE)
     try:
-        parsed = ast.parse(" ".join(text.split()) or "0", mode="eval")
+        parsed = ast.parse(_VARIABLE.sub(r"_\g<0>", " ".join(text.split())) or "0", mode="eval")
         return _value(parsed.body, get)
     except (SyntaxError, MemoryError):
         raise Malformed("arithmetic syntax error") from None
@@ -48,7 +50,7 @@ def _value(node: ast.expr, get: Callable[[str], str]) -> int:
         case ast.Constant(int(number)) if not isinstance(number, bool):
             found = number
         case ast.Name(name):
-            text = get(name).strip() or "0"
+            text = get(name[1:]).strip() or "0"
             if not _NUMBER.fullmatch(text):
                 raise Unsupported(_MORE)
             found = int(text)

@@ -220,9 +220,10 @@ _COUNTED = re.compile(r"-(?:n ?)?(\+?)(\d{1,9})\b", re.ASCII)
 
 def wc(shell: Shell, words: Sequence[str]) -> int:
     """``wc`` with one of ``-l``, ``-w``, ``-c``."""
-    option, (found, code) = words[1] if words[1:] else "", _texts(shell, words[0], words[2:])
-    if option not in ("-l", "-w", "-c"):
+    option = words[1] if words[1:] else ""
+    if option not in ("-l", "-w", "-c") or words[3:]:
         raise Unsupported("wc with these words")
+    found, code = _texts(shell, words[0], words[2:])
     for name, text in found:
         counts = {"-l": text.count("\n"), "-w": len(text.split()), "-c": len(text.encode("utf-8", "surrogateescape"))}
         shell.say(f"{counts[option]} {name}\n" if name else f"{counts[option]}\n")
@@ -249,7 +250,9 @@ def cut(shell: Shell, words: Sequence[str]) -> int:
     if len(separator) != 1 or len(names) > 1 or by == "b":
         raise Unknown
     found: list[str] = []
-    for line in _lines(shell, _text(shell, names)):
+    text = _text(shell, names)
+    shell.fs.work.spend(len(text) * len(ranges) * _PER_COMPARISON)
+    for line in _lines(shell, text):
         if by == "f" and separator not in line:
             found.append(line)
             continue
@@ -283,12 +286,16 @@ def expr(shell: Shell, words: Sequence[str]) -> int:
     return 1 if found in ("", "0") else 0
 
 
+_LONGEST_NUMBER = 18
+_INTEGER, _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII), re.compile(r"-?\d+\Z", re.ASCII)
 _COMPARING, _COUNTING = frozenset(("=", "!=", "<", ">", "<=", ">=")), frozenset("+-*/%")
 
 
 def _operation(shell: Shell, left: str, operator: str, right: str) -> str:
     """The result; empty after an error."""
-    are_numbers = all(map(_WHOLE.fullmatch, (left, right)))
+    are_numbers = all(map(_INTEGER.fullmatch, (left, right)))
+    if max(len(left), len(right)) > _LONGEST_NUMBER and any(map(_DIGITS.match, (left, right))):
+        raise Unknown
     if operator in _COMPARING:
         a, b = (int(left), int(right)) if are_numbers else (0, 0)
         lesser = a < b if are_numbers else left < right

@@ -27,6 +27,8 @@ SCRIPTS = {
     "grep -n two /d/f; sort -r /d/f": "2:two\ntwo\none\n",
     "head -n1 /d/f; wc -l /d/f; wc -c < /d/f; cut -c2- /d/f; echo a:b | cut -d: -f2": "one\n2 /d/f\n8\nne\nwo\nb\n",
     "expr 2 + 3; expr 7 / 2; basename /a/b.c .c; dirname /a/b": "5\n3\nb\n/a\n",
+    "expr 1764000000000 / 1000; expr 9999999999 '<' 10000000000": "1764000000\n1\n",
+    "pass=1; pass=$((pass + 1)); echo $pass": "2\n",
     "echo aGk= | base64 -d; printf hi | base64": "hiaGk=\n",
     "command -v ls; which nobody || which sh": "/bin/ls\n/bin/sh\n",
     "test -f /d/f && [ -d /d ] && [ ! -e /d/g ] && echo yes": "yes\n",
