@@ -6,7 +6,7 @@ A later snapshot is what is compared with. It shows objects, not requests: a wri
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -211,9 +211,13 @@ class _Now:
         self.kinds = {one.kind for one in snapshot.collections.values()}
         self.items: dict[Object, Item] = {}
         self._heads: dict[Object, _Meta] = {}
+        self._placed: dict[tuple[str, str], list[Object]] = {}
+        self._made: dict[tuple[str, str], dict[str, list[Object]]] = {}
         for collection in snapshot.collections.values():
             for item in collection.items:
-                self.items[Object(collection.kind, item.namespace, item.name)] = item
+                about = Object(collection.kind, item.namespace, item.name)
+                self.items[about] = item
+                self._placed.setdefault((about.kind, about.namespace), []).append(about)
 
     def meta(self, about: Object) -> _Meta:
         """Its metadata; empty if they cannot be read."""
@@ -237,6 +241,15 @@ class _Now:
         if version is not None and self._version is not None and version <= self._version:
             return False  # it has not changed since
         return _time(time) >= self._since
+
+    def made(self, kind: str, namespace: str, owner: str) -> Sequence[Object]:
+        """The new objects of an owner."""
+        by_owner = self._made.get((kind, namespace))
+        if by_owner is None:
+            by_owner = self._made[kind, namespace] = {}
+            for about in filter(self.is_new, self._placed.get((kind, namespace), ())):
+                by_owner.setdefault(self.owner(about), []).append(about)
+        return by_owner.get(owner, ())
 
     def owner(self, about: Object) -> str:
         """``Kind/name`` of what it belongs to."""
@@ -359,16 +372,11 @@ def _in_group(one: Difference, now: _Now) -> bool:
     return not one.about.name or (one.about.kind in GENERATED and not one.owner.startswith("StatefulSet/"))
 
 
-def _made(one: Difference, now: _Now) -> list[Object]:
+def _made(one: Difference, now: _Now) -> Sequence[Object]:
     """The objects of a group that were created since the plan."""
     if one.action != "created" or not _in_group(one, now):
-        return []
-    of = one.about.kind, one.about.namespace
-    return [
-        about
-        for about in now.items
-        if (about.kind, about.namespace) == of and now.owner(about) == one.owner and now.is_new(about)
-    ]
+        return ()
+    return now.made(one.about.kind, one.about.namespace, one.owner)
 
 
 def _grown(one: Difference, now: _Now) -> _Result:
@@ -482,15 +490,15 @@ def _ready_now(now: _Now) -> Counter[Object]:
         pod = seen(item.data)
         if serves(pod):
             found[_root(pod, now)] += 1
-    ends: dict[tuple[Object, str], int] = {}
+    ends: Counter[tuple[Object, str]] = Counter()
     for item in now.snapshot.items(SLICES):
         one = endpoints_of(item.data)
         about = Object("Service", item.namespace, (one.metadata.labels or {}).get(SERVICE_NAME, ""))
-        place = about, one.address_type
-        ends[place] = ends.get(place, 0) + sum(map(is_ready, one.endpoints))
-    for item in now.snapshot.items(SERVICES):
-        about = Object("Service", item.namespace, item.name)
-        found[about] = max((count for (of, _), count in ends.items() if of == about), default=0)
+        ends[about, one.address_type] += sum(map(is_ready, one.endpoints))
+    services = {Object("Service", item.namespace, item.name) for item in now.snapshot.items(SERVICES)}
+    for (about, _), count in ends.items():
+        if about in services:
+            found[about] = max(found[about], count)
     return found
 
 
