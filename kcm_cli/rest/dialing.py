@@ -113,7 +113,7 @@ class Dialer:
     async def _resolved(self, host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:
         """Raises OSError. One lookup of a name at a time, however many wait for it: it may take minutes."""
         if _is_address(host):
-            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)  # asks nobody
+            return _addresses(host, port)  # asks nobody
         lookup = self._lookups.get((host, port))
         if lookup is None:
             lookup = self._lookups[host, port] = self._look_up(host, port)
@@ -137,16 +137,22 @@ class Dialer:
             found: Sequence[aiohappyeyeballs.AddrInfoType] = ()
             error: OSError | None = None
             try:
-                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                found = _addresses(host, port)
             except OSError as failure:
                 error = failure
-            except UnicodeError as failure:  # a label is empty, or too long
-                error = socket.gaierror(socket.EAI_NONAME, f"{host} is no name of a host: {failure}")
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 loop.call_soon_threadsafe(ended, found, error)
 
         threading.Thread(target=ask, name=f"lookup of {host}", daemon=True).start()
         return lookup
+
+
+def _addresses(host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:
+    """Raises OSError."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as failure:  # a label is empty, or too long
+        raise socket.gaierror(socket.EAI_NONAME, f"{host} is no name of a host: {failure}") from None
 
 
 def _is_address(host: str) -> bool:

@@ -698,8 +698,9 @@ async def test_concurrent_lookups_of_a_name_are_shared_and_do_not_block(authorit
     asked.clear()
 
 
-async def test_an_invalid_host_name_is_an_error(authority):
-    made = Session(Access(f"https://{'a' * 70}.example", TLSFiles(ca_file=authority.path)), LoopClock())
+@pytest.mark.parametrize("host", [f"{'a' * 70}.example", f"[fe80::1%{'a' * 70}]"])
+async def test_an_invalid_host_name_is_an_error(authority, host):
+    made = Session(Access(f"https://{host}", TLSFiles(ca_file=authority.path)), LoopClock())
     with pytest.raises(Unreachable, match="is no name of a host"):
         await made.send(GET)
     await made.close()
