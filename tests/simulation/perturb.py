@@ -193,10 +193,12 @@ def staged(
             for step in story.steps:
                 host.do(step)
                 trial.settle()
-            trial.finish()
-            manager.check()
+            try:
+                trial.finish()
+            finally:  # what differs may be explained
+                manager.check()
+                assert not (wrong := story.check(host.world)), wrong
             assert reference is not None or not manager.idle(), f"nothing is written by {manager.idle()}"
-            assert not (wrong := story.check(host.world)), wrong
         except Perturbed:
             raise
         except AssertionError as error:

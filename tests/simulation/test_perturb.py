@@ -4,6 +4,7 @@ import asyncio
 import random
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot
 from kcm_cli.testing.perturb.record import Record
-from kcm_cli.testing.perturb.trial import Perturbed
+from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.simulation.perturb import explained, outcome_of, placeless, points_of, recorded, reference
 from tests.simulation.stories import EXPLAINED, STORIES, WITHOUT_STORY
 from tests.simulation.stories.workloads import selected
@@ -80,6 +81,18 @@ def test_failures_are_detected(known: Record) -> None:
     short.ties = [()] * len(short.checkpoints)
     with pytest.raises(Perturbed, match=r"pods rc-\*: there are 2, not 1"):
         recorded(STORY, short)
+
+
+def test_what_is_explained_hides_no_failed_check(known: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    def differs(trial: Trial) -> None:
+        raise Perturbed("it differs", "as it has to")
+
+    monkeypatch.setattr(Trial, "finish", differs)
+    point = points_of(known)[0]
+    assert outcome_of(STORY, point, known).note == "as it has to"
+    monkeypatch.setitem(STORIES, STORY, replace(STORIES[STORY], check=lambda world: ["ranges are shared"]))
+    outcome = outcome_of(STORY, point, known)
+    assert "ranges are shared" in outcome.story and outcome.note == ""
 
 
 def test_what_has_to_differ_is_explained() -> None:

@@ -195,12 +195,13 @@ class Trial:
     def failed(self, error: Exception) -> Perturbed:
         """The failure of a scenario with a perturbation by an error of its own, such as a failed assertion."""
         differs = [] if self._reference is None else self._wrong(self._reference, len(self.record.checkpoints))
-        return Perturbed(self.story([f"{type(error).__name__}: {error}"]), self._explain(differs))
+        line = f"{type(error).__name__}: {error}"
+        return Perturbed(self.story([line]), self._explain(differs, line))
 
-    def _explain(self, wrong: list[str]) -> str:
+    def _explain(self, wrong: list[str], *errors: str) -> str:
         if self.point is None:
             return ""
-        return self._interceptor.kopf.explain(wrong) or self._measure.explain(self.point, wrong)
+        return self._interceptor.kopf.explain(wrong) or self._measure.explain(self.point, [*wrong, *errors])
 
     def stop(self) -> None:
         """Stop the operators. May be called at any time, and twice."""
