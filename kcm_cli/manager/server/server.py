@@ -130,6 +130,7 @@ class Server:
                     if not self._stopped.is_set():
                         made = partial(self._http_server, self._secure, self._tls, authenticator, authorizer)
                         self._http = await asyncio.to_thread(made)
+                    if self._http is not None and not self._stopped.is_set():  # it may have been stopped meanwhile
                         await self._http.serve()
                 await self._stopped.wait()
             finally:

@@ -7,6 +7,7 @@ import random
 import socket
 import ssl
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -264,6 +265,30 @@ async def test_without_an_api_server_tokens_are_refused() -> None:
     async with serving(delegated=False) as server:
         assert (await server.get("/healthz", token="bad"))[0] == 200
         assert (await server.get("/metrics", token="good"))[0] == 403
+
+
+async def test_a_server_that_is_stopped_while_it_is_loaded_ends() -> None:
+    loading, stopped, port = threading.Event(), threading.Event(), free_port()
+
+    def pages() -> Mux:
+        loading.set()
+        stopped.wait(60)
+        return Mux()
+
+    config = ServerConfig(
+        serving=replace(ServingConfig(), bind_address="127.0.0.1", port=port),
+        authentication=AuthenticationConfig(skip_lookup=True),
+        authorization=AuthorizationConfig(),
+    )
+    server = Server(config, pages, AuthMetrics.register(Registry()), LoopClock())
+    task = asyncio.create_task(server.serve(Delegates(), random.Random(1)))
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.to_thread(loading.wait, 60)
+    await server.stop()
+    stopped.set()
+    done, _ = await asyncio.wait([task], timeout=60)
+    writer.close()
+    assert done == {task}
 
 
 async def test_reviews_are_cached() -> None:
