@@ -5,16 +5,19 @@ is left as it is (no forced ``_total``), there are no ``_created`` series, numbe
 families come sorted by name and families without series are left out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from prometheus_client.metrics_core import Metric
-
+from kcm_cli.component.metrics.families import Families
 from kcm_cli.machinery.go_floats import go_float
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 
-def expose(families: Iterable[Metric]) -> bytes:
+def expose(families: Families) -> bytes:
     """The text of a scrape."""
     lines: list[str] = []
     for family in sorted(families, key=lambda metric: metric.name):
@@ -22,7 +25,7 @@ def expose(families: Iterable[Metric]) -> bytes:
     return "".join(lines).encode()
 
 
-def _family_lines(family: Metric) -> Iterator[str]:
+def _family_lines(family: "Metric") -> Iterator[str]:
     if not family.samples:
         return
     name = _header_name(family)
@@ -33,7 +36,7 @@ def _family_lines(family: Metric) -> Iterator[str]:
         yield f"{sample.name}{labels} {go_float(sample.value)}\n"
 
 
-def _header_name(family: Metric) -> str:
+def _header_name(family: "Metric") -> str:
     """prometheus_client's own counters carry their ``_total`` on the sample only."""
     return family.samples[0].name if family.type == "counter" else family.name
 

@@ -3,11 +3,11 @@
 upstream: staging/src/k8s.io/client-go/tools/cache/fifo_metrics.go, component-base/metrics/prometheus/clientgo/fifo
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
-from prometheus_client.metrics_core import Metric
 
+from kcm_cli.component.metrics.families import Families, Line, family
 from kcm_cli.component.metrics.instruments import Description, Gauge, Histogram, Instrument, help_text
 from kcm_cli.component.metrics.registry import Registry
 
@@ -59,7 +59,7 @@ class InformerCollector:
         """Add caches."""
         self._sources.append(states)
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """All families, or none while there is no cache. Caches of one resource are shown as one."""
         queued: dict[Key, Gauge] = {}
         versions: dict[Key, Gauge] = {}
@@ -71,14 +71,14 @@ class InformerCollector:
             version.set(max(state.at, version.value))
             handling.setdefault(key, Histogram(HANDLING_BUCKETS)).add(state.handling)
         if queued:
-            yield _family(_HANDLING, handling)
-            yield _family(_QUEUED, queued)
-            yield _family(_VERSION, versions)
+            yield from _family(_HANDLING, handling)
+            yield from _family(_QUEUED, queued)
+            yield from _family(_VERSION, versions)
 
 
-def _family(description: Description, series: Mapping[Key, Instrument]) -> Metric:
-    metric = Metric(description.name, help_text(description), description.kind)
+def _family(description: Description, series: Mapping[Key, Instrument]) -> Families:
+    lines: list[Line] = []
     for (group, resource, version), one in sorted(series.items(), key=lambda item: item[0]):
         labels = {"group": group, "name": NAME, "resource": resource, "version": version}
-        metric.samples.extend(one.samples(description.name, labels))
-    return metric
+        lines.extend(one.samples(description.name, labels))
+    yield family(description.name, help_text(description), description.kind, lines)

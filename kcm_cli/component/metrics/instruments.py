@@ -4,7 +4,7 @@ An update is one assignment on a slotted object, without a lock: the interpreter
 within it, and a scrape from another thread sees either the old or the new number. A histogram's sum may
 be one observation ahead of its buckets while it is being read. prometheus_client's own instruments were
 measured at 0.4 µs (counter) and 0.9 µs (histogram) on CPython 3.11 and add ``_created`` series that the
-Go binary does not have; its registry and its process collector are used (``registry``).
+Go binary does not have; its families and its process collector are used.
 
 upstream: staging/src/k8s.io/component-base/metrics
 """
@@ -15,9 +15,8 @@ from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
-from prometheus_client.metrics_core import Metric
-from prometheus_client.samples import Sample
 
+from kcm_cli.component.metrics.families import Families, Line, family
 from kcm_cli.component.version import BINARY, Version, parse_version
 from kcm_cli.machinery.go_floats import go_float
 
@@ -53,7 +52,7 @@ def exponential_buckets(start: float, factor: float, count: int) -> tuple[float,
 class Instrument(Protocol):
     """One time series (a histogram: one set of them)."""
 
-    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
+    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Line]:
         """The current samples."""
 
 
@@ -69,8 +68,8 @@ class Counter:
         """Add; a negative amount is a programming error that is not checked on this path."""
         self.value += amount
 
-    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
-        yield Sample(name, labels, self.value)
+    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Line]:
+        yield name, labels, self.value
 
 
 class Gauge:
@@ -90,8 +89,8 @@ class Gauge:
     def dec(self, amount: float = 1.0) -> None:
         self.value -= amount
 
-    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
-        yield Sample(name, labels, self.value)
+    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Line]:
+        yield name, labels, self.value
 
 
 class Histogram:
@@ -118,13 +117,13 @@ class Histogram:
         """The number of observations."""
         return sum(self.counts)
 
-    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
+    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Line]:
         total, counts = 0, tuple(self.counts)
         for bound, count in zip((*self.bounds, float("inf")), counts, strict=True):
             total += count
-            yield Sample(f"{name}_bucket", {**labels, "le": go_float(bound)}, total)
-        yield Sample(f"{name}_sum", labels, self.sum)
-        yield Sample(f"{name}_count", labels, total)
+            yield f"{name}_bucket", {**labels, "le": go_float(bound)}, total
+        yield f"{name}_sum", labels, self.sum
+        yield f"{name}_count", labels, total
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -189,15 +188,15 @@ class Family(Generic[C]):
         self._allowed = allowed
         self._on_unexpected = on_unexpected
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """The family as a scrape shows it, series in the order of their label values."""
         description = self.description
-        metric = Metric(description.name, help_text(description), description.kind)
+        lines: list[Line] = []
         for values, child in sorted(self._children.items(), key=lambda item: item[0]):
             labels = dict(zip(description.labels, values, strict=True))
-            metric.samples.extend(child.samples(description.name, labels))
-        if metric.samples:
-            yield metric
+            lines.extend(child.samples(description.name, labels))
+        if lines:
+            yield family(description.name, help_text(description), description.kind, lines)
 
     def _add(self, values: tuple[str, ...]) -> C:
         if len(values) != len(self.description.labels):

@@ -2,11 +2,16 @@
 
 import asyncio
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.process_collector import ProcessCollector
+from kcm_cli.component.metrics.families import Families, family
+
+if TYPE_CHECKING:
+    from prometheus_client.process_collector import ProcessCollector
+
 
 START = "process_start_time_seconds"
 RESIDENT = "process_resident_memory_bytes"
@@ -21,24 +26,21 @@ class ProcessMetrics:
     """A collector; where the system has no /proc it shows nothing."""
 
     def __init__(self, network: Path = _NETWORK) -> None:
-        self._collector = ProcessCollector(registry=None)
         self._network = network
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """All process_* families."""
-        found = list(self._collector.collect())
+        found = list(_collector().collect())
         yield from found
         if found:
             limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-            yield GaugeMetricFamily(
-                "process_virtual_memory_max_bytes",
-                "Limit of the virtual memory in bytes.",
-                value=_UNLIMITED if limit == resource.RLIM_INFINITY else limit,
-            )
+            name, most = "process_virtual_memory_max_bytes", _UNLIMITED if limit == resource.RLIM_INFINITY else limit
+            yield family(name, "Limit of the virtual memory in bytes.", "gauge", [(name, {}, most)])
         for name, field in (("receive", "InOctets"), ("transmit", "OutOctets")):
             if (octets := self._octets(field)) is not None:
                 help_ = "Bytes over the network, counted for the process's network namespace."
-                yield CounterMetricFamily(f"process_network_{name}_bytes", help_, value=octets)
+                total = f"process_network_{name}_bytes_total"
+                yield family(total, help_, "counter", [(total, {}, octets)])
 
     def _octets(self, field: str) -> float | None:
         """A number of the IpExt lines: one with the names of the fields, one with their values."""
@@ -59,7 +61,7 @@ class StartTimeOnly:
     def __init__(self, process: ProcessMetrics) -> None:
         self._process = process
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """The start time."""
         return (metric for metric in self._process.collect() if metric.name == START)
 
@@ -70,9 +72,16 @@ class Tasks:
     def __init__(self, loops: Callable[[], tuple[asyncio.AbstractEventLoop, ...]]) -> None:
         self._loops = loops
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """One gauge."""
         count = sum(len(asyncio.all_tasks(loop)) for loop in self._loops())
-        yield GaugeMetricFamily(
-            "go_goroutines", "Number of asyncio tasks, kcm's equivalent of goroutines.", value=count
-        )
+        name = "go_goroutines"
+        yield family(name, "Number of asyncio tasks, kcm's equivalent of goroutines.", "gauge", [(name, {}, count)])
+
+
+@cache
+def _collector() -> "ProcessCollector":
+    # imported here: the first scrape needs it
+    from prometheus_client.process_collector import ProcessCollector
+
+    return ProcessCollector(registry=None)

@@ -1,20 +1,18 @@
 """The metrics of a manager: families by name, as the metrics flags allow.
 
 There is one registry per manager, passed as an argument and never global, so that two managers in one process (the
-sandbox, a simulation) do not mix their metrics. prometheus_client's registry holds the collectors, so that any
-collector written for it can be added.
+sandbox, a simulation) do not mix their metrics. Any collector that is written for prometheus_client can be added.
 
 upstream: staging/src/k8s.io/component-base/metrics/registry.go, opts.go
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar, cast
 
 import msgspec
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import CollectorRegistry
 
 from kcm_cli.component.metrics.exposition import expose
+from kcm_cli.component.metrics.families import Families
 from kcm_cli.component.metrics.instruments import (
     Counter,
     Description,
@@ -32,7 +30,7 @@ AnyFamily = Family[Counter] | Family[Gauge] | Family[Histogram]
 class Collector(Protocol):
     """Computes families when scraped."""
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Families:
         """The current families."""
 
 
@@ -49,7 +47,7 @@ class Registry:
 
     def __init__(self, options: MetricsOptions | None = None, *, about_itself: bool = True) -> None:
         self._options = options or MetricsOptions()
-        self._prometheus = CollectorRegistry(support_collectors_without_names=True)
+        self._collectors: dict[Collector, None] = {}
         self._families: dict[str, AnyFamily] = {}
         self._registered: Family[Counter] | None = None
         self._registered = self.counter(
@@ -116,7 +114,7 @@ class Registry:
         elif description.is_hidden and not self._options.show_hidden:
             self._hidden.inc()
         else:
-            self._prometheus.register(family)
+            self.add(family)
             if self._registered is not None:
                 self._registered.labels(description.deprecated_version, description.stability.value).inc()
         return family
@@ -127,13 +125,14 @@ class Registry:
 
     def add(self, collector: Collector) -> None:
         """Add a collector."""
-        self._prometheus.register(collector)
+        self._collectors[collector] = None
 
     def remove(self, collector: Collector) -> None:
         """Remove a collector."""
-        self._prometheus.unregister(collector)
+        del self._collectors[collector]
 
     def expose(self) -> bytes:
         """The text of /metrics. May be called from any thread."""
         silent = self._options.disabled | self._silent
-        return expose(metric for metric in self._prometheus.collect() if metric.name not in silent)
+        found = (metric for collector in tuple(self._collectors) for metric in collector.collect())
+        return expose(metric for metric in found if metric.name not in silent)

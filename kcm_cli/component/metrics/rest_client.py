@@ -8,8 +8,8 @@ import weakref
 from collections.abc import Iterator
 
 import msgspec
-from prometheus_client.samples import Sample
 
+from kcm_cli.component.metrics.families import Line
 from kcm_cli.component.metrics.instruments import Counter, Description, Family, Gauge, Histogram
 from kcm_cli.component.metrics.registry import Registry
 
@@ -191,9 +191,9 @@ class TimeLeft(Gauge):
         super().__init__()
         self.ends: dict[int, float] = {}
 
-    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
+    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Line]:
         first = min(list(self.ends.values()), default=None)
-        yield Sample(name, labels, float("inf") if first is None else first - time.time())
+        yield name, labels, float("inf") if first is None else first - time.time()
 
 
 class ExecPluginMetrics:

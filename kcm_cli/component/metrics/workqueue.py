@@ -8,10 +8,10 @@ upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go, component-
 base/metrics/prometheus/workqueue
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 
-from prometheus_client.metrics_core import Metric
-
+from kcm_cli.component.metrics.families import Families, family
 from kcm_cli.component.metrics.instruments import (
     Counter,
     Description,
@@ -129,26 +129,25 @@ class WorkqueueCollector:
         """The metrics of all queues, by name."""
         return [self._queues[name] for name in sorted(self._queues)]
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """All families, or none while there is no queue."""
         queues = self.queues()
         if not queues:
             return
         running = [queue.running_s() for queue in queues]
-        yield _family(_ADDS, queues, [queue.adds for queue in queues])
-        yield _family(_DEPTH, queues, [queue.depth for queue in queues])
-        yield _family(_LONGEST, queues, [_gauge(max(ages, default=0.0)) for ages in running])
-        yield _family(_UNFINISHED, queues, [_gauge(sum(ages)) for ages in running])
-        yield _family(_RETRIES, queues, [queue.retries for queue in queues])
-        yield _family(_WAITED, queues, [queue.waited for queue in queues])
-        yield _family(_WORKED, queues, [queue.worked for queue in queues])
+        yield from _family(_ADDS, queues, [queue.adds for queue in queues])
+        yield from _family(_DEPTH, queues, [queue.depth for queue in queues])
+        yield from _family(_LONGEST, queues, [_gauge(max(ages, default=0.0)) for ages in running])
+        yield from _family(_UNFINISHED, queues, [_gauge(sum(ages)) for ages in running])
+        yield from _family(_RETRIES, queues, [queue.retries for queue in queues])
+        yield from _family(_WAITED, queues, [queue.waited for queue in queues])
+        yield from _family(_WORKED, queues, [queue.worked for queue in queues])
 
 
-def _family(description: Description, queues: list[WorkqueueMetrics], series: Sequence[Instrument]) -> Metric:
-    metric = Metric(description.name, help_text(description), description.kind)
-    for queue, one in zip(queues, series, strict=True):
-        metric.samples.extend(one.samples(description.name, {"name": queue.name}))
-    return metric
+def _family(description: Description, queues: list[WorkqueueMetrics], series: Sequence[Instrument]) -> Families:
+    pairs = zip(queues, series, strict=True)
+    lines = chain.from_iterable(one.samples(description.name, {"name": queue.name}) for queue, one in pairs)
+    yield family(description.name, help_text(description), description.kind, lines)
 
 
 def _gauge(value: float) -> Gauge:

@@ -4,14 +4,12 @@ upstream: pkg/controller/volume/persistentvolume/metrics/metrics.go, pkg/volume/
 """
 
 from collections import Counter as Counted
-from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-
-from prometheus_client.metrics_core import Metric
 
 from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Counter, Family, Gauge, Registry, Stability
+from kcm_cli.component.metrics.families import Families
 from kcm_cli.component.metrics.instruments import Description
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
@@ -99,10 +97,10 @@ class CountCollector:
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Families:
         return [*self._volumes(), *self._claims()]
 
-    def _volumes(self) -> Iterator[Metric]:
+    def _volumes(self) -> Families:
         kinds, states = Counts(), Counts()
         for volume in self._caches.volumes.store.list():
             spec, state = volume.spec, "bound" if volume.status.phase == "Bound" else "unbound"
@@ -111,7 +109,7 @@ class CountCollector:
         yield from _gauge("total_pv_count", "Persistent volumes.", ("plugin_name", "volume_mode"), kinds)
         yield from _by_state("pv_count", "Persistent volumes that are {}.", ("storage_class",), states)
 
-    def _claims(self) -> Iterator[Metric]:
+    def _claims(self) -> Families:
         states = Counts()
         for claim in self._caches.claims.store.list():
             attributes = attributes_class(claim)
@@ -121,14 +119,14 @@ class CountCollector:
         yield from _by_state("pvc_count", "Claims of persistent volumes that are {}.", labels, states)
 
 
-def _by_state(name: str, text: str, labels: tuple[str, ...], states: Counts) -> Iterator[Metric]:
+def _by_state(name: str, text: str, labels: tuple[str, ...], states: Counts) -> Families:
     """One gauge for each state. The state is the first of the label values."""
     for state in ("bound", "unbound"):
         counts = Counts({values[1:]: count for values, count in states.items() if values[0] == state})
         yield from _gauge(f"{state}_{name}", text.format(state), labels, counts)
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...], counts: Counts) -> Iterator[Metric]:
+def _gauge(name: str, text: str, labels: tuple[str, ...], counts: Counts) -> Families:
     family = Family(Description(f"pv_collector_{name}", "gauge", text, labels), Gauge)
     for values, count in sorted(counts.items()):
         family.labels(*values).set(count)

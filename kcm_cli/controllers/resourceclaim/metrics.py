@@ -4,12 +4,10 @@ upstream: pkg/controller/resourceclaim/metrics/metrics.go
 """
 
 from collections import Counter
-from collections.abc import Iterator
-
-from prometheus_client.metrics_core import Metric
 
 from kcm_cli.api.devices import ResourceClaim
 from kcm_cli.component.metrics import Family, Gauge, Registry
+from kcm_cli.component.metrics.families import Families
 from kcm_cli.component.metrics.instruments import Description
 from kcm_cli.controllers.resourceclaim.plan import has_admin_access
 from kcm_cli.planning.resource_claims import EXTENDED, POD_CLAIM
@@ -39,7 +37,7 @@ class ResourceClaimMetrics:
     def created(self, *, admin_access: bool, success: bool) -> None:
         self._creates.labels("success" if success else "failure", _word(admin_access)).inc()
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Families:
         """Count the existing claims. Called on the server's thread."""
         family = Family(_CLAIMS, Gauge)
         for labels, count in Counter(_labels(claim) for claim in self._claims.list()).items():

@@ -23,7 +23,7 @@ OF_OTHER_COMMANDS = {
     "kcm_cli.top",
     "kcm_cli.trace",
 }
-OF_THE_FIRST_CLIENT = {"uvicorn", "starlette", "anyio", "click", "kcm_cli.manager.pages"}
+OF_THE_FIRST_CLIENT = {"uvicorn", "starlette", "anyio", "click", "prometheus_client", "kcm_cli.manager.pages"}
 ON_DEMAND = {"opentelemetry", "grpc", "re2", "kubernetes", "aiohttp", "tracemalloc", "multiprocessing"}
 
 
