@@ -6,14 +6,11 @@ Each takes the shell that runs it and its words, and returns an exit code.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from kcm_cli.sandbox.programs import file_commands
 from kcm_cli.sandbox.programs.control import Ended, Jump, Returned
 from kcm_cli.sandbox.programs.errors import Unknown, Unsupported
-
-if TYPE_CHECKING:
-    from kcm_cli.sandbox.programs.interpreter import Interpreter, Job
+from kcm_cli.sandbox.programs.shell import LEAVE, Job, Shell
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)", re.ASCII)
@@ -29,7 +26,7 @@ _SIGNALS = {
     "WINCH": 28,
 }  # fmt: skip
 _USAGE = 2
-Command = Callable[["Interpreter", Sequence[str]], int]
+Command = Callable[[Shell, Sequence[str]], int]
 
 
 def shell_options(words: Sequence[str]) -> tuple[str, list[str], bool]:
@@ -50,15 +47,15 @@ def quoted(text: str | None) -> str:
     return text if _SAFE.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
-def silent(_: "Interpreter", __: Sequence[str]) -> int:
+def silent(_: Shell, __: Sequence[str]) -> int:
     return 0
 
 
-def false(_: "Interpreter", __: Sequence[str]) -> int:
+def false(_: Shell, __: Sequence[str]) -> int:
     return 1
 
 
-def sleep(shell: "Interpreter", words: Sequence[str]) -> int:
+def sleep(shell: Shell, words: Sequence[str]) -> int:
     total = 0.0
     if not words[1:]:
         shell.say("sleep: missing operand\n", error=True)
@@ -76,14 +73,14 @@ def sleep(shell: "Interpreter", words: Sequence[str]) -> int:
     return 0
 
 
-def pwd(shell: "Interpreter", _: Sequence[str]) -> int:
+def pwd(shell: Shell, _: Sequence[str]) -> int:
     if not shell.folder:
         return shell.output_unknown()
     shell.say(f"{shell.folder}\n")
     return 0
 
 
-def cd(shell: "Interpreter", words: Sequence[str]) -> int:
+def cd(shell: Shell, words: Sequence[str]) -> int:
     """Change the working directory. Folders of the image are assumed to exist."""
     if len(words) > 2 or words[1:] == ["-"]:
         raise Unknown
@@ -100,27 +97,27 @@ def cd(shell: "Interpreter", words: Sequence[str]) -> int:
     return 0
 
 
-def leave(shell: "Interpreter", words: Sequence[str]) -> int:
+def leave(shell: Shell, words: Sequence[str]) -> int:
     """``exit``"""
     if words[1:]:
         shell.code = _code(shell, words[1])
     raise Ended
 
 
-def give_back(shell: "Interpreter", words: Sequence[str]) -> int:
+def give_back(shell: Shell, words: Sequence[str]) -> int:
     """``return``"""
     if words[1:]:
         shell.code = _code(shell, words[1])
     raise Returned
 
 
-def _code(shell: "Interpreter", text: str) -> int:
+def _code(shell: Shell, text: str) -> int:
     if re.fullmatch(r"\d{1,9}", text, re.ASCII) is None:
         shell.fail(f"exit: Illegal number: {text[:100]}")
     return int(text) % 256
 
 
-def leave_loop(_: "Interpreter", words: Sequence[str]) -> int:
+def leave_loop(_: Shell, words: Sequence[str]) -> int:
     """``break`` and ``continue``"""
     levels = words[1] if words[1:] else "1"
     if re.fullmatch(r"[1-9]\d?", levels, re.ASCII) is None:
@@ -128,7 +125,7 @@ def leave_loop(_: "Interpreter", words: Sequence[str]) -> int:
     raise Jump(int(levels), goes_on=words[0] == "continue")
 
 
-def export(shell: "Interpreter", words: Sequence[str]) -> int:
+def export(shell: Shell, words: Sequence[str]) -> int:
     if not words[1:]:
         raise Unknown
     for word in words[1:]:
@@ -141,7 +138,7 @@ def export(shell: "Interpreter", words: Sequence[str]) -> int:
     return 0
 
 
-def set_options(shell: "Interpreter", words: Sequence[str]) -> int:
+def set_options(shell: Shell, words: Sequence[str]) -> int:
     """``set -e``, ``set -o pipefail``, ``set -- ARGUMENT…`` and the like."""
     rest = list(words[1:])
     if not rest:
@@ -167,7 +164,7 @@ def set_options(shell: "Interpreter", words: Sequence[str]) -> int:
     return 0
 
 
-def trap(shell: "Interpreter", words: Sequence[str]) -> int:
+def trap(shell: Shell, words: Sequence[str]) -> int:
     """Set traps of the first shell, which alone gets signals."""
     if len(words) < 3 or words[1] == "-" or words[1].startswith("-"):
         names = words[2:] if words[1:2] == ["-"] else words[1:]
@@ -180,7 +177,7 @@ def trap(shell: "Interpreter", words: Sequence[str]) -> int:
     return 0
 
 
-def wait(shell: "Interpreter", words: Sequence[str]) -> int:
+def wait(shell: Shell, words: Sequence[str]) -> int:
     """Wait for all background jobs, or for some."""
     if any(word.startswith("-") for word in words[1:]):
         raise Unknown
@@ -195,7 +192,7 @@ def wait(shell: "Interpreter", words: Sequence[str]) -> int:
     return known[-1].code if words[1:] else 0
 
 
-def kill(shell: "Interpreter", words: Sequence[str]) -> int:
+def kill(shell: Shell, words: Sequence[str]) -> int:
     """Signal the first process, through its node, or the shell itself."""
     name, rest = "TERM", list(words[1:])
     if rest[:1] == ["-l"]:
@@ -217,7 +214,7 @@ def kill(shell: "Interpreter", words: Sequence[str]) -> int:
     return code
 
 
-def _is_signalled(shell: "Interpreter", word: str, name: str) -> bool:
+def _is_signalled(shell: Shell, word: str, name: str) -> bool:
     """Send a signal to a process; returns whether it exists. The name of signal 0 is ``EXIT``."""
     number = int(word) if re.fullmatch(r"\d{1,9}", word, re.ASCII) else 0
     if _job(shell, word) is not None:
@@ -232,10 +229,7 @@ def _is_signalled(shell: "Interpreter", word: str, name: str) -> bool:
     return number == 1 or (number == _FIRST and shell.assumes)
 
 
-LEAVE = "EXIT"
-
-
-def _job(shell: "Interpreter", word: str) -> "Job | None":
+def _job(shell: Shell, word: str) -> Job | None:
     number = word[1:] if word.startswith("%") else ""
     if not number and re.fullmatch(r"\d{1,9}", word, re.ASCII):
         number = str(int(word) - _FIRST)
@@ -250,7 +244,7 @@ def signal_name(text: str) -> str:
     return next((known for known, number in _SIGNALS.items() if str(number) == name), name)
 
 
-def run_other(shell: "Interpreter", words: Sequence[str]) -> int:
+def run_other(shell: Shell, words: Sequence[str]) -> int:
     """``exec``"""
     if not words[1:]:
         return 0
@@ -259,7 +253,7 @@ def run_other(shell: "Interpreter", words: Sequence[str]) -> int:
     raise Ended
 
 
-def where(shell: "Interpreter", words: Sequence[str]) -> int:
+def where(shell: Shell, words: Sequence[str]) -> int:
     """``command -v NAME`` and ``which NAME``, with which clients look for a shell."""
     names = words[1:] if words[0] == "which" else words[2:]
     if not names or (words[0] == "command" and words[1] != "-v"):

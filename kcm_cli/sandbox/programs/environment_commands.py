@@ -6,21 +6,9 @@ a small image is assumed whose user is root.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
-from kcm_cli.sandbox.programs import file_commands
 from kcm_cli.sandbox.programs.errors import Unknown
-from kcm_cli.sandbox.programs.variables import Variables
-
-
-class Shell(file_commands.Shell, Protocol):
-    """The shell that runs a command."""
-
-    variables: Variables
-    assumes: bool
-
-    def launched(self, words: Sequence[str]) -> int:
-        """Run another program; returns its exit code."""
+from kcm_cli.sandbox.programs.shell import Shell
 
 
 def env(shell: Shell, words: Sequence[str]) -> int:

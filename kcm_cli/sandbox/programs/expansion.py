@@ -7,16 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kcm_cli.sandbox.programs import arithmetic
 from kcm_cli.sandbox.programs.arithmetic import DividedByZero
 from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
+from kcm_cli.sandbox.programs.shell import Shell
 from kcm_cli.sandbox.programs.syntax import Arithmetic, Parameter, Part, Simple, Substitution, Text, Word
-
-if TYPE_CHECKING:
-    from kcm_cli.sandbox.programs.interpreter import Interpreter
 
 _WILD = re.compile(r"[*?\[]")
 _BLANKS = re.compile(r"[ \t\n]+")
@@ -28,7 +25,7 @@ _MOST_FIELDS = 10_000
 class Expansion:
     """The expansion of one command. ``code``: the exit code of its last substitution."""
 
-    def __init__(self, shell: "Interpreter") -> None:
+    def __init__(self, shell: Shell) -> None:
         self._shell = shell
         self._variables = shell.variables
         self._last = shell.code

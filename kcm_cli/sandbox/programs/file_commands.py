@@ -4,44 +4,12 @@ Each takes the shell that runs it and its words, and returns an exit code.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
-from kcm_cli.sandbox.programs.filesystem import FileSystem
+from kcm_cli.sandbox.programs.shell import Shell
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom")
-
-
-class Shell(Protocol):
-    """The shell that runs a command.
-
-    input: the rest of the command's standard input; None if it is unknown. has_long_input: whether it is unknown since
-    it is too long.
-    """
-
-    fs: FileSystem
-    input: str | None
-    has_long_input: bool
-
-    def now(self) -> datetime | None:
-        """Return the time, or None if it is unknown."""
-
-    def output_unknown(self) -> int:
-        """Succeed with unknown output."""
-
-    def say(self, text: str, *, error: bool = False) -> None:
-        """Write output. Raises Unknown if there is too much of it."""
-
-    def rest(self, seconds: float) -> bool:
-        """Let time pass. Raises Ended if it is endless."""
-
-    def place(self, path: str) -> str:
-        """Return the absolute path. Raises TooMuch."""
-
-    def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield paths as written, each with its absolute path. Raises Unknown."""
 
 
 def touch(shell: Shell, words: Sequence[str]) -> int:

@@ -1,62 +1,35 @@
-"""Interprets parsed shell scripts (``syntax``) and the programs that they start.
-
-Time, depth and output are bounded for all commands. Values that are not known are None, and everything that depends on
-one raises Unknown, except output, which is then unknown as a whole.
-"""
+"""Interprets parsed shell scripts (``syntax``) and the programs that they start."""
 
 import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
 from functools import partial
-from posixpath import normpath
-from typing import Never, cast
+from typing import cast
 
-import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.programs import builtins, environment_commands, file_commands, syntax, text_commands
-from kcm_cli.sandbox.programs.control import Captured, Ended, Failed, Jump, NotFound, Returned
-from kcm_cli.sandbox.programs.errors import Malformed, Refused, TooMuch, Unknown, Unsupported
+from kcm_cli.sandbox.programs.control import Ended, Jump, NotFound, Returned
+from kcm_cli.sandbox.programs.errors import Refused, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.expansion import Expansion
-from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Files, FileSystem
 from kcm_cli.sandbox.programs.outcomes import Outcome, Written
+from kcm_cli.sandbox.programs.shell import AWAY, ERRORS, LEAVE, OUTPUT, SCRIPT_ERROR, Job, Shell, Sink
 from kcm_cli.sandbox.programs.tar_command import tar
-from kcm_cli.sandbox.programs.variables import Variables
 
-MOST_STEPS, MOST_OUTPUT = 2000, 4 << 20
 _PER_COMMAND, _PER_WORD = 64, 8
 """The cost of a command and of a word (see ``filesystem.Work``)."""
-_LONGEST_PATH = 4096
-_LONG_S = 1e9
-_MOST_STAGES = 32
 SHELLS = frozenset(("sh", "bash", "ash", "dash"))
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"))
-_OUTPUT, _ERRORS, _AWAY = "output", "errors", "away"
 _DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|stdin|stdout|stderr|fd/.*)")
-STOP, LEAVE = "TERM", "EXIT"
-INTERRUPTED = 143
-"""The exit code of a command that SIGTERM has ended."""
 _MOST_NESTED = 64
 """The limit for nested commands, also in functions and shells."""
-_SCRIPT_ERROR = 2
 _TOLERANT = frozenset(("echo", "printf", ":", "true", "false"))
 """Commands that run with unknown arguments."""
-Sink = str | Captured
-"""Where output goes: the container's output or errors, nowhere, a file by its path, or text that is captured."""
 
 
 class _Unopened(Exception):
     """A file to read from does not exist."""
-
-
-class Job(msgspec.Struct):
-    """Commands in the background that have not been waited for."""
-
-    number: int
-    ends_s: float
-    code: int
 
 
 def _when(written: Written) -> float:
@@ -69,81 +42,10 @@ def program_name(word: str) -> str:
     return name if folder in _FOLDERS and (folder or "/" not in word) else word
 
 
-class Interpreter(msgspec.Struct):
-    """One shell, or one program. ``assumes``: programs and variables that are not known do not exist, as in a small
-    image; otherwise they are unknown."""
-
-    variables: Variables
-    fs: FileSystem
-    folder: str
-    """The working directory; empty if it is unknown."""
-    assumes: bool = False
-    until_s: float = math.inf
-    elapsed_s: float = 0.0
-    code: int = 0
-    strict: bool = False
-    must_be_set: bool = False
-    traced: bool = False
-    pipefail: bool = False
-    """Whether the failure of any command of a pipeline is its failure."""
-    called: str = "sh"
-    """The name of the shell, as it was called."""
-    steps: int = 0
-    depth: int = 0
-    output: list[Written] = msgspec.field(default_factory=list)
-    output_known: bool = True
-    written: int = 0
-    sinks: tuple[Sink, Sink] = (_OUTPUT, _ERRORS)
-    stages: list[tuple[float, Files, frozenset[str]]] = msgspec.field(default_factory=list)
-    staged: bool = True
-    """Whether the stages are complete."""
-    functions: dict[str, syntax.Command] = msgspec.field(default_factory=dict)
-    nested: int = 0
-    """The number of nested commands."""
-    tested: bool = False
-    """Whether the exit code of the current command is tested, so that ``set -e`` does not apply."""
-    traps: dict[str, str] = msgspec.field(default_factory=dict)
-    """The first shell's handlers of signals, by name; empty: the signal is ignored."""
-    asked_s: float = math.inf
-    """When SIGTERM arrives."""
-    rests: list[tuple[float, float, bool]] = msgspec.field(default_factory=list)
-    """The intervals in which it waits: their start, end, and whether a signal interrupts them."""
-    again: tuple[float, float] = (math.inf, 0.0)
-    """The start of an endless loop whose iterations are equal, and the duration of one."""
-    repeated: tuple[int, float] = (0, 0.0)
-    is_cut: bool = False
-    """As in ``Outcome``."""
-    times: int = 0
-    """How often it has read the clock."""
-    jobs: list[Job] = msgspec.field(default_factory=list)
-    job_count: int = 0
-    """How many background jobs it has had."""
-    signals: list[tuple[float, str]] = msgspec.field(default_factory=list)
-    """The signals that it has sent to the container's first process, and when."""
-    input: str | None = None
-    """The rest of the standard input; None if it is unknown."""
-    began: datetime | None = None
-    """When it started; None if that is unknown."""
-    lacks_unset: bool = False
-    """Whether variables that are not known are not set; otherwise the image may set them."""
-    has_terminal: bool = False
-    """Whether the input is a terminal."""
-    shell: tuple[str, ...] = ()
-    """The shell that it has started on its terminal, after which it does nothing."""
-    has_long_input: bool = False
-    """Whether the input is unknown since it is too long."""
+class Interpreter(Shell):
+    """Runs what a shell reads, and programs."""
 
     # -- the run of a program
-
-    def stage(self) -> None:
-        """Record the files before time passes."""
-        last = self.stages[-1] if self.stages else None
-        files, gone = self.fs.now()
-        if self.staged and (last is None or last[1:] != (files, gone)):
-            if last is not None and last[0] >= self.elapsed_s:
-                self.stages.pop()
-            self.stages.append((self.elapsed_s, files, gone))
-            self.staged = len(self.stages) <= _MOST_STAGES
 
     def runs(self, words: Sequence[str]) -> None:
         """Run the program of a container to its end. Raises Unknown, NotFound."""
@@ -188,12 +90,6 @@ class Interpreter(msgspec.Struct):
             self.say(f"{name}: {refused}\n", error=True)
             return 1
 
-    def count(self) -> None:
-        """Count a step. Raises TooMuch."""
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise TooMuch
-
     def run_shell(self, words: Sequence[str]) -> int:
         """``sh -c SCRIPT [NAME [ARGUMENT…]]`` or ``sh FILE [ARGUMENT…]``."""
         self.depth += 1
@@ -213,7 +109,7 @@ class Interpreter(msgspec.Struct):
             except OSError:
                 self.say(f"{words[0]}: can't open '{rest[0]}': No such file or directory\n", error=True)
                 self.depth -= 1
-                return _SCRIPT_ERROR
+                return SCRIPT_ERROR
         elif self.has_terminal:
             self.shell, self.code = tuple(words), 0
             raise Ended
@@ -253,100 +149,9 @@ class Interpreter(msgspec.Struct):
         if ended is not None:
             raise ended
 
-    def parsed(self, text: str) -> syntax.List:
-        """A script as commands. Where programs are assumed, an error in it ends the shell, as in a real one."""
-        self.fs.work.spend(len(text) * 4)
-        try:
-            self.variables.mine |= syntax.assigned(text)
-            return syntax.parse(text)
-        except Malformed as error:
-            if not self.assumes:
-                raise Unknown from error
-            self.fail(f"syntax error: {error}")
-
-    def fail(self, message: str, code: int = _SCRIPT_ERROR) -> Never:
-        """End the shell with an error."""
-        self.say(f"{self.called}: {message}\n", error=True)
-        self.code = code
-        raise Failed
-
-    # -- what commands use
-
-    def now(self) -> datetime | None:
-        self.times += self.began is not None
-        return None if self.began is None else self.began + timedelta(seconds=self.elapsed_s)
-
-    def output_unknown(self, _: Sequence[str] = ()) -> int:
-        """Succeed with unknown output."""
-        self._lose(self.sinks[0])
-        return 0
-
-    def _lose(self, sink: Sink) -> None:
-        if isinstance(sink, Captured):
-            sink.known = False
-        elif sink in (_OUTPUT, _ERRORS):
-            self.output_known = False
-        elif sink in self.fs.texts:
-            self.fs.texts[sink] = None
-
-    def say(self, text: str, *, error: bool = False) -> None:
-        sink = self.sinks[1 if error else 0]
-        self.written += len(text)
-        if self.written > MOST_OUTPUT:
-            if isinstance(sink, Captured) or sink in (_OUTPUT, _ERRORS):
-                raise TooMuch
-            self._lose(sink)
-        elif isinstance(sink, Captured):
-            sink.texts.append(text)
-        elif sink in (_OUTPUT, _ERRORS):
-            self.output.append(Written(self.elapsed_s, text, sink == _ERRORS))
-        elif sink in self.fs.texts:  # it may have been removed
-            before = self.fs.texts[sink]
-            self.fs.work.spend(len(before or "") * PER_CHARACTER)
-            self.fs.texts[sink] = None if before is None else before + text
-
-    def place(self, path: str) -> str:
-        """The absolute path, or ``path`` if the working directory is unknown. Raises TooMuch if it is too long."""
-        path = path if path.startswith("/") or not self.folder else f"{self.folder}/{path}"
-        if len(path) > _LONGEST_PATH:
-            raise TooMuch
-        return normpath(f"/{path.lstrip('/')}") if path.startswith("/") else path
-
-    def paths(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The paths in words, and their absolute paths."""
-        if not words:
-            raise Unknown
-        for word in words:
-            path = self.place(word)
-            if word.startswith("-") or not path.startswith("/"):
-                raise Unknown
-            yield word, path
-
-    def rest(self, seconds: float, *, waits: bool = False) -> bool:
-        """Let time pass; returns whether a signal was handled. waits: signals interrupt it."""
-        self.stage()
-        end_s = self.elapsed_s + seconds
-        handler = self.traps.get(STOP)
-        asked = handler is not None and self.elapsed_s <= self.asked_s < end_s
-        if handler is not None and seconds > 0:
-            self.rests.append((self.elapsed_s, end_s, waits))
-        self.elapsed_s = self.asked_s if asked and waits and handler else end_s
-        if self.elapsed_s > min(_LONG_S, self.until_s):
-            self.is_cut = self.elapsed_s <= _LONG_S
-            self.elapsed_s = math.inf
-            raise Ended
-        if asked:
-            self.asked_s = math.inf
-        if not asked or not handler:
-            return False
-        self.code = INTERRUPTED if waits else 0
-        self.run_list(self.parsed(handler))
-        return True
-
     # -- commands
 
     def run_list(self, commands: syntax.List, *, tested: bool = False) -> None:
-        """Run commands. tested: their exit code is tested, so that ``set -e`` does not apply."""
         for index, (before, command) in enumerate(commands):
             if (before == "&&" and self.code != 0) or (before == "||" and self.code == 0):
                 continue
@@ -402,36 +207,6 @@ class Interpreter(msgspec.Struct):
         with self._redirected(command.redirects) as opened:
             if opened:
                 self.run(command.command, tested=tested)
-
-    def subshell(self, run: Callable[[], None]) -> None:
-        """Run something in a shell of its own, which sees the variables of this one."""
-        outer = replace(self)
-        self.variables, self.functions, self.traps = self.variables.copied(), dict(self.functions), {}
-        try:
-            run()
-        except Ended:
-            if self.elapsed_s == math.inf:
-                raise
-        except (Jump, Returned):
-            pass
-        finally:
-            self.variables, self.functions, self.traps = outer.variables, outer.functions, outer.traps
-            self.folder, self.strict, self.must_be_set = outer.folder, outer.strict, outer.must_be_set
-            self.traced, self.pipefail = outer.traced, outer.pipefail
-
-    def captured(self, run: Callable[[], None]) -> Captured:
-        """What a subshell writes to its output."""
-        found, sinks = Captured(), self.sinks
-        self.sinks = found, sinks[1]
-        try:
-            self.subshell(run)
-        except Ended:
-            if found.texts or not found.known:
-                raise Unknown from None  # it is read as it comes
-            raise
-        finally:
-            self.sinks = sinks
-        return found
 
     def _pipe(self, commands: Sequence[syntax.Command]) -> None:
         """Run a pipeline. Only the last command may take time."""
@@ -588,7 +363,7 @@ class Interpreter(msgspec.Struct):
             builtins.quoted(word) for word in words
         ]
         if any(value is None for _, value in given) or None in words:
-            self._lose(self.sinks[1])
+            self.lose(self.sinks[1])
         self.say(f"+ {' '.join(shown)}\n", error=True)
 
     def _ordinary(self, words: Sequence[str | None], given: Sequence[tuple[str, str | None]]) -> None:
@@ -617,14 +392,12 @@ class Interpreter(msgspec.Struct):
             self.variables.given = outer
 
     def launched(self, words: Sequence[str]) -> int:
-        """Run one program, also one of the shell but no function; returns its exit code."""
         try:
             return self.program(words)
         except NotFound as missing:
             return self.not_found(missing.word)
 
     def has(self, word: str) -> bool:
-        """Whether there is a program with this name. Raises Unsupported if an image may well have it."""
         name = program_name(word)
         if name in _NOT_SIMULATED:
             raise Unsupported(name)
@@ -733,9 +506,9 @@ class Interpreter(msgspec.Struct):
         if path in ("/proc/1/fd/1", "/proc/1/fd/2"):
             if self.assumes:
                 raise Unknown  # it goes into the log of the container
-            return _OUTPUT if path.endswith("1") else _ERRORS
+            return OUTPUT if path.endswith("1") else ERRORS
         if not path.startswith("/") or _DEVICE.fullmatch(path):
-            return _AWAY
+            return AWAY
         if self.fs.is_folder(path):
             raise Refused(f"{shown}: Is a directory")
         self.fs.make(self.fs.writable(path, shown), "" if new else self.fs.texts.get(path, ""))

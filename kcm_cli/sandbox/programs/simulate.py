@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.programs.control import Ended, Failed, Jump, NotFound, Returned
 from kcm_cli.sandbox.programs.errors import Incomplete, TooMuch, Unknown, Unsupported
 from kcm_cli.sandbox.programs.filesystem import Files, FileSystem, Host, There, Work
-from kcm_cli.sandbox.programs.interpreter import LEAVE, MOST_STEPS, Interpreter
+from kcm_cli.sandbox.programs.interpreter import Interpreter
 from kcm_cli.sandbox.programs.outcomes import Outcome, Written
+from kcm_cli.sandbox.programs.shell import LEAVE, MOST_STEPS
 from kcm_cli.sandbox.programs.signals import Reaction, Signals
 from kcm_cli.sandbox.programs.syntax import parse
 from kcm_cli.sandbox.programs.variables import Variables

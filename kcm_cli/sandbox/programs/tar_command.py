@@ -8,8 +8,8 @@ from tarfile import BLOCKSIZE, DIRTYPE, ReadError, TarError, TarFile, TarInfo
 from tarfile import open as open_archive
 
 from kcm_cli.sandbox.programs.errors import Unknown
-from kcm_cli.sandbox.programs.file_commands import Shell
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
+from kcm_cli.sandbox.programs.shell import Shell
 
 _PER_MEMBER = 64
 """Their cost (see ``filesystem.Work``)."""

@@ -9,8 +9,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kcm_cli.sandbox.programs.errors import Refused, Unknown, Unsupported
-from kcm_cli.sandbox.programs.file_commands import Shell
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
+from kcm_cli.sandbox.programs.shell import Shell
 
 _PER_COMPARISON, _PER_LINE = 1 / 64, 4
 """Their cost (see ``filesystem.Work``)."""
