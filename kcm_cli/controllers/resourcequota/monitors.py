@@ -152,7 +152,7 @@ class Monitors:
         self._missing &= kept
         for kind in self._followed.keys() - kept:
             self._release(kind)
-            del self._followed[kind]
+            del self._followed[kind], self._since[kind]
         self._asked = set()
 
     def _release(self, kind: GroupResource) -> None:
