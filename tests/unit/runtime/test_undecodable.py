@@ -299,5 +299,5 @@ def test_the_owner_of_an_unknown_object_is_known() -> None:
 def test_an_answer_about_an_undecodable_object_is_unreadable(kind: str) -> None:
     """Like a lost answer: the write may have taken effect."""
     with pytest.raises(Unreadable):
-        read_object(KINDS[kind][0], obj(kind, "a", 3, DECLARED[kind] % nested(20_000)), "a")
+        read_object(KINDS[kind][0], obj(kind, "a", 3, DECLARED[kind] % nested(max(TOO_DEEP))), "a")
     assert read_object(KINDS[kind][0], obj(kind, "a", 3, meta=managed(nested(2_000))), "a").name == "a"
