@@ -44,8 +44,7 @@ class PodMarks:
 
         If that fails for a pod, the next check retries, whatever the node reports by then. Pods are also marked on
         nodes that were silent when this manager started, since the previous one may have ended before it marked them.
-        Upstream marks pods only when a ready node stops being ready; accordingly nothing happens for a node that
-        reported itself as not ready and then falls silent.
+        Upstream leaves the pods of a node that reported itself as not ready and then falls silent (kubernetes#112733).
         """
         if ready.status == "True":
             self._marked.pop(node.name, None)
@@ -56,7 +55,8 @@ class PodMarks:
             log.log(V2, "Recording status change event message for node", extra={"fields": fields})
             message = f"Node {node.name} status is now: NodeNotReady"
             self._recorder.emit(plan.node_event(node, "NodeNotReady", message))
-        if lost or not self._marked.setdefault(node.name, ready.status != "Unknown"):
+        silenced = before is not None and before.status == "False" and ready.status == "Unknown"
+        if lost or silenced or not self._marked.setdefault(node.name, ready.status != "Unknown"):
             self._marked[node.name] = False
             log.log(V2, "Update ready status of pods on node", extra={"fields": {"node": kobj(node)}})
             try:
