@@ -97,7 +97,7 @@ class PodGarbageCollector:
             if surplus:
                 log.info("Garbage collecting pods", extra={"fields": {"numPods": surplus}})
             await self._remove(terminated.first(surplus), Reason.TERMINATED)
-        await self._remove(out_of_service.first(out_of_service.count), Reason.OUT_OF_SERVICE)
+        await self._remove(await self._on_shut_down_nodes(out_of_service), Reason.OUT_OF_SERVICE)
         for node in await self._deleted_nodes():
             await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
         await self._remove(unscheduled, Reason.UNSCHEDULED)
@@ -118,10 +118,25 @@ class PodGarbageCollector:
         try:
             return self._nodes.store.get(node) is None and await self._client.find(NODES, "", node) is None
         except RequestError as error:
-            log.error("Error while getting node", extra={"fields": {"node": KRef(node), "err": str(error)}})
+            _not_read(node, error)
             return False  # the next sweep queues it again if it still has pods
         finally:
             self.queue.done(node)
+
+    async def _on_shut_down_nodes(self, pods: "_Oldest") -> list[Pod]:
+        """Those pods whose node is out of service by the API server, too: its pods may run again since the taint that
+        the cache shows was removed. Each node is read once."""
+        chosen = list(pods.first(pods.count))
+        names = sorted({pod.spec.node_name for pod in chosen})
+        shut_down = {name for name in names if await self._is_shut_down(name)}
+        return [pod for pod in chosen if pod.spec.node_name in shut_down]
+
+    async def _is_shut_down(self, node: str) -> bool:
+        try:
+            return plan.is_shut_down(await self._client.find(NODES, "", node))
+        except RequestError as error:
+            _not_read(node, error)
+            return False
 
     async def _remove(self, pods: Iterable[Pod], reason: Reason, condition: Doc | None = None) -> None:
         """Delete pods, PARALLEL at a time."""
@@ -152,6 +167,10 @@ class PodGarbageCollector:
         await self._client.delete(
             PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0, reason=plan.word(reason, pod, self._threshold)
         )
+
+
+def _not_read(node: str, error: RequestError) -> None:
+    log.error("Error while getting node", extra={"fields": {"node": KRef(node), "err": str(error)}})
 
 
 class _Oldest:

@@ -55,9 +55,12 @@ def plan(pod: Pod, node_of: Callable[[str], Node | None]) -> Reason | None:
         return None
     if not pod.spec.node_name:
         return Reason.UNSCHEDULED
-    node = node_of(pod.spec.node_name)
-    stuck = node is not None and not is_ready(node) and is_out_of_service(node)
-    return Reason.OUT_OF_SERVICE if stuck else None
+    return Reason.OUT_OF_SERVICE if is_shut_down(node_of(pod.spec.node_name)) else None
+
+
+def is_shut_down(node: Node | None) -> bool:
+    """Whether a node is not ready and has the out-of-service taint."""
+    return node is not None and not is_ready(node) and is_out_of_service(node)
 
 
 def age(pod: Pod) -> tuple[bool, str, str]:

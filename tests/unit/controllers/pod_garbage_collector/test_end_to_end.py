@@ -12,12 +12,13 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
 from kcm_cli.controllers.pod_garbage_collector.controller import CHUNK, PARALLEL, PodGarbageCollector
 from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.faults import Refusing, Rewriting, refusal
+from tests.kit.faults import Held, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World
 
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
@@ -223,14 +224,41 @@ async def test_terminating_pods_of_a_node_that_is_out_of_service(world: World):
     node = await world.node_of("p")
     await commands.fail(world.client, node)
     conditions = [{"type": "Ready", "status": "Unknown"}]
-    merge = "application/merge-patch+json"
     body = {"status": {"conditions": conditions}}
-    await world.client.patch(NODES, "", node, body, content_type=merge, subresource="status")
+    await world.client.patch(NODES, "", node, body, content_type=MERGE, subresource="status")
     async with running(world):
         await world.delete(PODS, "p")
         await world.wait(60)
         assert not await world.is_deleted("p")
         taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+        await world.patch(NODES, node, {"spec": {"taints": [taint]}})
+        await world.wait(25)
+        assert await world.is_deleted("p")
+
+
+@pytest.mark.parametrize("readable", [True, False])
+async def test_pods_stay_if_the_cache_shows_a_taint_that_the_node_no_longer_has(world: World, readable):
+    """Also if the node cannot be read."""
+    await world.pod("p", {"terminationGracePeriodSeconds": 3600})
+    await world.wait(10)
+    node = await world.node_of("p")
+    await commands.fail(world.client, node)
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    await world.client.patch(NODES, "", node, unknown, content_type=MERGE, subresource="status")
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    await world.patch(NODES, node, {"spec": {"taints": [taint]}})
+    wrong, path = [not readable], f"/api/v1/nodes/{node}"
+    refused = Refusing(world.server.transport(), lambda r: wrong[0] and r.method == "GET" and r.path == path)
+    held = Held(refused, world.clock, "/api/v1/nodes", lambda request: False)
+    async with running(world, held):
+        await world.wait(5)
+        held.hold()
+        if readable:
+            await world.patch(NODES, node, {"spec": {"taints": []}})
+        await world.delete(PODS, "p")
+        await world.wait(60)
+        assert not await world.is_deleted("p")
+        wrong[0] = False
         await world.patch(NODES, node, {"spec": {"taints": [taint]}})
         await world.wait(25)
         assert await world.is_deleted("p")
