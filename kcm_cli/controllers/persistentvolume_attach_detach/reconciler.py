@@ -21,6 +21,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.machinery.errors import SyncError
 from kcm_cli.machinery.kref import KRef, kobj
+from kcm_cli.planning.nodes import is_out_of_service
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import Tasks
@@ -123,23 +124,23 @@ class Reconciler:
 
     def _start_detach(self, found: Attached, node: str, decision: Detach) -> None:
         slot = _slot(found.volume, node)
-        if decision.forced:
-            self._metrics.forced(decision.value)
         fields: dict[str, object] = {"node": KRef(node), "volumeName": found.name}
         if decision is Detach.TIMEOUT:
             fields = {"duration": format_duration(plan.MAX_UNMOUNT_S), **fields}
         log.info(_DETACHING[decision], extra={"fields": fields})
         self._operations.start(found.name, slot, DETACH)
-        self._tasks.start(f"detach {found.name}", self._detaching(found, node, slot, verify=not decision.forced))
+        self._tasks.start(f"detach {found.name}", self._detaching(found, node, slot, decision))
 
-    async def _detaching(self, found: Attached, node: str, slot: str, *, verify: bool) -> None:
+    async def _detaching(self, found: Attached, node: str, slot: str, decision: Detach) -> None:
         name, volume, failed = found.name, found.volume, True
         plugin = volume.full_plugin if volume is not None else plugin_of(name)[0]
         migrated = volume is not None and volume.migrated
         try:
             with self._metrics.operations.measured(plugin, DETACH, migrated=migrated):
-                if verify:
-                    await self._verify_unmounted(name, node)
+                if decision is not Detach.TIMEOUT:
+                    await self._verify(name, node, decision)
+                if decision.forced:
+                    self._metrics.forced(decision.value)
                 await self._detach_from(name, volume, node)
             failed = False
             self._actual.detached(name, node)
@@ -161,10 +162,13 @@ class Reconciler:
     def _serves(self, plugin: str) -> bool:
         return plugin in PLUGINS or self._world.flex.attaches(plugin)
 
-    async def _verify_unmounted(self, name: str, node: str) -> None:
-        """Check the node's status on the API server, since the cache may be stale. Raises NotSafe."""
+    async def _verify(self, name: str, node: str, decision: Detach) -> None:
+        """Check the node on the API server, since the cache may be stale: whether it has unmounted the volume, or still
+        has the out-of-service taint. Raises NotSafe."""
         live = await self._client.find(NODES, "", node)
-        if live is not None and name in live.status.volumes_in_use:
+        if live is None or (decision is Detach.OUT_OF_SERVICE and is_out_of_service(live)):
+            return
+        if name in live.status.volumes_in_use:
             raise NotSafe("volume is still in use by node, according to Node status")
 
     # -- attaching

@@ -282,6 +282,28 @@ async def test_force_detach_can_be_disabled(world: World):
         assert await world.is_deleted(attachment("a"), ATTACHMENTS)
 
 
+async def test_a_node_that_is_back_in_service_is_not_force_detached(world: World):
+    """The cache still shows the taint. Once the node has unmounted the volume, it is detached all the same."""
+    await bound(world, "a")
+    held, metrics = Held(world.server.transport(), world.clock, "/api/v1/nodes", lambda request: False), Registry()
+    async with running(world, transport=held, metrics=metrics):
+        await start(world, "p", using("a"))
+        await world.wait(3)
+        await fail(world, "node-1")
+        taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}
+        await world.patch(NODES, "node-1", {"spec": {"taints": [taint]}})
+        await world.wait(3)
+        held.hold()
+        await world.patch(NODES, "node-1", {"spec": {"taints": []}})
+        await world.client.delete(PODS, "default", "p", grace_s=0)
+        await world.wait(60)
+        assert not await world.is_deleted(attachment("a"), ATTACHMENTS)
+        assert 'forced_detaches{reason="out-of-service"} 1' not in metrics.expose().decode()
+        await commands.recover(world.client, "node-1")
+        await world.wait(300)
+        assert await world.is_deleted(attachment("a"), ATTACHMENTS)
+
+
 async def test_a_ready_node_is_not_force_detached(world: World):
     await bound(world, "a")
     async with running(world):
