@@ -42,7 +42,7 @@ class ClaimProtectionController:
         claim = self._claims.store.get(key)
         if claim is None:
             return
-        if self._notes_use and not claim.deleting and await self._note_use(claim):
+        if self._says_use(claim) and not claim.deleting and await self._note_use(claim):
             return  # its update queues the claim again
         used = not is_held(claim, PVC_PROTECTION) or await self._is_used(claim, plan.uses)
         if used and is_held(claim, PVC_PROTECTION):
@@ -52,6 +52,10 @@ class ClaimProtectionController:
             await writes.send(self._client, update)
         if not len(self._queue):
             self._listed = _NOTHING  # no other claim needs the list
+
+    def _says_use(self, claim: PersistentVolumeClaim) -> bool:
+        """Whether the claim gets the condition. Not before it is bound: the binder would meet a conflict."""
+        return self._notes_use and claim.status.phase == "Bound"
 
     async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
         """Write the condition that says whether pods refer to a claim. Returns whether it changed."""
@@ -95,7 +99,7 @@ class ClaimProtectionController:
 
     def needing_work(self, claim: PersistentVolumeClaim) -> Keys:
         """The claim's key, if there may be something to write."""
-        unsaid = self._notes_use and plan.says_unused(claim) is None
+        unsaid = self._says_use(claim) and plan.says_unused(claim) is None
         return (claim.key,) if unsaid or needs_work(claim, PVC_PROTECTION) else ()
 
     def freed_by(self, pod: Pod) -> Keys:

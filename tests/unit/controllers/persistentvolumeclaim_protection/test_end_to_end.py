@@ -122,6 +122,10 @@ async def test_a_lookup_older_than_a_claim_does_not_count(world: World):
         held.release()
 
 
+async def bind(world: World, name: str) -> None:
+    await world.client.patch(CLAIMS, "default", name, {"status": {"phase": "Bound"}}, subresource="status")
+
+
 async def test_the_unused_condition_has_the_time_of_the_last_use(world: World):
     async def said(name: str) -> tuple[str, str, str]:
         conditions = (await world.get(CLAIMS, name))["status"].get("conditions", [])
@@ -130,6 +134,7 @@ async def test_the_unused_condition_has_the_time_of_the_last_use(world: World):
 
     for name in ("free", "used"):
         await make(world, name)
+        await bind(world, name)
     other = {"type": "Resizing", "status": "True"}
     await world.client.patch(CLAIMS, "default", "free", {"status": {"conditions": [other]}}, subresource="status")
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
@@ -147,8 +152,23 @@ async def test_the_unused_condition_has_the_time_of_the_last_use(world: World):
         assert (await said("free"))[0] == "False" and (await said("free"))[2] != since
 
 
+async def test_a_claim_has_no_unused_condition_before_it_is_bound(world: World):
+    """Its binding is written meanwhile, and would meet a conflict."""
+    await make(world, "c")
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
+    async with controllers(world, names=[NAME], gates=[("", "PersistentVolumeClaimUnusedSinceTime=true")]):
+        await world.pod("p", {"volumes": [volume], "schedulerName": "none"})
+        await world.wait(5)
+        assert "conditions" not in (await world.get(CLAIMS, "c"))["status"]
+        await bind(world, "c")
+        await world.wait(5)
+        [condition] = (await world.get(CLAIMS, "c"))["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("Unused", "False")
+
+
 async def test_without_the_gate_claims_have_no_unused_condition(world: World):
     await make(world, "c")
+    await bind(world, "c")
     async with controllers(world, names=[NAME]):
         await world.wait(5)
         assert "conditions" not in (await world.get(CLAIMS, "c"))["status"]
