@@ -8,6 +8,7 @@ import logging
 from contextlib import suppress
 from functools import partial
 
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.component.logs import V2
 from kcm_cli.component.surroundings import Host
@@ -63,11 +64,16 @@ class Reclaimer:
                 await self._writes.fail(volume, UNKNOWN_POLICY)
 
     async def _released(self, volume: PersistentVolume) -> PersistentVolume | None:
-        """The latest version of the volume, if it still has to be reclaimed."""
+        """The latest version of the volume, if it still has to be reclaimed.
+
+        Its data are lost then, so a claim that the cache does not have is looked up.
+        """
         now = await self._client.find(PERSISTENT_VOLUMES, "", volume.name)
-        if now is None or now.uid != volume.uid:
+        if now is None or now.uid != volume.uid or not plan.is_released(now, self._caches.claim_of(now)):
             return None
-        return now if plan.is_released(now, self._caches.claim_of(now)) else None
+        ref = now.spec.claim_ref
+        claim = None if ref is None else await self._client.find(PERSISTENT_VOLUME_CLAIMS, ref.namespace, ref.name)
+        return now if plan.is_released(now, claim) else None
 
     # -- recycling
 

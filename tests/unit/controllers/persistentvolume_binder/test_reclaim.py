@@ -11,7 +11,7 @@ from kcm_cli.controllers.persistentvolume_binder.controller import VolumeBinder
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
-from tests.kit.faults import Refusing
+from tests.kit.faults import Held, Refusing
 from tests.kit.world import World
 from tests.unit.controllers.persistentvolume_binder.storage import (
     CLAIMS,
@@ -262,3 +262,23 @@ async def test_a_claim_missing_in_the_cache_keeps_its_volume(world: World):
         await make_volume(world, "w", claimRef={"namespace": "default", "name": "d", "uid": uid})
         await world.wait(5)
         assert await phase(world, VOLUMES, "w") == "Bound"
+
+
+async def test_a_failed_volume_whose_claim_is_missing_in_the_cache_is_not_deleted(world: World, directory):
+    held = Held(world.server.transport(), world.clock, "/api/v1/persistentvolumeclaims", lambda request: False)
+    async with controllers(world, CONFIG, names=[NAME], transport=held):
+        await world.wait(5)
+        held.hold()
+        await make_claim(world, "c", volumeName="v")
+        uid = (await world.get(CLAIMS, "c"))["metadata"]["uid"]
+        ref = {"namespace": "default", "name": "c", "uid": uid}
+        await make_volume(world, "v", hostPath={"path": str(directory)}, claimRef=ref, **DELETE)
+        await world.client.patch(VOLUMES, "", "v", {"status": {"phase": "Failed"}}, subresource="status")
+        await world.wait(60)
+        assert directory.exists()
+        held.release()
+        await world.wait(30)
+        assert await phase(world, VOLUMES, "v") == "Bound"
+        await remove(world, CLAIMS, "c")
+        await world.wait(30)
+        assert not directory.exists()
