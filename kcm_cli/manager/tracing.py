@@ -48,12 +48,7 @@ class Tracing:
         self, config: TracingConfig, registry: Registry, instance: str, exporter: SpanExporter | None = None
     ) -> None:
         """instance: of this process, as its lease names it. exporter: another one than OTLP's, for tests."""
-        family = registry.counter(
-            "kcm_trace_spans_total",
-            "Spans of sampled traces by result: exported, failed (the collector did not take them), queue_full.",
-            labels=("result",),
-        )
-        self._counts = {result: family.labels(result) for result in (_EXPORTED, _FAILED, _FULL)}
+        self._counts = counters(registry)
         self._exporter = _Counted(exporter or OTLPSpanExporter(config.target or None, insecure=True), self._counts)
         resource = {"service.name": MANAGER, "service.instance.id": instance, "service.version": OWN_VERSION}
         self._ids = _GivenIds()
@@ -76,7 +71,6 @@ class Tracing:
         if self._waiting >= QUEUE:
             self._counts[_FULL].inc()
             return
-        self._submitted += 1
         self._ids.given = span.context
         made = self._tracer.start_span(
             span.name,
@@ -89,6 +83,7 @@ class Tracing:
         if span.error:
             made.set_attribute("error.type", span.error)
             made.set_status(Status(StatusCode.ERROR, span.error))
+        self._submitted += made.is_recording()  # it is not with OTEL_SDK_DISABLED
         made.end(_ns(span.end))
 
     async def stop(self, timeout_s: float) -> None:
@@ -104,6 +99,16 @@ class Tracing:
         await asyncio.wait([asyncio.wrap_future(ended)], timeout=timeout_s)
         if lost := self._waiting + self._exporter.failed_since_success:
             log.info("Spans were not exported", extra={"fields": {"spans": lost}})
+
+
+def counters(registry: Registry) -> Mapping[str, Counter]:
+    """The numbers of spans by their result."""
+    family = registry.counter(
+        "kcm_trace_spans_total",
+        "Spans of sampled traces by result: exported, failed (the collector did not take them), queue_full.",
+        labels=("result",),
+    )
+    return {result: family.labels(result) for result in (_EXPORTED, _FAILED, _FULL)}
 
 
 class _Counted(SpanExporter):

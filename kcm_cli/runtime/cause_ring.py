@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.runtime.causes import DELETED, LISTED, Cause, Causes, Change, Due, Tick, Work
@@ -169,28 +170,29 @@ class CauseRing:
         """Record a sync, unless that was done; returns its number."""
         if not work.number:
             for cause in work.causes.found:
-                if isinstance(cause, Due):
+                if type(cause) is Due:
                     self.note(cause.work)
             self._syncs += 1
             work.number = self._syncs
-            causes = tuple(_bounded(cause) for cause in work.causes.found)
-            key = work.key[:_KEY]
-            sync = Sync(work.number, work.at, work.controller, work.queue, work.kind, key, causes, work.causes.more)
-            self.put(sync)
-            if self.spans is not None:
+            causes = tuple([_settled(cause) for cause in work.causes.found])
+            key, more = work.key[:_KEY], work.causes.more
+            sync = self.put(Sync(work.number, work.at, work.controller, work.queue, work.kind, key, causes, more))
+            if self.spans is not None and isinstance(sync, Sync):
                 self.spans.noted(sync, work)
         return work.number
 
-    def put(self, entry: Entry) -> None:
-        """Add an entry. The oldest ones are forgotten. Texts of a write are cut if it is a long one."""
+    def put(self, entry: Entry) -> Entry:
+        """Add an entry. The oldest ones are forgotten. Returns it as it is kept: texts of a long one are cut."""
         encoded = _ENCODER.encode(entry)
-        if len(encoded) > _LONG and isinstance(entry, Wrote):
-            encoded = _ENCODER.encode(_cut(entry))
+        if len(encoded) > _LONG:
+            entry = _shortened(entry)
+            encoded = _ENCODER.encode(entry)
         self._entries.append(encoded)
         self._put += 1
         self._bytes += len(encoded) + OVERHEAD
         while self._bytes > self._most:
             self._bytes -= len(self._entries.popleft()) + OVERHEAD
+        return entry
 
     def asked(self, entry: Later) -> None:
         """Record that a sync asked for another one."""
@@ -274,12 +276,19 @@ def identity(text: str) -> str:
     return text if len(text) <= _IDENTITY else ""
 
 
-def _bounded(cause: Cause) -> Change | Tick:
-    if isinstance(cause, Due):
-        return Tick(cause.what, cause.work.number)
-    if isinstance(cause, Tick) or max(len(cause.key), len(cause.uid), len(cause.version)) <= _IDENTITY:
-        return cause
-    return _cut_change(cause)
+def _settled(cause: Cause) -> Change | Tick:
+    return Tick(cause.what, cause.work.number) if isinstance(cause, Due) else cause
+
+
+def _shortened(entry: Entry) -> Entry:
+    """With bounded texts."""
+    if isinstance(entry, Wrote):
+        return _cut(entry)
+    if isinstance(entry, Sync):
+        return replace(
+            entry, causes=tuple(_cut_change(one) if isinstance(one, Change) else one for one in entry.causes)
+        )
+    return entry
 
 
 def _cut_change(cause: Change) -> Change:

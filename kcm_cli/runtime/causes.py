@@ -69,6 +69,11 @@ class Causes(msgspec.Struct):
     found: list[Cause] = msgspec.field(default_factory=list)
     more: int = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether more are only counted."""
+        return len(self.found) >= MOST
+
     def add(self, cause: Cause) -> None:
         """Keep a cause, or count it."""
         if len(self.found) < MOST:
@@ -86,7 +91,7 @@ class Causes(msgspec.Struct):
         """Forget syncs that did nothing but to wait once more: a key that is synced every minute has no chain of
         all its syncs. To be called when the key is taken."""
         for index, cause in enumerate(self.found):
-            if not isinstance(cause, Due) or cause.work.number:
+            if type(cause) is not Due or cause.work.number:
                 continue
             before = cause.work.causes
             others: list[Cause] = [one for one in before.found if not isinstance(one, Due)]
@@ -179,6 +184,11 @@ def current() -> Cause | None:
     if cause is None and (work := _WORKING.get()) is not None:
         cause = Due(QUEUED, work)
     return cause
+
+
+def is_caused() -> bool:
+    """Whether ``current`` has a cause, which it may have to make."""
+    return _TELLING.cause is not None or _WORKING.get() is not None
 
 
 def later(what: str) -> Cause:

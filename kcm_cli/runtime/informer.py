@@ -23,7 +23,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -601,8 +601,10 @@ class Informer(Generic[T]):
         if before is not None and before.metadata.uid and uid and before.metadata.uid != uid:
             self._remove(key)
 
-    def _notify(self, change: str, calls: Iterable[Callable[..., None]], *objects: T | Undecodable) -> None:
+    def _notify(self, change: str, calls: tuple[Callable[..., None], ...], *objects: T | Undecodable) -> None:
         """Call the listeners. If one raises, that is reported; the others, and other objects, are not affected."""
+        if not calls:
+            return
         before = causes.tell(
             _RESYNC if change == RESYNC else (change, self.resource, objects[-1], self._clock.monotonic)
         )

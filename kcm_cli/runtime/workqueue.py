@@ -133,8 +133,16 @@ class WorkQueue:
         """Queue a key, unless it is queued already."""
         if self._closed:
             return
-        if self._why is not None and (cause := causes.current()) is not None:
-            _of(self._why, key).add(cause)
+        why = self._why
+        if why is not None:
+            held = why.get(key)
+            if held is not None and held.is_full:
+                held.more += causes.is_caused()
+            elif (cause := causes.current()) is not None:
+                if held is None:
+                    why[key] = Causes([cause])
+                else:
+                    held.found.append(cause)
         self._add(key)
 
     def _add(self, key: str) -> None:

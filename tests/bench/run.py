@@ -3,6 +3,7 @@
     make bench                                          kcm on a sandbox
     KUBEBUILDER_ASSETS=DIR make bench                   kcm and kube-controller-manager by turns, on a kube-apiserver
     make bench ARGS="--against main~3"                  kcm as it is and as it was at a commit, by turns
+    make bench ARGS="--causes --rounds 5"               kcm as it is, without its record of causes, and with spans
     make bench ARGS="--sizes 1000,10000 --write"        other sizes; docs/performance.md is written anew
     python -m tests.bench.run --server URL --token T [--metrics URL] -- CMD...    any manager on any API server
 
@@ -33,6 +34,7 @@ from tests.bench import performance
 from tests.bench.api import Api
 from tests.bench.loads import AFTER, LOADS, Bench, Say
 from tests.bench.process import Manager
+from tests.kit.collector import collecting
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, free_port
 from tests.kit.servers import TOKEN, kubeconfig, real_server, sandbox_server
@@ -96,8 +98,27 @@ def one_round(program: Program, assets: str, scenarios: list[str]) -> None:
 
 
 @contextmanager
-def programs(assets: str, against: str) -> Iterator[list[Program]]:
+def recording() -> Iterator[list[Program]]:
+    """kcm as it is, without the record of causes, and with spans that a collector takes."""
+    with collecting() as collector, tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        config = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
+        endpoint = {"endpoint": f"127.0.0.1:{collector.port}", "samplingRatePerMillion": 1_000_000}
+        json.dump({**config, **endpoint}, file)
+        file.flush()
+        yield [
+            Program("kcm", KCM),
+            Program("kcm without the record of causes", (sys.executable, "-m", "tests.bench.without_causes")),
+            Program("kcm with spans", (*KCM, f"--tracing-config-file={file.name}")),
+        ]
+
+
+@contextmanager
+def programs(assets: str, against: str, *, causes: bool) -> Iterator[list[Program]]:
     """kcm as it is, and those beside it."""
+    if causes:
+        with recording() as made:
+            yield made
+        return
     found = [Program("kcm", KCM)]
     if assets:
         found.append(Program("kube-controller-manager", (f"{assets}/kube-controller-manager",)))
@@ -118,7 +139,7 @@ def programs(assets: str, against: str) -> Iterator[list[Program]]:
 def beside(args: argparse.Namespace, scenarios: list[str], sizes: list[int]) -> None:
     """All programs, round by round; each size on an API server of its own."""
     assets = os.environ.get("KUBEBUILDER_ASSETS", "")
-    with programs(assets, args.against) as there:
+    with programs(assets, args.against, causes=args.causes) as there:
         for number in range(args.rounds):
             for program in there if number % 2 else reversed(there):
                 one_round(program, assets, scenarios)
@@ -153,6 +174,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="", help="numbers of pods: created, then a restart on them")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--against", default="", help="a commit of kcm")
+    parser.add_argument("--causes", action="store_true", help="beside kcm without its record of causes, and with spans")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- CMD, the manager to measure")
     args = parser.parse_args()

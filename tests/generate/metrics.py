@@ -29,6 +29,7 @@ from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.tracing import counters
 from kcm_cli.runtime.leader import ElectionConfig, Elector
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import controllers
@@ -105,6 +106,7 @@ async def _pages(folder: Path) -> list[str]:
     config = complete(flag_set().parse([*flags, "--show-hidden-metrics-for-version=1.35"]))
     show = Observability(config, LoopClock())
     AuthMetrics.register(show.registry)
+    counters(show.registry)
     Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), show.registry)  # type: ignore[arg-type]
     show.workqueues.queue("x", lambda: 0.0)
     show.running.caches(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])

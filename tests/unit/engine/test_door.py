@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.api.core import EVENTS, PODS, SECRETS, Pod
@@ -18,7 +20,7 @@ from kcm_cli.component.logs import V1, V2, V4, fields_of
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.tracing_config import ALL
-from kcm_cli.engine.door import Door, count_writes, write_of
+from kcm_cli.engine.door import Door, count_writes, identity_in, write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import KRef
@@ -360,3 +362,43 @@ async def test_requests_of_a_traced_sync_have_its_context() -> None:
     assert create == write.context.traceparent and write.parent is not None
     assert read == event == write.parent.traceparent
     assert write.attributes["kcm.reason"] == "too few replicas"
+
+
+GO = (
+    b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","generateName":"a-","namespace":"n","uid":"u",'
+    b'"resourceVersion":"7","labels":{"uid":"x"}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (GO, ("a", "u", "7")),
+        (GO.replace(b'"kind":"Pod","apiVersion":"v1"', b'"apiVersion":"v1","kind":"Pod"'), ("a", "u", "7")),
+        (GO.replace(b'"generateName":"a-","namespace":"n",', b""), ("a", "u", "7")),
+        (GO.replace(b'"a"', b'"\\u0061"'), None),
+        (GO.replace(b'"uid":"u",', b""), None),
+        (GO.replace(b'"uid":"u",', b'"labels":{"uid":"x"},"uid":"u",'), None),
+        (GO.replace(b'"kind":"Pod"', b'"spec":{"metadata":{"name":"b","uid":"c","resourceVersion":"8"}}'), None),
+        (GO.replace(b'"name":"a"', b'"name":"' + b"a" * 4096 + b'"'), None),
+        (b'{"kind":"Status","apiVersion":"v1","metadata":{},"details":{"uid":"u"}}', None),
+        (b"", None),
+        (b"k8s\x00\n", None),
+    ],
+)
+def test_the_identity_is_read_from_the_beginning_of_an_answer(body: bytes, found: tuple[str, str, str] | None) -> None:
+    assert identity_in(body) == found
+
+
+METADATA = st.dictionaries(
+    st.sampled_from(["name", "generateName", "namespace", "uid", "resourceVersion", "labels", "creationTimestamp"]),
+    st.text(max_size=5) | st.just({"uid": "x"}),
+)
+
+
+@given(METADATA, st.booleans())
+def test_it_is_what_decoding_says(metadata: dict[str, object], kind_first: bool) -> None:
+    head = {"kind": "Pod", "apiVersion": "v1"} if kind_first else {"apiVersion": "v1", "kind": "Pod"}
+    body = codec.encode({**head, "metadata": metadata, "spec": {"metadata": {"name": "b"}}})
+    found = identity_in(body)
+    assert found is None or found == tuple(metadata[name] for name in ("name", "uid", "resourceVersion"))
