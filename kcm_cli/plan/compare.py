@@ -36,6 +36,11 @@ _ORDER = {
     )
 }
 """Of what occurs at the same time, the cause comes first."""
+_CUT = "…"
+_UNKNOWABLE = re.compile(
+    r"(?a)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z"
+    r'|"message":"[^"\\]*(?:\\.[^"\\]*)*"?'
+)
 _UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _OF_REFERENCE = re.compile(r"^status\.active\[.*\]\.(?:resourceVersion|uid)$")
 """Of a CronJob's references to its Jobs: another one in each run."""
@@ -249,18 +254,24 @@ def _text(value: Any) -> str:
 
 
 def is_same_value(planned: object, found: object) -> bool:
-    """Whether a planned value is that of a cluster: uids differ, and two times are taken for the same one."""
+    """Whether a planned value, shortened, is that of a cluster, but for what no plan knows: uids, times and messages.
+    Of long ones, the beginning is compared."""
     if planned == found or (planned in _EMPTY and found in _EMPTY):
         return True
-    if type(planned) is not type(found):
+    if isinstance(planned, int | float) or isinstance(found, int | float):
         return False
-    one, other = _text(planned), _text(found)
-    if _UID.sub("", one) == _UID.sub("", other):
-        return True
-    try:
-        return bool(parse_time(one) and parse_time(other))
-    except FormatError:
-        return False
+    (one, is_cut), (other, other_is_cut) = (_knowable(_text(value)) for value in (planned, found))
+    size = min(len(one) if is_cut else len(other), len(other) if other_is_cut else len(one))
+    return one[:size] == other[:size] if is_cut or other_is_cut else one == other
+
+
+def _knowable(text: str) -> tuple[str, bool]:
+    """What a plan can know of a value; of a shortened one up to its last comma, and that it is one."""
+    is_cut = text.endswith(_CUT)
+    if is_cut:
+        text = text.removesuffix(_CUT)
+        text = text.rpartition(",")[0] or text
+    return _UNKNOWABLE.sub("", text), is_cut
 
 
 def keyed(items: list[Any]) -> dict[str, Any] | None:
@@ -277,8 +288,8 @@ def keyed(items: list[Any]) -> dict[str, Any] | None:
 def short(value: Any) -> Any:
     """A value as a field of a difference has it."""
     if isinstance(value, str) and len(value) > _SHOWN_TEXT:
-        return f"{value[:_SHOWN_TEXT]}…"
+        return f"{value[:_SHOWN_TEXT]}{_CUT}"
     if isinstance(value, dict | list):
         text = codec.encode_sorted(value).decode()
-        return value if len(text) <= 2 * _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
+        return value if len(text) <= 2 * _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}{_CUT}"
     return value

@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kcm_cli.cli.plan_compare import verdict as compare_verdict
 from kcm_cli.cli.plan_flags import CONDITIONS, FLAGS, read
 from kcm_cli.cli.plan_text import verdict
 from kcm_cli.component.virtual import run
 from kcm_cli.plan import Change, Options, Snapshot, plan
 from kcm_cli.plan.applying import Applying
 from kcm_cli.plan.changes import custom_kinds
+from kcm_cli.plan.comparison import HAPPENED, Comparison, compare, needed
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import configured
 from kcm_cli.plan.questions import with_kinds
@@ -437,6 +439,8 @@ def beside(one: Beside, kubectl: Kubectl, folder: Path) -> bool:
     happened = summary({kind: kubectl.items(kind, space.name) for kind in (*_PATHS, *(_THINGS if is_custom else ()))})
     for process in started:
         process.kill()
+    later = asyncio.run(take(str(kubectl.config), changes=command.changes, include=needed(answer)))
+    compared = compare(answer, later)
     kinds = {problem.kind for problem in answer.problems if not problem.already}
     differs = {key: (predicted.get(key), happened.get(key)) for key in {**predicted, **happened}}
     differs = {key: both for key, both in differs.items() if both[0] != both[1]}
@@ -450,8 +454,25 @@ def beside(one: Beside, kubectl: Kubectl, folder: Path) -> bool:
         print(f"    {problem.kind} {problem.about}: {problem.text}{' (already)' if problem.already else ''}")
     if applied:
         print(f"    kubectl: {applied}")
+    _compared(compared)
     _clean(kubectl, space)
     return not differs and expected
+
+
+def _compared(found: Comparison) -> None:
+    """Print what ``kcm plan --compare`` says."""
+    print(f"    compare: {compare_verdict(found)}")
+    for step in found.steps:
+        if step.state != HAPPENED:
+            print(f"      {step.state}: {step.action} {step.about}: {step.detail}")
+            for field in step.fields:
+                if field.state != HAPPENED:
+                    print(f"        {field.path}: was {field.before}, planned {field.planned}, is {field.found}")
+    for other in found.unexpected:
+        print(f"      not planned: {other.what} {other.about} by {other.by} at {other.at}")
+    for ready in found.availability:
+        if ready.state != HAPPENED:
+            print(f"      ready: {ready}")
 
 
 def _clean(kubectl: Kubectl, space: Space) -> None:

@@ -20,6 +20,7 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan import Answer, Options, PlanError, Scale, SetImage, Snapshot, Target, plan
 from kcm_cli.plan.answer import Availability, Difference, Field, Object, Source, Totals
 from kcm_cli.plan.collect import collect
+from kcm_cli.plan.compare import is_same_value, short
 from kcm_cli.plan.comparison import (
     DIFFERENTLY,
     HAPPENED,
@@ -351,6 +352,34 @@ def test_what_has_to_be_read() -> None:
 )
 def test_any_path_leads_somewhere_or_nowhere(value: Any, path: str) -> None:
     _at(value, path)
+
+
+REFUSED = {"type": "ReplicaFailure", "message": 'pods "web-1-abcde" is forbidden', "lastTransitionTime": PLANNED_AT}
+TAINT = [{"key": "node.kubernetes.io/unschedulable", "timeAdded": PLANNED_AT}]
+
+
+@pytest.mark.parametrize(
+    ("planned", "found", "same"),
+    [
+        (5, 5, True),
+        (5, 4, False),
+        (5, "5", False),
+        (None, [], True),
+        (None, 0, False),
+        (PLANNED_AT, LATER, True),
+        ("a 37d0dc72-d670-4dba-a71a-bc32986f97db", "a a37cacb2-59d7-42f3-8cfd-ba75be8d7023", True),
+        (REFUSED, {**REFUSED, "message": 'pods "web-1-fghij" is \\"forbidden\\"', "lastTransitionTime": LATER}, True),
+        (REFUSED, {**REFUSED, "type": "Available"}, False),
+        (TAINT, [{**TAINT[0], "timeAdded": LATER}], True),
+        (TAINT, [{**TAINT[0], "key": "a"}], False),
+        (short([REFUSED] * 9), short([{**REFUSED, "message": "a longer one " * 5}] * 9), True),
+        (short([REFUSED] * 9), short([{**REFUSED, "type": "Available"}] * 9), False),
+        (short("x" * 999), short("x" * 999 + "y"), True),  # the rest was not saved
+        (short("x" * 999), "y", False),
+    ],
+)
+def test_values_that_no_plan_knows_are_left_out(planned: object, found: object, same: bool) -> None:
+    assert is_same_value(planned, found) is is_same_value(found, planned) is same
 
 
 # -- a whole cluster
