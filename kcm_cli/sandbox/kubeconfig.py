@@ -62,14 +62,15 @@ def usual() -> str:
     """The path of the kubeconfig to use: of several files in KUBECONFIG the one that sets the current context, as
     kubectl does; by default ~/.kube/config."""
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
-    there = [name for name in named if Path(name).is_file()]
+    there = [name for name in named if os.path.isfile(name)]
     choosing = [name for name in there if chooses(Path(name))]
     return next(iter((*choosing, *there, *named)), str(Path.home() / ".kube" / "config"))
 
 
 def missing(path: str) -> str:
-    """The error about a kubeconfig of ``usual`` that does not exist; empty if it does."""
-    return "" if Path(path).is_file() else f"there is no kubeconfig {path}: --kubeconfig or KUBECONFIG names one"
+    """The error about a kubeconfig of ``usual`` that does not exist, or is in a folder of another user; empty if there
+    is one, which may be a pipe."""
+    return "" if os.path.exists(path) else f"there is no kubeconfig {path}: --kubeconfig or KUBECONFIG names one"
 
 
 def joined(there: Doc, ours: Doc) -> Doc:

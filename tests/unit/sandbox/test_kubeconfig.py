@@ -94,3 +94,13 @@ def test_a_read_only_file_is_not_changed(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(PermissionError):
         kubeconfig.join(path, OURS)
     assert path.read_text() == THEIRS
+
+
+def test_what_cannot_be_looked_at_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the home of another user; here a name that is too long, which root cannot look at, either."""
+    nowhere, pipe = tmp_path / ("a" * 300), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setenv("KUBECONFIG", f"{nowhere}{os.pathsep}{pipe}")
+    assert kubeconfig.usual() == str(nowhere)
+    assert "there is no kubeconfig" in kubeconfig.missing(str(nowhere))
+    assert kubeconfig.missing(str(pipe)) == ""
