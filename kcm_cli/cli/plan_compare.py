@@ -35,7 +35,7 @@ def verdict(found: Comparison) -> str:
     if found.late:
         parts.append(_counted(found.count(NOT_YET), "did not happen in time", "did not happen in time"))
     wrong = ", ".join(part for part in parts if part)
-    rest = f"; {unknown} cannot be told" if unknown else ""
+    rest = f"; {unknown} unknown" if unknown else ""
     done = f"{found.count(HAPPENED)} of {known} planned differences are there{rest}"
     if wrong:
         return f"Not as planned: {wrong} ({done})"

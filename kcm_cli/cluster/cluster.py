@@ -54,7 +54,7 @@ class Cluster(msgspec.Struct, Generic[N], frozen=True, kw_only=True):
     rng: of the nodes; other parts take sources of their own from it. connect: how a component, named, sends requests
     to the API server, with an administrator's rights. server: starts and ends with the cluster; by default it runs
     already. nodes: None for a cluster that has neither nodes nor storage nor scheduler. storage: provisions and
-    attaches volumes. causes: records what nodes, storage and scheduler do, and why; None: nobody does.
+    attaches volumes. causes: the record of what nodes, storage and scheduler do, and why; None for none.
     """
 
     clock: Clock

@@ -113,7 +113,7 @@ class Dialer:
     async def _resolved(self, host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:
         """Raises OSError. One lookup of a name at a time, however many wait for it: it may take minutes."""
         if _is_address(host):
-            return _addresses(host, port)  # asks nobody
+            return _addresses(host, port)  # without DNS
         lookup = self._lookups.get((host, port))
         if lookup is None:
             lookup = self._lookups[host, port] = self._look_up(host, port)

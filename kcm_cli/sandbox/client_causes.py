@@ -69,7 +69,7 @@ class ClientCauses:
 
 
 class _Write(msgspec.Struct, frozen=True):
-    """A version that a request wrote, and how it is told."""
+    """A version that a request wrote, and how it is recorded."""
 
     gvr: GVR
     event: Event
@@ -84,10 +84,10 @@ def _writes(exchange: Exchange, *, recorded: bool) -> Iterator[_Write]:
     asked = exchange.asked
     info = asked.info
     own = [number for number, (gvr, event) in enumerate(exchange.writes) if _is_own(asked, gvr, event)]
-    told = own[-1:] if recorded and info.verb != "deletecollection" else []
-    seen = {exchange.writes[number][1].stored.key for number in told}
+    answered = own[-1:] if recorded and info.verb != "deletecollection" else []
+    seen = {exchange.writes[number][1].stored.key for number in answered}
     for number, (gvr, event) in enumerate(exchange.writes):
-        if number in told:
+        if number in answered:
             continue
         is_first = event.stored.key not in seen
         seen.add(event.stored.key)

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.work import Record
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
     """connect: the client of a component, by its name. kubelet: that of all kubelets, which fills the caches. causes:
-    records what a part syncs, and why; None: nobody does.
+    the record of what a part syncs, and why; None for none.
     """
 
     connect: Callable[[str], Client]
@@ -30,7 +30,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     causes: CauseRing | None = None
 
     def queue(self, name: str) -> WorkQueue:
-        """A queue, which keeps causes if somebody records them."""
+        """A queue, which keeps causes if they are recorded."""
         return WorkQueue(name, self.clock, caused=self.causes is not None)
 
     def record(self, component: str, kind: str) -> Record | None:

@@ -123,7 +123,7 @@ class Operator:
         self.start()
 
     def client_of(self, asked: Asked) -> str:
-        """Its requests are not told apart."""
+        """Empty: its requests are those of one client."""
         return ""
 
     def sever(self) -> None:

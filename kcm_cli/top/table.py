@@ -162,9 +162,9 @@ def sandbox(snapshot: SandboxState, manager: Shown | None, width: int, height: i
     rest the last Events."""
     parts, left = [cluster.head(snapshot)], height - cluster.HEAD
     if snapshot.workloads and left > 1:
-        told = snapshot.workloads[: max(1, min(left - 1, left // 3))]
-        parts.append(cluster.workloads(told, width))
-        left -= 1 + len(told)
+        listed = snapshot.workloads[: max(1, min(left - 1, left // 3))]
+        parts.append(cluster.workloads(listed, width))
+        left -= 1 + len(listed)
     if manager is not None and left > _PLUMBING:
         room = left // 2 if snapshot.events else left
         rows = _busiest(manager.view.rows)[: max(1, room - _PLUMBING)]

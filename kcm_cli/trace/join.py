@@ -227,7 +227,7 @@ class _Joining:
         return node
 
     def _shown(self, change: Change) -> Change:
-        """A change as it is told: a version after the one that marked its object did not mark it."""
+        """A change as it is shown: a version after the one that marked its object did not mark it."""
         if not change.deleting or change.type == CHANGE_DELETED:
             return change
         deleted = self.deletions.get(change.uid)

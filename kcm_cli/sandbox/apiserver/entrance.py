@@ -90,7 +90,7 @@ _EXCHANGE: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
 def current_exchange() -> Exchange | None:
-    """The request that this task handles; None where nobody observes."""
+    """The request that this task handles; None without observers."""
     return _EXCHANGE.get()
 
 
