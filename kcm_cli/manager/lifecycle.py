@@ -179,6 +179,7 @@ class Manager:
         try:
             yield
         finally:
+            causes.spans = None  # others may write to the record for longer
             spans.close(self._clock.monotonic())
             await tracing.stop(_SPANS_S)
 
