@@ -144,7 +144,8 @@ class KubeletApi:
         follow = follow and run.finished is None
         log = self._log_of(pod, name, run, now + _AHEAD if follow else run.finished or now)
         if log is None:
-            text = f"there are no logs: {WHY}; set them with the annotation {PREFIX}{LOGS}.{name}"
+            why = self._unsupported(pod, name, run) or WHY
+            text = f"there are no logs: {why}; set them with the annotation {PREFIX}{LOGS}.{name}"
             if follow:  # kubectl would retry for twenty seconds after an error
                 return text_response(200, f"{text}\n")
             raise bad_request(text)
@@ -181,6 +182,15 @@ class KubeletApi:
                 end = end_of(store, pod, name)
         finally:
             watcher.close()
+
+    def _unsupported(self, pod: Pod, name: str, run: Run) -> str:
+        """What the script of a container uses that is not simulated; empty if there is nothing."""
+        container = next((each for each in containers_of(pod.view) if each.name == name), None)
+        if container is None or not (container.command or container.args):
+            return ""
+        program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
+        found = program.unsupported(There(self.commands.at_start(pod, container, program, made)))
+        return f"its script uses what is not simulated: {found}" if found else ""
 
     def _log_of(self, pod: Pod, name: str, run: Run, until: datetime) -> "_Log | None":
         """The log of a run until a time; None if it is unknown."""

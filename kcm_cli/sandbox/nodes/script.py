@@ -485,6 +485,10 @@ class Program(msgspec.Struct, frozen=True):
         """As ``simulate.log``."""
         return simulation.log(self.words, self.env, there, until_s, self.volumes)
 
+    def unsupported(self, there: There) -> str:
+        """As ``simulate.unsupported``."""
+        return simulation.unsupported(self.words, self.env, there, self.volumes)
+
     def answer(self, command: Sequence[str], there: There) -> Outcome:
         """As ``simulate.answer``."""
         return simulation.answer(command, self.env, there, self.volumes)

@@ -47,7 +47,7 @@ def evaluate(text: str, get: Callable[[str], str]) -> int:
 
 def _value(node: ast.expr, get: Callable[[str], str]) -> int:
     match node:
-        case ast.Constant(int(number)) if not isinstance(number, bool):
+        case ast.Constant(int(number)) if not isinstance(number, bool) and number < 1 << 63:
             found = number
         case ast.Name(name):
             text = get(name[1:]).strip() or "0"

@@ -51,6 +51,17 @@ def simulate(
         return None
 
 
+def unsupported(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> str:
+    """What a program uses that is not simulated, such as ``case``; empty if that is not why it is unknown."""
+    try:
+        _machine(files, env, host, Work(MOST_WORK)).runs(words)
+    except Unsupported as why:
+        return str(why)
+    except Unknown:
+        pass
+    return ""
+
+
 def answer(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> Outcome:
     """The outcome of a command in a container. The image is assumed to have the programs that are known here and no
     others. ``problem`` tells why the rest of a command cannot be simulated."""

@@ -97,6 +97,20 @@ def test_logs_of_an_annotation(kcm_namespace, core, pod):
     assert logs(since_seconds=3600, timestamps=True).splitlines()[0].endswith("Z one")
 
 
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("case $X in a) exit 1;; esac", "its script uses what is not simulated: case"),
+        ("echo a | tr a b", "its script uses what is not simulated: tr"),
+        ("./server", "nothing runs in the containers of a sandbox"),
+    ],
+)
+def test_why_there_are_no_logs(kcm_namespace, core, pod, script, why):
+    with pytest.raises(kubernetes.client.ApiException) as raised:
+        core.read_namespaced_pod_log(pod("a", ("sh", "-c", script)), kcm_namespace)
+    assert f"there are no logs: {why}; set them with the annotation" in json.loads(raised.value.body)["message"]
+
+
 def test_a_log_is_followed_until_the_command_ends(kcm_sandbox, kcm_namespace, core, pod):
     name = pod("a", ("sh", "-c", "echo now; sleep 20; echo then; sleep 20; echo late"))
     found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, _preload_content=False)

@@ -23,6 +23,7 @@ ENV = {"A": "a", "E": "", "S": "x  y", "HOSTNAME": "web.ns", "HOME": "/root", "P
         ("$((010)) $((0x10))", None),
         ("$((A++))", None),
         ("$((True))", "0"),
+        ("$((9223372036854775808))", None),
         ("$((9223372036854775807 + 1))", "-9223372036854775808"),
         ("$(echo b) `echo c` \"$(echo 'd  e')\" $(echo 'd  e')", "b c d  e d e"),
         ("$(hostname) `hostname -s`", "web.ns web"),
