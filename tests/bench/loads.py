@@ -46,7 +46,8 @@ class Bench:
 
     server: the process of the API server, if it runs on this machine. say: takes the figures of a load: seconds, CPU
     seconds of the manager and of the API server until SETTLE_S later, MiB of resident memory, requests that write.
-    ``cpu_s`` of a start is what the manager took until the pod existed, ``settled_cpu_s`` until SETTLE_S later.
+    ``cpu_s`` of a start is what the manager took until the pod existed, ``settled_cpu_s`` until SETTLE_S later;
+    ``sockets`` are those at that time, with the ones that serve requests and are closed when idle for a minute.
     """
 
     def __init__(self, api: Api, start: Callable[[], Manager], server: psutil.Process | None, say: Say) -> None:
@@ -91,7 +92,7 @@ class Bench:
         figures = {"seconds": time.monotonic() - started, "cpu_s": manager.cpu_s()}
         await asyncio.sleep(SETTLE_S)
         figures |= {"settled_cpu_s": manager.cpu_s(), "server_cpu_s": self._server_s() - server_s}
-        self._say(scenario, figures | {"rss_mib": manager.rss_mib()})
+        self._say(scenario, figures | {"rss_mib": manager.rss_mib(), "sockets": manager.sockets()})
 
     # -- pods of Deployments
 

@@ -23,7 +23,13 @@ _ROWS = {
     "restart": ("a restart on {:,} pods", "time 1.2, CPU 1.0, sum 1.0"),
 }
 """What a load is called, and the aim: kcm's part of what Go takes."""
-_UNITS = {"seconds": "{:.2f} s", "cpu_s": "CPU {:.2f}", "server_cpu_s": "API server {:.2f}", "rss_mib": "{:.0f} MiB"}
+_UNITS = {
+    "seconds": "{:.2f} s",
+    "cpu_s": "CPU {:.2f}",
+    "server_cpu_s": "API server {:.2f}",
+    "rss_mib": "{:.0f} MiB",
+    "sockets": "{:.0f} sockets",
+}
 _PARTS = {"time": ["seconds"], "CPU": ["cpu_s"], "sum": ["cpu_s", "server_cpu_s"], "memory": ["rss_mib"]}
 Medians = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Of each program and load, by the names of figures."""
