@@ -12,11 +12,13 @@ import multiprocessing
 import os
 import sys
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from functools import partial
 
+from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.kit.forms import InProtobuf
@@ -50,8 +52,11 @@ def random_faults(world: World) -> list[Fault]:
     return faults
 
 
-async def story(world: World, through: Callable[[Transport], Transport] = lambda transport: transport) -> int:
-    """One run; the revision of the store at its end. ``through``: as of ``World.manager``. Raises NotSettled."""
+async def story(world: World, through: Callable[[Transport], Transport] = lambda transport: transport) -> str:
+    """One run; the revision of the store at its end, and a hash of its pods. Raises NotSettled.
+
+    through: as of ``World.manager``.
+    """
     work = Workload(world, world.rng)
     manager = world.manager(random_faults(world), through=through)
     for _ in range(STEPS):
@@ -66,7 +71,7 @@ async def story(world: World, through: Callable[[Transport], Transport] = lambda
         await settle(world, work)
     finally:
         await _kill(manager)
-    return world.server.store.revision
+    return f"{world.server.store.revision}, pods {zlib.crc32(codec.encode_sorted(world.objects('v1/pods'))):x}"
 
 
 async def settle(world: World, work: Workload) -> None:

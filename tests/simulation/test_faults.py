@@ -120,28 +120,9 @@ def test_random_work_under_random_faults_settles(seed: int) -> None:
     simulate(seed, story)
 
 
-def test_runs_are_reproducible_by_seed() -> None:
-    def ends() -> list[object]:
-        found: list[object] = []
-
-        async def scenario(world: World) -> None:
-            await story(world)
-            found.append(world.server.store.revision)
-            found.append([p["metadata"] for p in world.objects("v1/pods")])
-
-        simulate(0, scenario)
-        return found
-
-    assert ends() == ends()
-
-
 def test_a_seed_is_reproducible_in_another_process() -> None:
     """The order of sets of texts differs from process to process; nothing may depend on it."""
-
-    def scenario(hash_seed: str) -> str:
-        command = [sys.executable, "-m", "tests.simulation.run", "--seed", "0"]
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()[0]
-
-    assert scenario("1") == scenario("2") != ""
+    command = [sys.executable, "-m", "tests.simulation.run", "--seed", "0"]
+    environment = {**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == f"seed 0: settled at revision {simulate(0, story)}"
