@@ -20,8 +20,8 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.plan import Drain, Options, Snapshot, plan
 from kcm_cli.plan.snapshot import Item
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import service, snapshot_of
 
 Tree = dict[str, Any]

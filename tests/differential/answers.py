@@ -30,7 +30,7 @@ from tests.differential.compare import NAMESPACE
 from tests.differential.sameness import Answer, masked, stable
 from tests.differential.variations import Schemas, Tree, Variation
 from tests.kit.embedded import EmbeddedServer
-from tests.simulation.world import EPOCH
+from tests.kit.simulation import EPOCH
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "answers.json"
 DIGITS = 8

@@ -10,8 +10,8 @@ import pytest
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.confined import SKIP
 from tests.kit.processes import KCM, Processes, ask, free_port, until
+from tests.kit.simulation import EPOCH
 from tests.kit.units import unit_flags
-from tests.simulation.world import EPOCH
 
 pytestmark = pytest.mark.e2e
 REPLICAS = "/apis/apps/v1/namespaces/default/replicasets"

@@ -23,7 +23,7 @@ from kcm_cli.top.source import Held
 from kcm_cli.top.table import Look, Shown, render, sandbox
 from tests.generate.top_metrics import PLACE
 from tests.kit.places import ROOT
-from tests.simulation.world import World, simulate
+from tests.kit.simulation import World, simulate
 
 FOLDER = ROOT / "docs" / "pictures"
 WIDTHS = (40, 80, 200)

@@ -39,8 +39,8 @@ from kcm_cli.trace.join import Target, Trace, trace
 from kcm_cli.trace.observer import Observer, Wanted
 from kcm_cli.trace.text import head, lines
 from tests.incidents.table import EXACT, INCIDENTS, RING, Incident
+from tests.kit.simulation import World, simulate
 from tests.plans.scenarios import POOL, Space, Tree
-from tests.simulation.world import World, simulate
 
 _PLURALS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",

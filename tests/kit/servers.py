@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.simulation.world import EPOCH
+from tests.kit.simulation import EPOCH
 
 TOKEN = "admin-token"
 READY_S = 300

@@ -31,6 +31,7 @@ from kcm_cli.component.virtual import VirtualLoop
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entrance import Asked
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.run import MANAGER
 from kcm_cli.testing.perturb.campaign import Outcome, judged
@@ -39,10 +40,9 @@ from kcm_cli.testing.perturb.points import ALL_KINDS, Point, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
 from tests.kit.controlling import metric
+from tests.kit.simulation import EPOCH, NAMESPACE, World
 from tests.simulation.stories import EXPLAINED, STORIES
 from tests.simulation.stories.kit import Story
-from tests.simulation.world import NAMESPACE, World
-from tests.unit.controllers.certificatesigningrequest_signing.conftest import write_ca
 
 START_S = 5.0
 _ANY_WILL_DO = frozenset({"podCIDR", "podCIDRs", "images", "volumesInUse", "volumesAttached"})
@@ -162,7 +162,7 @@ def explained(story: str, point: Point, wrong: Sequence[str]) -> str:
 @cache
 def _folder() -> "TemporaryDirectory[str]":
     folder = TemporaryDirectory()
-    write_ca(Path(folder.name))
+    Certificates.load(Path(folder.name), EPOCH)
     return folder
 
 

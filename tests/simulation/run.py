@@ -22,8 +22,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.kit.forms import InProtobuf
-from tests.simulation.workload import Workload, unsettled
-from tests.simulation.world import World, simulate
+from tests.kit.simulation import World, simulate
+from tests.kit.workload import Workload, unsettled
 
 STEPS = 25
 SETTLE_S = 1200.0

@@ -20,10 +20,10 @@ from kcm_cli.rest.transport import Around, Request, Response, Transport
 from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import GOLDEN
+from tests.kit.simulation import World, simulate
 from tests.recorded.golden.kit import kubelet, steps
 from tests.recorded.golden.kit.api import Api, ApiError
 from tests.recorded.golden.kit.steps import ScenarioRun, StepFailed
-from tests.simulation.world import World, simulate
 
 PAUSE_S = 2.0
 LOOKS = {"wait", "snapshot", "observe", "observed", "quiet"}

@@ -15,9 +15,9 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.kit.forms import InProtobuf
+from tests.kit.simulation import NAMESPACE, World, simulate
+from tests.kit.workload import Workload, deployment, template
 from tests.simulation.run import settle, story
-from tests.simulation.workload import Workload, deployment, template
-from tests.simulation.world import NAMESPACE, World, simulate
 
 SIZE = 10
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.kit.embedded import ADMIN
+from tests.kit.simulation import World, simulate
 from tests.kit.tables import Growth
-from tests.simulation.world import World, simulate
 
 ROUNDS, EACH = 3, 3
 GROUPS = {

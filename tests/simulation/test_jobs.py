@@ -9,8 +9,8 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.nodes.agents import NodeOptions
-from tests.simulation.workload import job
-from tests.simulation.world import NAMESPACE, World, simulate
+from tests.kit.simulation import NAMESPACE, World, simulate
+from tests.kit.workload import job
 
 COMPLETIONS = 12
 FINALIZER = "batch.kubernetes.io/job-tracking"

@@ -22,8 +22,8 @@ from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import RECORDED
+from tests.kit.simulation import MANAGER, World, simulate
 from tests.logs.story import DEPLOYMENTS, SPACE, Story, workload, workload_of
-from tests.simulation.world import MANAGER, World, simulate
 
 FLAGS = ("--terminated-pod-gc-threshold=1", "--node-monitor-grace-period=20s")
 RECORDING = json.loads((RECORDED / "log.json").read_text())

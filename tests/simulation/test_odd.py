@@ -9,10 +9,10 @@ import pytest
 
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from tests.kit.simulation import World, simulate
+from tests.kit.workload import Workload
 from tests.simulation.odd import OddTransport
 from tests.simulation.run import settle
-from tests.simulation.workload import Workload
-from tests.simulation.world import World, simulate
 
 SHARED = ("Listener failed", "Index function failed", "Pass failed", "Task ended unexpectedly", "Worker ended")
 """Errors that cost more than the object in which they begin."""

@@ -16,8 +16,8 @@ import pytest
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Around, ConnectionLost, Request, Response, Stream, Transport
-from tests.simulation.workload import deployment, job, stateful_set, template
-from tests.simulation.world import NAMESPACE, World, simulate
+from tests.kit.simulation import NAMESPACE, World, simulate
+from tests.kit.workload import deployment, job, stateful_set, template
 
 SIZE = 5
 NODES = 3

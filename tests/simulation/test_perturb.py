@@ -13,10 +13,10 @@ from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.trial import Perturbed, Trial
+from tests.kit.simulation import World, simulate
 from tests.simulation.perturb import explained, outcome_of, placeless, points_of, recorded, reference
 from tests.simulation.stories import EXPLAINED, STORIES, WITHOUT_STORY
 from tests.simulation.stories.workloads import selected
-from tests.simulation.world import World, simulate
 
 STORY = "replicationcontroller"
 CHEAP = ("tokens", "mirrored-endpoints")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.kit.simulation import NAMESPACE, World
 from tests.simulation.stories.kit import (
     CONFIG_MAPS,
     SECRETS,
@@ -17,7 +18,6 @@ from tests.simulation.stories.kit import (
     typed,
     wide,
 )
-from tests.simulation.world import NAMESPACE, World
 
 MIGRATIONS = wide("storagemigration.k8s.io/v1beta1/storageversionmigrations")
 VERSIONS = wide("internal.apiserver.k8s.io/v1alpha1/storageversions")

@@ -6,6 +6,7 @@ from kcm_cli.api.devices import DEVICE_TAINT_RULES, RESOURCE_POOL_STATUS_REQUEST
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER as GROUP_FINALIZER
 from tests.kit.devices import DRIVER, FINALIZER, NOWHERE, by_name, claim_spec, from_template, template
+from tests.kit.simulation import World
 from tests.simulation.stories.kit import (
     NAMESPACE,
     PODS,
@@ -22,7 +23,6 @@ from tests.simulation.stories.kit import (
     until,
     wide,
 )
-from tests.simulation.world import World
 
 SLICES = wide("resource.k8s.io/v1/resourceslices")
 CLAIMS, TEMPLATES = kind("resource.k8s.io/v1/resourceclaims"), kind("resource.k8s.io/v1/resourceclaimtemplates")

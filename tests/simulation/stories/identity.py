@@ -5,6 +5,7 @@ from functools import cache
 from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, POD_CERTIFICATE_REQUESTS
 from kcm_cli.planning.certificate_requests import CLIENT, KUBELET_CLIENT
 from tests.kit.bootstrap_tokens import token
+from tests.kit.simulation import World
 from tests.kit.trust_bundles import Renaming
 from tests.simulation.stories.kit import (
     ACCOUNTS,
@@ -23,7 +24,6 @@ from tests.simulation.stories.kit import (
     until,
     wide,
 )
-from tests.simulation.world import World
 from tests.unit.planning.certificates import in_base64, name, request
 
 REQUESTS = wide("certificates.k8s.io/v1/certificatesigningrequests")

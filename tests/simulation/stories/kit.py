@@ -8,7 +8,7 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Transport
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
 
 Tree = dict[str, Any]
 Step = Callable[[World], Coroutine[Any, Any, None]]

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kcm_cli.sandbox.nodes import commands
+from tests.kit.simulation import World
+from tests.kit.workload import deployment
 from tests.simulation.stories.kit import (
     NODES,
     PODS,
@@ -18,8 +20,6 @@ from tests.simulation.stories.kit import (
     wait,
 )
 from tests.simulation.stories.workloads import DEPLOYMENTS
-from tests.simulation.workload import deployment
-from tests.simulation.world import World
 
 
 def fails(name: str) -> Step:

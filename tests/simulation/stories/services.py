@@ -1,8 +1,8 @@
 """Services, their endpoints and their addresses."""
 
+from tests.kit.workload import deployment
 from tests.simulation.stories.kit import SERVICES, Story, create, create_doc, delete, kind, patch, wide
 from tests.simulation.stories.workloads import DEPLOYMENTS
-from tests.simulation.workload import deployment
 
 ENDPOINTS = kind("v1/endpoints")
 RANGES = wide("networking.k8s.io/v1/servicecidrs")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kcm_cli.sandbox.storage.plan import DRIVER
+from tests.kit.simulation import World
 from tests.simulation.stories.kit import (
     NAMESPACE,
     PODS,
@@ -17,7 +18,6 @@ from tests.simulation.stories.kit import (
     together,
     wide,
 )
-from tests.simulation.world import World
 
 CLAIMS, VOLUMES = kind("v1/persistentvolumeclaims"), wide("v1/persistentvolumes")
 CLASSES = wide("storage.k8s.io/v1/storageclasses")

@@ -3,6 +3,8 @@
 from typing import Any
 
 from kcm_cli.sandbox.usage.api import MetricsApi
+from tests.kit.simulation import World
+from tests.kit.workload import deployment, job, stateful_set, template
 from tests.simulation.stories.kit import (
     NODES,
     PODS,
@@ -18,8 +20,6 @@ from tests.simulation.stories.kit import (
     together,
     until,
 )
-from tests.simulation.workload import deployment, job, stateful_set, template
-from tests.simulation.world import World
 
 DEPLOYMENTS, STATEFUL_SETS = kind("apps/v1/deployments"), kind("apps/v1/statefulsets")
 DAEMON_SETS, REPLICA_SETS = kind("apps/v1/daemonsets"), kind("apps/v1/replicasets")

@@ -20,8 +20,8 @@ from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.runtime.loop_monitor import LoopMonitor
 from tests.kit.places import ROOT
+from tests.kit.simulation import World, simulate
 from tests.kit.units import CONFIGS, GROUPS, unit_flags
-from tests.simulation.world import World, simulate
 
 PROCESS = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"}
 """Of Go's own collectors."""

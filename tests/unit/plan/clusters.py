@@ -16,8 +16,8 @@ from kcm_cli.rest.read_only import ReadOnly
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.nodes.shape import CAPACITY
 from kcm_cli.sandbox.views import NODES
-from tests.simulation.workload import deployment, job, stateful_set
-from tests.simulation.world import NAMESPACE, World, simulate
+from tests.kit.simulation import NAMESPACE, World, simulate
+from tests.kit.workload import deployment, job, stateful_set
 
 Tree = dict[str, Any]
 

@@ -16,8 +16,8 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.places import ROOT
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import living, settle_workloads
 
 Tree = dict[str, Any]

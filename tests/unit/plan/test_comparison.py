@@ -34,8 +34,8 @@ from kcm_cli.plan.comparison import (
     read_plan,
 )
 from kcm_cli.plan.snapshot import Collection, Item
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World, simulate
+from tests.kit.simulation import NAMESPACE, World, simulate
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import client, settle_workloads
 
 PLANNED_AT, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z"

@@ -2,8 +2,8 @@
 
 from kcm_cli.plan import Drain, Options, plan
 from kcm_cli.plan.snapshot import Snapshot
-from tests.simulation.workload import deployment, stateful_set
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment, stateful_set
 from tests.unit.plan.clusters import budget, crowded, settled, snapshot_of
 
 

@@ -2,8 +2,8 @@
 
 from kcm_cli.plan import Options, plan
 from tests.kit.installing import TEAM_LABELS, WIDGET_OWNER, Install, install
+from tests.kit.simulation import NAMESPACE, World
 from tests.kit.widgets import definition
-from tests.simulation.world import NAMESPACE, World
 from tests.unit.plan.clusters import snapshot_of
 
 __all__ = ["install"]

@@ -14,8 +14,8 @@ from kcm_cli.plan.kubectl_apply import CLIENT_SIDE, KubectlApply, is_server_side
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.rest.discovery import discover
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
-from tests.simulation.workload import deployment, job, stateful_set, template
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment, job, stateful_set, template
 from tests.unit.plan.clusters import service, snapshot_of
 
 Tree = dict[str, Any]
@@ -210,7 +210,7 @@ def test_what_client_side_applies_own_is_taken_over_as_by_kubectl() -> None:
         assert doc is not None
         return doc
 
-    from tests.simulation.world import simulate
+    from tests.kit.simulation import simulate
 
     doc = simulate(1, story)
     managers = {(one["manager"], one["operation"]) for one in doc["metadata"]["managedFields"]}

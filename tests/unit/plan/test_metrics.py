@@ -7,8 +7,8 @@ import pytest
 
 from kcm_cli.plan import Answer, Change, Metric, Options, PlanError, Scale, Snapshot, Target, plan
 from kcm_cli.sandbox.usage.api import MetricsApi
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import snapshot_of
 
 USE = "sandbox.kcm.dev/cpu"

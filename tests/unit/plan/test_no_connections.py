@@ -13,8 +13,8 @@ from kcm_cli.plan import Answer, Apply, Options, Scale, Target, outcome, plan
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.kinds import DEFINITIONS, KINDS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Snapshot
-from tests.simulation.workload import deployment, template
-from tests.simulation.world import NAMESPACE
+from tests.kit.simulation import NAMESPACE
+from tests.kit.workload import deployment, template
 from tests.unit.plan.clusters import service, settled
 
 Tree = dict[str, Any]

@@ -22,8 +22,8 @@ from kcm_cli.plan import (
     plan,
 )
 from kcm_cli.plan.applying import node_like
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import crowded, settled, snapshot_of
 
 WEB = Target("deploy", "web", NAMESPACE)

@@ -12,8 +12,8 @@ from kcm_cli.plan.collect import collect
 from kcm_cli.plan.kinds import DEFINITIONS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.rest.transport import Request
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import client, living
 
 Tree = dict[str, Any]

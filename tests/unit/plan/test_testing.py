@@ -11,8 +11,8 @@ from kcm_cli.plan import Apply, Drain, Scale, Target, Twin, save
 from kcm_cli.plan.testing import TwinOf
 from kcm_cli.rest.client import MERGE
 from kcm_cli.rest.transport import Request
-from tests.simulation.workload import deployment
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment
 from tests.unit.plan.clusters import settled, snapshot_of
 
 

@@ -27,8 +27,8 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.nodes.shape import CAPACITY
 from kcm_cli.sandbox.views import NODES
-from tests.simulation.workload import deployment, job, stateful_set
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
+from tests.kit.workload import deployment, job, stateful_set
 from tests.unit.plan.clusters import service, settled, snapshot_of
 
 Tree = dict[str, Any]

@@ -14,7 +14,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.plan import Options, Scale, Snapshot, Target, load, plan, save
 from kcm_cli.plan.twin.loading import Loaded
 from kcm_cli.rest.transport import Request, Response
-from tests.simulation.world import NAMESPACE
+from tests.kit.simulation import NAMESPACE
 from tests.unit.plan.test_collect import read, refusing
 
 Tree = dict[str, Any]

@@ -9,9 +9,9 @@ from kcm_cli.rest.transport import Around, Request, Response, Unreachable
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.spans import CHANGE, CREATION, SYNC, WRITE, Span, Spans
 from tests.kit.controlling import controllers
+from tests.kit.simulation import World as Simulated
+from tests.kit.simulation import simulate
 from tests.kit.world import PODS, World, resource
-from tests.simulation.world import World as Simulated
-from tests.simulation.world import simulate
 
 DEPLOYMENTS, QUOTAS = resource("deployments", "apps"), resource("resourcequotas")
 WORKLOADS = ["deployment-controller", "replicaset-controller"]

@@ -8,7 +8,7 @@ from kcm_cli.api.apps import DEPLOYMENTS, STATEFUL_SETS
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import MERGE
-from tests.simulation.world import NAMESPACE, World
+from tests.kit.simulation import NAMESPACE, World
 
 Tree = dict[str, Any]
 
