@@ -80,6 +80,18 @@ EXPLAINED = (
         "can tell it from one to a Secret that is still to come",
     ),
     Explanation(
+        "accounts/missed@ADDED:serviceaccounts:extra/default#1",
+        "serviceaccounts extra/default is missing",
+        "an account that comes and goes while its watch shows nothing is seen neither to come nor to go, with upstream "
+        "as well: it is created again when its namespace changes",
+    ),
+    Explanation(
+        "referenced-token/missed@ADDED:serviceaccounts:robot#1",
+        r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
+        "the reference to a deleted token is taken away on its deletion only, if the account is in the cache by then, "
+        "with upstream as well",
+    ),
+    Explanation(
         "(provisioning/(unsent|crash|stale|older)|attaching/older)@attachdetach-controller:.*",
         r"volumeattachments\.storage\.k8s\.io csi-\* was never deleted, or should not be there",
         "what its predecessor attached a manager learns at its start, with upstream as well, and from the volume: one "
