@@ -26,6 +26,7 @@ types: $(READY)
 style: $(READY)
 	$(BIN)/ruff check kcm_cli tests
 	$(BIN)/ruff format --check -q kcm_cli tests
+	$(BIN)/codespell kcm_cli tests docs configs *.md
 	$(BIN)/lint-imports
 
 unit: $(READY) ## everything that needs no process of its own
