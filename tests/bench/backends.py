@@ -10,6 +10,7 @@ processes below the suite's first one. cpu_s: of these and the suite.
 """
 
 import argparse
+import base64
 import contextlib
 import json
 import os
@@ -23,11 +24,19 @@ from pathlib import Path
 import psutil
 
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, kubeconfig, real_server
+from tests.kit.servers import real_server
 
 SANDBOXES = {"kcm": (), "kcm-bare": ("--nodes=0", "--no-manager")}
 ASSETS = {"kcm": ("--nodes=3",), "kcm-bare": ()}
 _STEP_S = 0.1
+_KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{{name: kubernetes, cluster: {{server: "{url}", certificate-authority-data: {authority}}}}}]
+users: [{{name: kubernetes-admin, user: {{client-certificate-data: {certificate}, client-key-data: {key}}}}}]
+contexts: [{{name: kubernetes-admin@kubernetes, context: {{cluster: kubernetes, user: kubernetes-admin}}}}]
+current-context: kubernetes-admin@kubernetes
+"""
 
 
 class Costs:
@@ -57,14 +66,16 @@ def cluster(backend: str, folder: Path) -> Iterator[None]:
     path = folder / "kubeconfig"
     if backend == "real":
         with real_server(Path(os.environ["KUBEBUILDER_ASSETS"]), folder) as url:
-            path.write_text(kubeconfig(url))
+            files = (folder / "serving" / "apiserver.crt", folder / "admin.crt", folder / "admin.key")
+            authority, certificate, key = (base64.b64encode(file.read_bytes()).decode() for file in files)
+            path.write_text(_KUBECONFIG.format(url=url, authority=authority, certificate=certificate, key=key))
             yield
         return
     port = free_port()
-    words = ["sandbox", f"--port={port}", "--no-view", f"--kubeconfig={path}", f"--token={TOKEN}", *SANDBOXES[backend]]
+    words = ["sandbox", f"--port={port}", "--no-view", f"--kubeconfig={path}", *SANDBOXES[backend]]
     with Processes() as processes:
         processes.start(*KCM, *words, log=folder / "sandbox.log")
-        until(lambda: ask(f"https://127.0.0.1:{port}/readyz", token=TOKEN).status == 200)
+        until(lambda: ask(f"https://127.0.0.1:{port}/readyz").status == 200)
         yield
 
 
