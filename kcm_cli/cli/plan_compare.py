@@ -39,6 +39,8 @@ def verdict(found: Comparison) -> str:
     done = f"{found.count(HAPPENED)} of {known} planned differences are there{rest}"
     if wrong:
         return f"Not as planned: {wrong} ({done})"
+    if not found.steps:
+        return "As planned: nothing was to end differently, and nothing has"
     if not found.begun_at and not found.complete:
         return f"Nothing of the plan has begun ({done})"
     return f"As planned: {done}" if found.complete else f"As planned so far: {done}"

@@ -392,12 +392,17 @@ def _fields(one: Difference, doc: Mapping[str, Any], *, over: bool) -> _Result:
         for path, before, planned in ((field.path, field.before, field.after) for field in one.fields)
         for found in (short(_at(doc, path)),)
     )
-    hard = [field for field in fields if not field.path.endswith(_SOFT)]
+    hard = [field for field in fields if not field.path.endswith(_SOFT) and _decides(one, field.path)]
     wrong = [field.path for field in hard if field.state == DIFFERENTLY]
     if wrong:
         return DIFFERENTLY, ", ".join(wrong[:3]), fields
     waiting = [field.path for field in hard if field.state == NOT_YET]
     return (NOT_YET, ", ".join(waiting[:3]), fields) if waiting else (HAPPENED, "", fields)
+
+
+def _decides(one: Difference, path: str) -> bool:
+    """Of endpoints, the addresses alone: annotations have the time of what triggered them."""
+    return one.about.kind not in _QUIET or not path.startswith("metadata.")
 
 
 def _state(one: Difference, path: str, values: tuple[object, object, object], *, over: bool) -> str:

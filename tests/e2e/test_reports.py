@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.report.page import PLAN, TRACE, page
+from kcm_cli.report.page import COMPARISON, PLAN, TRACE, page
 from tests.incidents.pictures import FLAGS, plan_page, trace_page
 
 CHROMIUM = shutil.which("chromium") or ""
@@ -45,6 +45,20 @@ def test_a_plan(tmp_path: Path) -> None:
     found = shown(plan_page(), tmp_path)
     for part in ("fail node node-2", "Availability", "<svg", "lowest 2 of 3", "Not modelled", "StatefulSet sim/db"):
         assert part in found
+
+
+def test_a_comparison(tmp_path: Path) -> None:
+    about = {"kind": "Deployment", "namespace": "n", "name": HOSTILE}
+    field = {"path": "spec.replicas", "state": "differently", "before": 3, "planned": 5, "found": 4}
+    step = {"action": "changed", "about": about, "owner": "", "count": 1, "state": "differently", "detail": "why"}
+    other = {"what": "created", "about": about, "owner": "", "count": 1, "by": "helm", "at": "2026-01-01T00:00:00Z"}
+    ready = {"about": about, "state": "differently", "wanted": 3, "planned": 3, "lowest": 2, "final": 3, "found": 1}
+    document = {"headline": "Plan beside", "verdict": "Not as planned", "good": False, "changes": [], "notes": ["note"]}
+    document |= {"steps": [{**step, "fields": [field]}], "unexpected": [other], "availability": [ready]}
+    found = shown(page(COMPARISON, "t", document), tmp_path)
+    for part in ("Not as planned", "Fields that are not as planned", "spec.replicas", "Not planned", "helm", "note"):
+        assert part in found
+    assert "<img" not in found and "&lt;img" in found
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def found(*states: str, begun: str = "2026-01-01T00:00:00Z", elapsed_s: float = 
     [
         (found(HAPPENED, HAPPENED), "As planned: 2 of 2 planned differences are there"),
         (found(HAPPENED, UNKNOWN), "As planned: 1 of 1 planned differences are there; 1 unknown"),
+        (found(), "As planned: nothing was to end differently, and nothing has"),
         (found(HAPPENED, NOT_YET), "As planned so far: 1 of 2 planned differences are there"),
         (found(NOT_YET, begun=""), "Nothing of the plan has begun (0 of 1 planned differences are there)"),
         (

@@ -205,6 +205,12 @@ def pod(name: str, **more: Any) -> dict[str, Any]:
             HAPPENED,  # addresses are others in each run
             "",
         ),
+        (
+            changed(("metadata.annotations", None, {"a": "b"}), about=Object("EndpointSlice", "n", "s")),
+            [obj("EndpointSlice", "s")],
+            HAPPENED,  # the time of a trigger
+            "",
+        ),
     ],
 )
 def test_a_planned_difference(planned: Difference, docs: list[dict[str, Any]], state: str, detail: str) -> None:
