@@ -115,10 +115,7 @@ class Door(Client):
             context = ring.spans.sent(_sending(write, sync, at))
             write = replace(write, request=_traced(write.request, context))
         try:
-            if self.local:
-                with recording():
-                    response = await self._sent(write)
-            else:
+            with recording():
                 response = await self._sent(write)
         except BaseException as error:  # also a cancellation: the write may have taken effect
             self._wrote(ring, context, _entry(ring, write, sync, at, Response(0, {}, b""), type(error).__name__))
