@@ -10,8 +10,11 @@ from kcm_cli.sandbox.programs.errors import Malformed, Unsupported
 _MOST_CHARACTERS = 256
 _MORE = "$((…)) of more than decimal numbers, sums, products and comparisons"
 _KNOWN = re.compile(r"[\w\s*/%()<>=!+-]*", re.ASCII)
-_OTHER = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|!(?!=)|\b0\d|\b(?!0[xX][0-9a-fA-F]+\b)\d+[A-Za-z_]", re.ASCII)
-"""What sets variables, negations, octal numbers and those that only Python has."""
+_OTHER = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|!(?!=)", re.ASCII)
+"""What sets variables, and negations."""
+_NUMERAL = re.compile(r"\b\d\w*", re.ASCII)
+_PLAIN = re.compile(r"0|[1-9]\d*|0[xX][0-9a-fA-F]+", re.ASCII)
+"""Other numerals are octal, or such as only Python has."""
 _VARIABLE = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
 _OPERATIONS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
@@ -28,13 +31,18 @@ class DividedByZero(Exception):
     """A division by zero."""
 
 
+def _are_plain(text: str) -> bool:
+    """Whether all numerals are read alike by shells and Python."""
+    return all(map(_PLAIN.fullmatch, _NUMERAL.findall(text)))
+
+
 def evaluate(text: str, get: Callable[[str], str]) -> int:
     """The value of an expression, which is one of Python, too, but for the names of its variables. get: reads a
     variable, empty if it is not set.
 
     Raises Malformed, Unsupported, DividedByZero.
     """
-    if len(text) > _MOST_CHARACTERS or not _KNOWN.fullmatch(text) or _OTHER.search(text):
+    if len(text) > _MOST_CHARACTERS or not _KNOWN.fullmatch(text) or _OTHER.search(text) or not _are_plain(text):
         raise Unsupported(_MORE)
     try:
         parsed = ast.parse(_VARIABLE.sub(r"_\g<0>", " ".join(text.split())) or "0", mode="eval")

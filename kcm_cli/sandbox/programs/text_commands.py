@@ -287,14 +287,14 @@ def expr(shell: Shell, words: Sequence[str]) -> int:
 
 
 _LONGEST_NUMBER = 18
-_INTEGER, _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII), re.compile(r"-?\d+\Z", re.ASCII)
+_INTEGER, _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 _COMPARING, _COUNTING = frozenset(("=", "!=", "<", ">", "<=", ">=")), frozenset("+-*/%")
 
 
 def _operation(shell: Shell, left: str, operator: str, right: str) -> str:
     """The result; empty after an error."""
     are_numbers = all(map(_INTEGER.fullmatch, (left, right)))
-    if max(len(left), len(right)) > _LONGEST_NUMBER and any(map(_DIGITS.match, (left, right))):
+    if max(len(left), len(right)) > _LONGEST_NUMBER and any(map(_DIGITS.fullmatch, (left, right))):
         raise Unknown
     if operator in _COMPARING:
         a, b = (int(left), int(right)) if are_numbers else (0, 0)
