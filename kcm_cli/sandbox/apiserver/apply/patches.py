@@ -112,7 +112,9 @@ class Patches:
 
         def refuse(text: str) -> ApiError:
             doc = codec.decode_doc(pristine)
-            shown = {key: metadata(cast("Doc", doc[key])) if key == "metadata" else doc[key] for key in sorted(doc)}
+            shown = {key: doc[key] for key in sorted(doc)}
+            if isinstance(meta := doc.get("metadata"), dict):
+                shown["metadata"] = metadata(meta)
             return invalid_patch(codec.encode(shown).decode(), text)
 
         doc, unknown = self._schemas.finish_patched(target, patched, refuse)

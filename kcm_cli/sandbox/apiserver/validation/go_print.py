@@ -118,11 +118,10 @@ def _struct(declaration: str, doc: Tree, above: Tree) -> Tree:
 def metadata(meta: Tree) -> Tree:
     """The metadata of an object in the order of its type."""
     shown: Tree = {}
-    if entries := meta.get("managedFields"):
-        meta = {
-            **meta,
-            "managedFields": [{key: _sorted(one[key]) for key in _ENTRY_ORDER if key in one} for one in entries],
-        }
+    entries = meta.get("managedFields")
+    if isinstance(entries, list) and all(isinstance(one, dict) for one in entries):
+        ordered = [{key: _sorted(one[key]) for key in _ENTRY_ORDER if key in one} for one in entries]
+        meta = {**meta, "managedFields": ordered}
     for field in _META_ORDER:
         value = meta.get(field)
         if value or (value is not None and field == "deletionGracePeriodSeconds"):

@@ -81,7 +81,7 @@ REFUSED = [
     ("spec.template.spec.containers", [], "Required value"),
     ("spec.template.spec.containers[0].image", "", "Required value"),
     ("spec.template.spec.activeDeadlineSeconds", 5, "Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported"),
-    ("spec.template.metadata.labels", {}, "Invalid value: {}: `selector` does not match template `labels`"),
+    ("spec.template.metadata.labels", {}, "Invalid value: null: `selector` does not match template `labels`"),
 ]
 UNCHANGEABLE = [
     (
