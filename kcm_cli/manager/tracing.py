@@ -26,6 +26,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanKind, Status, StatusCode, 
 from opentelemetry.trace import SpanContext as SdkContext
 
 from kcm_cli.component.metrics import Counter, Registry
+from kcm_cli.component.metrics.spans import EXPORTED, FAILED, FULL, span_counters
 from kcm_cli.component.tracing_config import TracingConfig
 from kcm_cli.component.version import OWN_VERSION
 from kcm_cli.manager.running import MANAGER
@@ -37,7 +38,6 @@ QUEUE = 4096
 """Spans that wait to be sent, at most."""
 BATCH = 512
 SCOPE = "kcm_cli"
-_EXPORTED, _FAILED, _FULL = "exported", "failed", "queue_full"
 _SDK = "opentelemetry.exporter.otlp.proto.grpc.exporter"
 
 
@@ -48,7 +48,7 @@ class Tracing:
         self, config: TracingConfig, registry: Registry, instance: str, exporter: SpanExporter | None = None
     ) -> None:
         """instance: of this process, as its lease names it. exporter: another one than OTLP's, for tests."""
-        self._counts = counters(registry)
+        self._counts = span_counters(registry)
         self._exporter = _Counted(exporter or OTLPSpanExporter(config.target or None, insecure=True), self._counts)
         resource = {"service.name": MANAGER, "service.instance.id": instance, "service.version": OWN_VERSION}
         self._ids = _GivenIds()
@@ -69,7 +69,7 @@ class Tracing:
     def export(self, span: Span) -> None:
         """Send it later, or count it as lost."""
         if self._waiting >= QUEUE:
-            self._counts[_FULL].inc()
+            self._counts[FULL].inc()
             return
         self._ids.given = span.context
         made = self._tracer.start_span(
@@ -101,16 +101,6 @@ class Tracing:
             log.info("Spans were not exported", extra={"fields": {"spans": lost}})
 
 
-def counters(registry: Registry) -> Mapping[str, Counter]:
-    """The numbers of spans by their result."""
-    family = registry.counter(
-        "kcm_trace_spans_total",
-        "Spans of sampled traces by result: exported, failed (the collector did not take them), queue_full.",
-        labels=("result",),
-    )
-    return {result: family.labels(result) for result in (_EXPORTED, _FAILED, _FULL)}
-
-
 class _Counted(SpanExporter):
     """Counts what another exporter sends. It reports once that it fails, and once that it works again.
 
@@ -128,12 +118,12 @@ class _Counted(SpanExporter):
         self.taken += len(spans)
         result = self._inner.export(spans)
         if result is SpanExportResult.SUCCESS:
-            self._counts[_EXPORTED].inc(len(spans))
+            self._counts[EXPORTED].inc(len(spans))
             if self.failed_since_success:
                 log.info("Spans are exported again", extra={"fields": {"lost": self.failed_since_success}})
             self.failed_since_success = 0
         else:
-            self._counts[_FAILED].inc(len(spans))
+            self._counts[FAILED].inc(len(spans))
             self.failed_since_success += len(spans)
         return result
 

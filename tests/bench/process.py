@@ -9,6 +9,12 @@ from pathlib import Path
 import aiohttp
 import psutil
 
+from tests.kit.servers import kubeconfig
+
+OPTIONS = (
+    *("--authorization-always-allow-paths=/metrics", "--kube-api-qps=5000", "--kube-api-burst=10000"),
+    *("--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"),
+)
 _WRITES = re.compile(
     r'^rest_client_requests_total\{[^}]*method="(?:POST|PUT|PATCH|DELETE)"[^}]*\} (\S+)$', re.MULTILINE
 )
@@ -57,3 +63,12 @@ class Manager:
 
     def _family(self) -> list[psutil.Process]:
         return [self._process, *self._process.children(recursive=True)]
+
+
+def flags(folder: Path, url: str, port: int) -> list[str]:
+    """Of a manager on the API server at this URL, which serves its metrics at this port."""
+    config = folder / "kubeconfig"
+    config.write_text(kubeconfig(url))
+    clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
+    places = [f"--cert-dir={folder}/manager", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
+    return [*clients, *places, "--authentication-skip-lookup", *OPTIONS]

@@ -21,8 +21,7 @@ import aiohttp
 
 from tests.bench.api import Api
 from tests.bench.objects import Doc, pod
-from tests.bench.process import Manager
-from tests.bench.run import flags
+from tests.bench.process import Manager, flags
 from tests.kit.processes import KCM, free_port
 from tests.kit.servers import TOKEN, sandbox_server
 

@@ -33,16 +33,12 @@ import psutil
 from tests.bench import performance
 from tests.bench.api import Api
 from tests.bench.loads import AFTER, LOADS, Bench, Say
-from tests.bench.process import Manager
+from tests.bench.process import Manager, flags
 from tests.kit.collector import collecting
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, free_port
-from tests.kit.servers import TOKEN, kubeconfig, real_server, sandbox_server
+from tests.kit.servers import TOKEN, real_server, sandbox_server
 
-OPTIONS = (
-    *("--authorization-always-allow-paths=/metrics", "--kube-api-qps=5000", "--kube-api-burst=10000"),
-    *("--node-monitor-grace-period=1h", "--node-startup-grace-period=1h"),
-)
 ROWS = LOADS[: LOADS.index("configmaps") + 1]
 """Loads of a bench beside other programs."""
 Figures = dict[str, float]
@@ -75,15 +71,6 @@ async def measure(url: str, token: str, start: Callable[[], Manager], say: Say, 
     headers = {"authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(url, headers=headers, connector=connector, read_bufsize=2**22) as session:
         await Bench(Api(session), start, _listener(url), say).all(scenarios)
-
-
-def flags(folder: Path, url: str, port: int) -> list[str]:
-    """Of a manager on the API server at this URL, which serves its metrics at this port."""
-    config = folder / "kubeconfig"
-    config.write_text(kubeconfig(url))
-    clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
-    places = [f"--cert-dir={folder}/manager", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
-    return [*clients, *places, "--authentication-skip-lookup", *OPTIONS]
 
 
 def one_round(program: Program, assets: str, scenarios: list[str]) -> None:

@@ -31,8 +31,8 @@ from cryptography.x509.oid import NameOID
 from tests.bench import objects
 from tests.bench.api import Api
 from tests.bench.drawing import drawing
-from tests.bench.process import Manager
-from tests.bench.run import Program, flags, programs
+from tests.bench.process import Manager, flags
+from tests.bench.run import Program, programs
 from tests.kit.places import ROOT
 from tests.kit.processes import free_port
 from tests.kit.servers import TOKEN, real_server, sandbox_server

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+
 from tests.kit.collector import Collector, attributes, collecting
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, Processes, ask, free_port, until

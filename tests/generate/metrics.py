@@ -23,13 +23,13 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Histogram, Registry
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS, CacheState
 from kcm_cli.component.metrics.instruments import Description, Family, Instrument
+from kcm_cli.component.metrics.spans import span_counters
 from kcm_cli.machinery import codec
 from kcm_cli.manager.config import complete
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.manager.server.metrics import AuthMetrics
-from kcm_cli.manager.tracing import counters
 from kcm_cli.runtime.leader import ElectionConfig, Elector
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.kit.controlling import controllers
@@ -106,7 +106,7 @@ async def _pages(folder: Path) -> list[str]:
     config = complete(flag_set().parse([*flags, "--show-hidden-metrics-for-version=1.35"]))
     show = Observability(config, LoopClock())
     AuthMetrics.register(show.registry)
-    counters(show.registry)
+    span_counters(show.registry)
     Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), show.registry)  # type: ignore[arg-type]
     show.workqueues.queue("x", lambda: 0.0)
     show.running.caches(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])

@@ -1,7 +1,6 @@
 """Where spans may be sent."""
 
 import pytest
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
 from kcm_cli.component.options import problems
 from kcm_cli.component.tracing_config import TracingConfig
@@ -25,7 +24,8 @@ def test_grpc_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch, endpoint: str, 
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     config = TracingConfig(endpoint, 1)
     assert problems(config) == []
-    exporter = OTLPSpanExporter(config.target or None, insecure=True)
+    otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.grpc.trace_exporter")
+    exporter = otlp.OTLPSpanExporter(config.target or None, insecure=True)
     assert exporter._endpoint == target
     exporter.shutdown()
 

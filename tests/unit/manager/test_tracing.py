@@ -6,6 +6,9 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+
+pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
+
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
