@@ -16,8 +16,7 @@ pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed
 from tests.kit.collector import Collector, attributes, collecting
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, real_server
-from tests.plans.record import _kubeconfig
+from tests.kit.servers import TOKEN, kubeconfig, real_server
 
 pytestmark = pytest.mark.e2e
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -149,7 +148,7 @@ def test_spans_of_a_real_api_server_join(tmp_path: Path, masters: bool) -> None:
     with collecting() as collector, Processes() as processes:
         flag, log = configured(tmp_path, f"127.0.0.1:{collector.port}"), tmp_path / "manager"
         with real_server(Path(ASSETS), tmp_path, flag) as url:
-            (tmp_path / "kubeconfig").write_text(_kubeconfig(url))
+            (tmp_path / "kubeconfig").write_text(kubeconfig(url))
             words = [f"--kubeconfig={tmp_path}/kubeconfig", "--secure-port=0", "--leader-elect=false", flag]
             words += [f"--service-account-private-key-file={tmp_path}/sa.key", f"--root-ca-file={tmp_path}/ca.crt"]
             manager = processes.start(*KCM, *words, f"--use-service-account-credentials={not masters}", log=log)

@@ -63,7 +63,7 @@ from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
-from tests.kit.servers import TOKEN, real_server
+from tests.kit.servers import kubeconfig, real_server
 from tests.kit.world import simulated
 from tests.plans.agreement import line_of, recordings
 from tests.plans.metrics_api import MetricsApi
@@ -358,7 +358,7 @@ def real_cluster(assets: Path, *flags: str, policy: str = _POLICY) -> Iterator[t
             "--audit-log-mode=blocking",
         ]
         with real_server(assets, folder, *options) as url, Processes() as processes:
-            (folder / "kubeconfig").write_text(_kubeconfig(url))
+            (folder / "kubeconfig").write_text(kubeconfig(url))
             config = f"{folder}/kubeconfig"
             words = [f"{assets}/kube-controller-manager", f"--kubeconfig={config}", "--use-service-account-credentials"]
             words += [f"--authentication-kubeconfig={config}", f"--authorization-kubeconfig={config}"]
@@ -367,14 +367,6 @@ def real_cluster(assets: Path, *flags: str, policy: str = _POLICY) -> Iterator[t
             words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
             processes.start(*words, *flags, log=folder / "manager.log")
             yield url, folder, audit
-
-
-def _kubeconfig(url: str) -> str:
-    cluster = {"name": "c", "cluster": {"server": url, "insecure-skip-tls-verify": True}}
-    user = {"name": "u", "user": {"token": TOKEN}}
-    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
-    lists = {"clusters": [cluster], "users": [user], "contexts": [context]}
-    return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x", **lists})
 
 
 if __name__ == "__main__":
