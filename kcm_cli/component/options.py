@@ -188,12 +188,13 @@ def _out_of_bounds(binding: Binding, value: object) -> str:
     name = declared.name or ".".join(binding.key)
     if not isinstance(value, int | float):
         return ""
+    show = declared.kind.show
     if declared.minimum is not None and value < declared.minimum:
-        if declared.minimum == 1:
+        if declared.minimum == 1 and isinstance(value, int):
             return f"{name} must be greater than 0, but got {value}"
-        return f"{name} must not be less than {declared.minimum}, but got {value}"
+        return f"{name} must not be less than {show(declared.minimum)}, but got {show(value)}"
     if declared.maximum is not None and value > declared.maximum:
-        return f"{name} must not be more than {declared.maximum}, but got {value}"
+        return f"{name} must not be more than {show(declared.maximum)}, but got {show(value)}"
     return ""
 
 

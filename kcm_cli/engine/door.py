@@ -33,7 +33,7 @@ from kcm_cli.machinery.kref import KRef
 from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.machinery.raw_fields import restored
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Invalid, from_response
+from kcm_cli.rest.errors import Invalid, body_of, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
 from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
@@ -162,12 +162,12 @@ class Door(Client):
         """
         noting = acting()
         if noting is None or (change.verb == CREATE and change.subresource):
-            return read_answer(await self._call(request))
+            return read_answer(body_of(await self.raw(request), request))
         own, key = noting
         place = change.resource, change.namespace, change.name
         shown = own.shown_uid(*place) if change.verb != CREATE else ""
         try:
-            answer = read_answer(await self._call(request))
+            answer = read_answer(body_of(await self.raw(request), request))
         except RequestError as error:
             if change.verb == CREATE:
                 own.not_created(key, change.resource, change.namespace, change.body, error)

@@ -381,10 +381,7 @@ class Client:
             raise
 
     async def _call(self, request: Request) -> bytes:
-        response = await self.raw(request)
-        if 200 <= response.status < 300:
-            return response.body
-        raise errors.from_response(response, request)
+        return errors.body_of(await self.raw(request), request)
 
     async def _attempt(self, request: Request, attempt: int) -> tuple[Response | None, float | None]:
         """The answer, and the seconds after which to ask again (None: not at all)."""

@@ -284,6 +284,13 @@ def from_status(data: bytes | msgspec.Raw) -> ApiError:
     return _from_status(status, 500, None)
 
 
+def body_of(response: Response, request: Request) -> bytes:
+    """The body of an answer. Raises ApiError where it is no success."""
+    if 200 <= response.status < 300:
+        return response.body
+    raise from_response(response, request)
+
+
 def from_response(response: Response, request: Request | None = None) -> ApiError:
     """The error of an answer that is no success. ``request`` is named where the body is no Status."""
     retry_after_s = retry_after(response.headers)

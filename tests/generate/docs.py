@@ -19,6 +19,7 @@ from tests.generate.config_sample import sample
 from tests.generate.errors import errors_document
 from tests.generate.manual import manual, pages
 from tests.generate.metrics import metrics_document
+from tests.generate.visits import visits_document
 
 _HEAD = """\
 # Flags of kcm
@@ -94,6 +95,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics_document,
     "docs/errors.md": errors_document,
     "docs/api.md": api_document,
+    "docs/visits.md": visits_document,
     "configs/kcm-config.yaml": sample,
     **{page.file: partial(manual, page) for page in pages()},
 }

@@ -34,6 +34,7 @@ class Root:
     old: bool = options.option(value_types.BOOL, False, flag="old", key="Old", deprecated="it does nothing.")
     workers: Workers = options.group(Workers, key="Some.Workers")
     rate: float = options.option(value_types.FLOAT32, 0.5, key="Rate", minimum=0)
+    period_s: float = options.duration(20, flag="period", minimum=1)
 
 
 def test_bindings_have_paths_and_sections() -> None:
@@ -42,6 +43,7 @@ def test_bindings_have_paths_and_sections() -> None:
         (("workers", "count"), ("Some", "Workers", "Count"), "Workers"),
         (("workers", "kind"), (), "Other"),
         (("rate",), ("Rate",), "Root"),
+        (("period_s",), (), "Root"),
     ]
 
 
@@ -65,6 +67,7 @@ def test_the_flags_of_a_tree() -> None:
         ("old", "Root", True),
         ("workers", "Workers", False),
         ("kind", "Other", False),
+        ("period", "Root", False),
     ]
 
 
@@ -74,7 +77,8 @@ def test_the_flags_of_a_tree() -> None:
         pytest.param(Root(), [], id="defaults"),
         pytest.param(Root(workers=Workers(0)), ["workers must be greater than 0, but got 0"], id="minimum of one"),
         pytest.param(Root(workers=Workers(10)), ["workers must not be more than 9, but got 10"], id="maximum"),
-        pytest.param(Root(rate=-1.0), ["Rate must not be less than 0, but got -1.0"], id="a field without a flag"),
+        pytest.param(Root(rate=-1.0), ["Rate must not be less than 0, but got -1"], id="a field without a flag"),
+        pytest.param(Root(period_s=0.5), ["period must not be less than 1s, but got 500ms"], id="a duration"),
         pytest.param(
             Root(workers=Workers(0, "bad")),
             ["workers must be greater than 0, but got 0", "kind must not be bad"],

@@ -1,11 +1,7 @@
 """The controller with that of ReplicaSets in a whole sandbox, on virtual time."""
 
-import inspect
 import random
-import sys
 from dataclasses import replace
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -17,12 +13,10 @@ from kcm_cli.controllers.deployment.controller import DeploymentController
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Request, Response, Transport
-from kcm_cli.runtime.causes import working
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.serving.connection import Dropped
 from tests.kit.controlling import Faulty, controllers
 from tests.kit.faults import Refusing, Rewriting, refusal
-from tests.kit.places import ROOT
 from tests.kit.world import PODS, World, resource, running_world
 
 DEPLOYMENTS = resource("deployments", "apps")
@@ -301,30 +295,3 @@ async def test_errors_of_a_terminating_namespace_are_not_reported(world: World, 
         status = (await world.get(DEPLOYMENTS, "web")).get("status", {})
         assert bool(status.get("conditions")) is reported
         assert (len(tries) > 1) is reported
-
-
-async def test_a_key_visits_few_files_on_its_way_to_a_write(world):
-    """From the queue to the request, by the coroutines that it enters: where one has to look to follow it."""
-    story, frames, visits, folder = Story(world), set(), [], str(ROOT / "kcm_cli")
-
-    def entered(frame: FrameType, event: str, _: object) -> None:
-        path, work = frame.f_code.co_filename, working()
-        coroutine = event == "call" and path.startswith(folder) and frame.f_code.co_flags & inspect.CO_COROUTINE
-        if not coroutine or work is None or work.kind != "Deployment" or frame in frames:
-            return
-        frames.add(frame)
-        if visits[-1:] != [path]:
-            visits.append(path)
-
-    async with story.running():
-        await story.make()
-        await world.wait(30)
-        await story.image("i:2")
-        sys.setprofile(entered)
-        try:
-            await world.wait(0.1)
-        finally:
-            sys.setprofile(None)
-    way = visits[: next(n for n, path in enumerate(visits) if path.endswith("engine/door.py")) + 2]
-    assert len(way) <= 12
-    assert len({Path(path).parent for path in way}) <= 8
