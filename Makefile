@@ -60,7 +60,8 @@ kills: $(READY) ## kill -9 a sandbox in the middle of writes, so many times
 
 FUZZ_S ?= 600
 
-fuzz: $(READY) ## odd requests for so many seconds, and what schemathesis thinks of for every operation
+fuzz: $(READY) ## parsers and requests for so many seconds each, and what schemathesis thinks of for every operation
+	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_S)
 	$(BIN)/python -m tests.unit.sandbox.fuzz.run --seconds $(FUZZ_S)
 	KCM_FUZZ_EXAMPLES=5 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=0 tests/e2e/test_schemathesis.py
 

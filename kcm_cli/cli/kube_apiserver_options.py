@@ -18,6 +18,7 @@ from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.yaml_errors import load
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import policy_of
 from kcm_cli.sandbox.apiserver.registry.catalog import built_in_versions
@@ -229,7 +230,7 @@ class _Reader:
             self.notes.append("--audit-log-path has no effect without --audit-policy-file")
             return None
         try:
-            policy = policy_of(yaml.safe_load(self._file("audit-policy-file", file)))
+            policy = policy_of(load(self._file("audit-policy-file", file)))
         except (ValueError, yaml.YAMLError) as error:
             raise _Wrong(f"--audit-policy-file: {file}: {error}") from None
         megabytes = self._given.get("audit-log-maxsize") or self._defaults["audit-log-maxsize"]

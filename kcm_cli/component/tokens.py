@@ -176,7 +176,7 @@ def _parts(token: str) -> tuple[Doc, Doc, bytes, bytes]:
     try:
         header, claims = codec.decode_doc(_decoded(head)), codec.decode_doc(_decoded(body))
         return header, claims, f"{head}.{body}".encode("ascii"), _decoded(tail)
-    except (binascii.Error, codec.DecodeError, UnicodeError) as error:
+    except ValueError as error:  # binascii.Error, codec.DecodeError, UnicodeError, and b64decode's for letters like é
         raise TokenError("not a JSON web token") from error
 
 

@@ -2,7 +2,7 @@
 
 import yaml
 
-from kcm_cli.machinery.yaml_errors import described
+from kcm_cli.machinery.yaml_errors import described, load_all
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,8 +33,6 @@ _Loader.yaml_implicit_resolvers = {
 def documents(text: str) -> list[object]:
     """The documents of a text. Raises ValueError with the line of the error."""
     try:
-        return list(yaml.load_all(text, Loader=_Loader))  # a SafeLoader
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+        return load_all(text, _Loader)
     except yaml.YAMLError as error:
         raise ValueError(described(error)) from error

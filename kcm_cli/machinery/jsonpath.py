@@ -6,8 +6,10 @@ yield no result.
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.remembered import remembered
 
 Step = Callable[[object], Iterator[object]]
@@ -22,6 +24,8 @@ _SLICE = re.compile(r"(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]*))?")
 
 _MOST_FILTERS = 20
 """Filters may be in filters, each of which is parsed by itself."""
+_MOST_VALUES = 200_000
+"""What steps may find together: ``..*..*`` in a deep value finds more than there is time for."""
 
 
 class Path:
@@ -31,10 +35,11 @@ class Path:
         self._steps = steps
 
     def find(self, value: object) -> list[object]:
-        """The values at the path."""
-        found = [value]
+        """The values at the path. If there are very many, the first ones."""
+        found, left = [value], _MOST_VALUES
         for step in self._steps:
-            found = [result for one in found for result in step(one)]
+            found = list(islice(chain.from_iterable(map(step, found)), left))
+            left -= len(found)
         return found
 
 
@@ -47,8 +52,10 @@ def parse(text: str) -> Path:
     at = 1 if text.startswith("$") else 0
     while at < len(text):
         if text.startswith("..", at):
+            if steps[-1:] == [_descend]:
+                raise FormatError("invalid multiple recursive descent")
             steps.append(_descend)
-            at += 1 if text[at + 2 : at + 3] != "[" else 2
+            at += 1 if text[at + 2 : at + 3] not in ("[", ".") else 2
         elif text.startswith(".", at):
             at = _field(text, at + 1, steps)
         elif text.startswith("[", at):
@@ -97,7 +104,7 @@ def _bracket(inner: str) -> Step:
     if found := _FILTER.match(inner):
         return _filter(found[1])
     if found := _SLICE.fullmatch(inner):
-        start, stop, step = (int(part) if part else None for part in found.groups())
+        start, stop, step = (_whole(part) if part else None for part in found.groups())
         return _sliced(slice(start, stop, step))
     steps = [_part(part.strip()) for part in _union_parts(inner)]
     return steps[0] if len(steps) == 1 else _union(steps)
@@ -121,8 +128,15 @@ def _part(text: str) -> Step:
     if found := _QUOTED.fullmatch(text):
         return _named(re.sub(r"\\(.)", r"\1", found[1] if found[1] is not None else found[2]))
     if re.fullmatch(r"-?[0-9]+", text):
-        return _indexed(int(text))
+        return _indexed(_whole(text))
     raise FormatError(f"invalid array index {text}")
+
+
+def _whole(text: str) -> int:
+    number = parse_int64(text)
+    if number is None:
+        raise FormatError(f"invalid array index {text[:64]}")
+    return number
 
 
 def _named(name: str) -> Step:
@@ -165,9 +179,11 @@ def _everything(value: object) -> Iterator[object]:
 
 
 def _descend(value: object) -> Iterator[object]:
-    yield value
-    for part in _everything(value):
-        yield from _descend(part)
+    left = [value]
+    while left:
+        one = left.pop()
+        yield one
+        left += reversed(list(_everything(one)))
 
 
 def _filter(text: str) -> Step:
@@ -190,7 +206,7 @@ def _operand(text: str) -> Callable[[object], list[object]]:
         try:
             if not _NUMBER.fullmatch(text):
                 raise ValueError
-            literal = float(text) if "." in text else int(text)
+            literal = float(text) if "." in text else _whole(text)
         except ValueError:
             raise FormatError(f"cannot parse filter operand {text}") from None
     return lambda value: [literal]

@@ -1,6 +1,30 @@
-"""What is wrong with a text that is no YAML, and where, in one line."""
+"""Reading YAML with one kind of error: what is wrong with a text, and where, in one line."""
+
+from collections.abc import Callable
+from typing import Any
 
 import yaml
+
+
+def load(text: str | bytes, loader: Any = yaml.SafeLoader) -> Any:
+    """The one document of a text. Raises yaml.YAMLError."""
+    return _checked(lambda: yaml.load(text, loader))  # a SafeLoader or BaseLoader
+
+
+def load_all(text: str | bytes, loader: Any = yaml.SafeLoader) -> list[Any]:
+    """The documents of a text. Raises yaml.YAMLError."""
+    found: list[Any] = _checked(lambda: list(yaml.load_all(text, loader)))
+    return found
+
+
+def _checked(read: Callable[[], Any]) -> Any:
+    """PyYAML raises many errors for dates that do not exist, tags that do not fit (``!!int ""``), and deep nests."""
+    try:
+        return read()
+    except RecursionError:
+        raise yaml.YAMLError("nested too deeply") from None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise yaml.YAMLError(f"a value cannot be read: {error}") from error
 
 
 def described(error: Exception) -> str:

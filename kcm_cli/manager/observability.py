@@ -13,6 +13,7 @@ from kcm_cli.component.metrics.process import ProcessMetrics, StartTimeOnly
 from kcm_cli.component.metrics_config import LABEL_KEY, MetricsConfig
 from kcm_cli.component.version import BINARY, COMPONENT, OWN_VERSION, EffectiveVersion, commit
 from kcm_cli.engine.context import DebugHandler
+from kcm_cli.machinery.yaml_errors import load
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.running import RunningControllers
@@ -62,7 +63,7 @@ def _manifest(path: str) -> dict[str, str]:
         return {}
     flag = "allow-metric-labels-manifest"
     try:
-        document = yaml.load(Path(path).read_text(encoding="utf-8"), yaml.BaseLoader)  # all scalars are texts
+        document = load(Path(path).read_text(encoding="utf-8"), yaml.BaseLoader)  # all scalars are texts
     except OSError as error:
         raise RunError(f"{flag}: cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

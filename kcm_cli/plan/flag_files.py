@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from kcm_cli.machinery.documents import nested_list, nested_str
+from kcm_cli.machinery.yaml_errors import load_all
 from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.options import bindings, flag_set
 from kcm_cli.plan.snapshot import PlanError
@@ -40,7 +42,7 @@ def manager_flags(path: str) -> tuple[str, ...]:
     if "ExecStart=" in text:
         return _kept(_of_unit(text, path), path)
     try:
-        docs = [doc for doc in yaml.safe_load_all(text) if isinstance(doc, dict)]
+        docs = [doc for doc in load_all(text) if isinstance(doc, dict)]
     except yaml.YAMLError as error:
         raise PlanError(f"--flags-from: {path}: {' '.join(str(error).split())}") from None
     for doc in docs:
@@ -62,10 +64,9 @@ def _of_unit(text: str, path: str) -> list[str]:
 
 
 def _of_pod(doc: dict[str, Any], path: str) -> list[str]:
-    containers = (doc.get("spec") or {}).get("containers") or ()
-    for container in containers:
-        words = [*(container.get("command") or ()), *(container.get("args") or ())]
-        named = str(container.get("name")) == "kube-controller-manager"
+    for container in nested_list(doc, "spec", "containers"):
+        words = [*nested_list(container, "command"), *nested_list(container, "args")]
+        named = nested_str(container, "name") == "kube-controller-manager"
         if named or any("controller-manager" in str(word) or str(word).endswith("kcm") for word in words[:1]):
             return [str(word) for word in words]
     raise PlanError(f"--flags-from: {path}: no container of the Pod is a controller manager")

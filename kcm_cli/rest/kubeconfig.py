@@ -12,7 +12,7 @@ import yaml
 from kcm_cli.machinery import nulls
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.machinery.yaml_errors import described
+from kcm_cli.machinery.yaml_errors import described, load
 from kcm_cli.rest import proxies
 from kcm_cli.rest.errors import AccessError, KubeconfigError
 
@@ -148,8 +148,8 @@ def _parse(path: Path) -> Doc:
     except OSError as error:
         raise KubeconfigError(f"cannot read kubeconfig {path}: {error.strerror}") from error
     try:
-        doc = yaml.load(text, _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        doc = load(text, _Loader)
+    except yaml.YAMLError as error:
         raise KubeconfigError(f"kubeconfig {path} is not YAML: {described(error)}") from error
     if doc is None:
         raise KubeconfigError(f"kubeconfig {path} is empty")

@@ -14,6 +14,7 @@ import yaml
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.formats import base64_text
+from kcm_cli.machinery.yaml_errors import load
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair
 
 CLUSTER = "kcm-sandbox"
@@ -100,7 +101,7 @@ def write(path: Path, config: Doc) -> None:
 
 def _read(path: Path, text: str) -> Doc:
     try:
-        found = yaml.safe_load(text)
+        found = load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is there already and is not YAML") from error
     if not isinstance(found, dict) or found.get("kind", "Config") != "Config":

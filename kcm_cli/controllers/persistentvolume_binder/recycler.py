@@ -126,8 +126,10 @@ def _template(flag: str, path: str) -> _Template:
         return _Template("default", {"namespace": "default"}, USUAL, "vol", [])
     import yaml  # not needed by a manager without a template of its own
 
+    from kcm_cli.machinery.yaml_errors import load  # as well
+
     try:
-        doc = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        doc = load(Path(path).read_text(encoding="utf-8"))
         pod = msgspec.convert(doc, _Pod)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
         raise StartError(f"--{flag}: {path}: {' '.join(str(error).split())}") from error

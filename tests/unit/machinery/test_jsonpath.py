@@ -27,6 +27,7 @@ DOC = {
         (".conditions[?(@.n>1)].type", ["Other"]),
         (".conditions[?(@.missing)].type", []),
         ("..port", [1, 2, 3]),
+        ("...port", [1, 2, 3]),
         ("$.spec.size", [3]),
     ],
 )
@@ -34,7 +35,7 @@ def test_finding(path, found):
     assert parse(path).find(DOC) == found
 
 
-@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a b"])
+@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a b", "....a", f".a[{'0' * 5000}]", f".a[1:{'1' * 30}]"])
 def test_malformed(path):
     with pytest.raises(FormatError):
         parse(path)

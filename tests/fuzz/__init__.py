@@ -1,0 +1,1 @@
+"""Fuzzing of parsers: ``python -m tests.fuzz.run``."""
