@@ -33,11 +33,10 @@ def plan(snapshot: Snapshot, now: datetime) -> Rollout:
     if wanted is not None:
         rollout = create_new(rollout)
         if rollout.new is not None and rollout.new.new:
-            # Its creation is recorded in the status first; the next sync rolls back.
-            return _with_stages(replace(rollout, counts_later=True))
+            return _with_stages(rollout)  # the status shows the creation first; the next sync rolls back
         return _with_stages(replace(rollout, rolls_back=True), rollback(rollout, wanted))
     if is_scaling(rollout):
-        return _with_stages(scale(replace(rollout, counts_later=renews(rollout))))
+        return _with_stages(scale(replace(rollout, progresses=renews(rollout))))
     rollout, through = _roll_out(replace(rollout, progresses=True))
     return _with_stages(rollout, cleans_up=through and is_complete(deployment, deployment.status))
 

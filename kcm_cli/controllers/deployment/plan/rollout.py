@@ -74,10 +74,9 @@ def target_of(replica_set: ReplicaSet) -> Target:
 class Rollout(msgspec.Struct, frozen=True, eq=False):
     """The decision about a Deployment: its ReplicaSets as they are to be, and the writes.
 
-    status: before the writes. annotations: the Deployment's annotations. progresses: whether the progress deadline
-    applies (not while paused, scaling or being deleted). counts_later: only the next sync counts, since upstream's ends
-    at this point: it has written the Deployment itself, so that its update of the status conflicts. It decides when new
-    counts are seen as progress. rolls_back: the Deployment's template is replaced by an earlier one.
+    status: before the writes. annotations: the Deployment's annotations. progresses: whether more pods are progress,
+    and the deadline applies (not while paused or being deleted, and not while scaling, unless a rollout begins with
+    it). rolls_back: the Deployment's template is replaced by an earlier one.
     """
 
     snapshot: Snapshot
@@ -86,7 +85,6 @@ class Rollout(msgspec.Struct, frozen=True, eq=False):
     status: DeploymentStatus
     annotations: Mapping[str, str]
     progresses: bool = False
-    counts_later: bool = False
     rolls_back: bool = False
     stages: Plan = ()
 

@@ -68,11 +68,8 @@ def found_new(rollout: Rollout, now: datetime) -> Rollout:
 
 
 def renews(rollout: Rollout) -> bool:
-    """Whether an old ReplicaSet becomes the new one, and the Deployment's annotations or conditions do not show it yet.
-
-    Upstream writes these to the Deployment in the middle of its sync. Where it scales ReplicaSets as well, it then
-    fails to write the status (see ``Rollout.counts_later``).
-    """
+    """Whether an old ReplicaSet becomes the new one, and the Deployment's annotations or conditions do not show it yet:
+    then a rollout begins, also while ReplicaSets are scaled."""
     deployment = rollout.snapshot.deployment
     unfollowed = spec.deadline_s(deployment) is not None and find(rollout.status, spec.PROGRESSING) is None
     unwritten = unfollowed or rollout.annotations != deployment.annotations
@@ -100,8 +97,6 @@ def status(rollout: Rollout, outcome: Outcome, now: datetime) -> Report | None:
         message = f'Created new replica set "{written.new.name}"'
         created = condition(spec.PROGRESSING, "True", spec.NEW_REPLICA_SET, message, now)
         base = put(base, created)
-    if written.counts_later and not outcome.failed:
-        return Report(base, written.annotations)
     new = _counts(written, base, now)
     if written.progresses:
         new = _failures(written, _progress(written, base, new, now))
