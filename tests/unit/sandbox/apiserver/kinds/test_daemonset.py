@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.kit.api import Api
-from tests.kit.kinds import Causes, Kind, rows
+from tests.kit.kinds import Kind, Row
 
 DAEMON_SETS = Kind(
     "/apis/apps/v1/namespaces/default/daemonsets",
@@ -21,46 +21,36 @@ DEFAULTS: dict[str, Any] = {
     "spec.revisionHistoryLimit": 10,
     "metadata.annotations": {"deprecated.daemonset.template.generation": "1"},
 }
-REFUSED = [
+REFUSED: list[Row] = [
     ("spec.selector", {}, "Invalid value: {}: empty selector is invalid for daemonset"),
-    ("spec.selector.matchLabels", {"app": "b"}, 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selecto…'),
-    ("spec.updateStrategy", {"type": "Fast"}, 'Unsupported value: {"Type":"Fast","RollingUpdate":null}: supported va…'),
+    ("spec.selector.matchLabels", {"app": "b"}, 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `sel…'),
+    ("spec.updateStrategy", {"type": "Fast"}, 'Unsupported value: {"Type":"Fast","RollingUpdate":null}: supporte…'),
     (
         "spec.updateStrategy",
         {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0}},
-        "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
+        ".rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
     ),
     (
         "spec.updateStrategy",
         {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 1}},
-        "spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non…",
+        ".rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero",
     ),
     ("spec.minReadySeconds", -1, "Invalid value: -1: must be greater than or equal to 0"),
     ("spec.revisionHistoryLimit", -1, "Invalid value: -1: must be greater than or equal to 0"),
     ("spec.template.spec.restartPolicy", "Never", 'Unsupported value: "Never": supported values: "Always"'),
     ("spec.template.spec.activeDeadlineSeconds", 5, "Forbidden: activeDeadlineSeconds in DaemonSet is not Supported"),
 ]
-UNCHANGEABLE = [
+KEPT: list[Row] = [
     (
         "spec.selector.matchLabels",
         {"app": "b"},
         [
             'spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable',
-            'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template `la…',
+            'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template `labe…',
         ],
     ),
 ]
 
 
-async def test_defaults(api: Api) -> None:
-    assert await DAEMON_SETS.created(api, *DEFAULTS) == DEFAULTS
-
-
-@rows(REFUSED)
-async def test_refused_values(api: Api, field: str, value: Any, causes: Causes) -> None:
-    assert await DAEMON_SETS.refusal(api, field, value, causes) == causes
-
-
-@rows(UNCHANGEABLE)
-async def test_refused_changes(api: Api, field: str, value: Any, causes: Causes) -> None:
-    assert await DAEMON_SETS.refused_change(api, field, value, causes) == causes
+async def test_table(api: Api) -> None:
+    await DAEMON_SETS.check(api, DEFAULTS, REFUSED, KEPT)

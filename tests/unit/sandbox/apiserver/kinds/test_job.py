@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.kit.api import Api
-from tests.kit.kinds import Causes, Kind, rows
+from tests.kit.kinds import Kind, Row
 
 JOBS = Kind(
     "/apis/batch/v1/namespaces/default/jobs",
@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = {
     "spec.podReplacementPolicy": "TerminatingOrFailed",
     "spec.manualSelector": False,
 }
-REFUSED = [
+REFUSED: list[Row] = [
     ("spec.parallelism", -1, "Invalid value: -1: must be greater than or equal to 0"),
     ("spec.completions", -1, "Invalid value: -1: must be greater than or equal to 0"),
     ("spec.backoffLimit", -1, "Invalid value: -1: must be greater than or equal to 0"),
@@ -34,7 +34,7 @@ REFUSED = [
             "Invalid value: 1: requires indexed completion mode",
         ],
     ),
-    ("spec.podReplacementPolicy", "Later", 'Unsupported value: "Later": supported values: "Failed", "TerminatingOrFa…'),
+    ("spec.podReplacementPolicy", "Later", 'Unsupported value: "Later": supported values: "Failed", "Terminating…'),
     ("spec.template.spec.restartPolicy", "Always", 'Required value: valid values: "OnFailure", "Never"'),
     ("spec.template.spec.restartPolicy", "", 'Required value: valid values: "OnFailure", "Never"'),
     ("spec.template.spec.containers", [], "Required value"),
@@ -49,41 +49,41 @@ REFUSED = [
     (
         "spec.podFailurePolicy",
         {"rules": [{"action": "Stop", "onPodConditions": [{"type": "A", "status": "True"}]}]},
-        'spec.podFailurePolicy.rules[0].action: Unsupported value: "Stop": supported values: "Count", "FailIndex…',
+        '.rules[0].action: Unsupported value: "Stop": supported values: "Count", "FailIndex", "FailJob", "Ig…',
     ),
     (
         "spec.podFailurePolicy",
         {"rules": [{"action": "Ignore"}]},
-        "spec.podFailurePolicy.rules[0]: Invalid value: specifying one of OnExitCodes and OnPodConditions is req…",
+        ".rules[0]: Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
     ),
     (
         "spec.podFailurePolicy",
         {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [0]}}]},
-        "spec.podFailurePolicy.rules[0].onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In operat…",
+        ".rules[0].onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In operator",
     ),
     (
         "spec.successPolicy",
         {"rules": [{"succeededCount": 1}]},
-        'Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed completion mo…',
+        'Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed completio…',
     ),
     ("spec.managedBy", "a b", 'Invalid value: "a b": must be a domain-prefixed path (such as "acme.io/foo")'),
+    (
+        "spec+",
+        {"completionMode": "Indexed", "parallelism": 1},
+        ".completions: Required value: when completion mode is Indexed",
+    ),
+    (
+        "spec+",
+        {"podFailurePolicy": {"rules": [{"action": "Ignore"}]}, "podReplacementPolicy": "Failed"},
+        ".podFailurePolicy.rules[0]: Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
+    ),
 ]
-UNCHANGEABLE = [
+KEPT: list[Row] = [
     ("spec.completions", 3, "Invalid value: 3: field is immutable"),
     ("spec.completionMode", "Indexed", 'Invalid value: "Indexed": field is immutable'),
-    ("spec.template.spec.containers[0].image", "j", 'spec.template: Invalid value: {"labels":{"batch.kubernetes.io/c…'),
+    ("spec.template.spec.containers[0].image", "j", 'spec.template: Invalid value: {"labels":{"batch.kubernetes.…'),
 ]
 
 
-async def test_defaults(api: Api) -> None:
-    assert await JOBS.created(api, *DEFAULTS) == DEFAULTS
-
-
-@rows(REFUSED)
-async def test_refused_values(api: Api, field: str, value: Any, causes: Causes) -> None:
-    assert await JOBS.refusal(api, field, value, causes) == causes
-
-
-@rows(UNCHANGEABLE)
-async def test_refused_changes(api: Api, field: str, value: Any, causes: Causes) -> None:
-    assert await JOBS.refused_change(api, field, value, causes) == causes
+async def test_table(api: Api) -> None:
+    await JOBS.check(api, DEFAULTS, REFUSED, KEPT)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.kit.api import Api
-from tests.kit.kinds import Causes, Kind, rows
+from tests.kit.kinds import Kind, Row
 
 STATEFUL_SETS = Kind(
     "/apis/apps/v1/namespaces/default/statefulsets",
@@ -24,48 +24,47 @@ DEFAULTS: dict[str, Any] = {
     "spec.persistentVolumeClaimRetentionPolicy.whenDeleted": "Retain",
     "spec.persistentVolumeClaimRetentionPolicy.whenScaled": "Retain",
 }
-REFUSED = [
+REFUSED: list[Row] = [
     ("spec.selector", {}, "Invalid value: {}: empty selector is invalid for statefulset"),
-    ("spec.selector.matchLabels", {"app": "b"}, 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selecto…'),
+    ("spec.selector.matchLabels", {"app": "b"}, 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `sel…'),
     ("spec.replicas", -1, "Invalid value: -1: must be greater than or equal to 0"),
     ("spec.podManagementPolicy", "Wild", "Invalid value: \"Wild\": must be 'OrderedReady' or 'Parallel'"),
     ("spec.updateStrategy", {"type": "Fast"}, 'Invalid value: {"Type":"Fast","RollingUpdate":null}: must be \'Rol…'),
     (
         "spec.updateStrategy",
         {"type": "OnDelete", "rollingUpdate": {"partition": 1}},
-        'spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":1,"MaxUnavailable":null}: only allowed f…',
+        '.rollingUpdate: Invalid value: {"Partition":1,"MaxUnavailable":null}: only allowed for updateStrate…',
     ),
     (
         "spec.updateStrategy",
         {"type": "RollingUpdate", "rollingUpdate": {"partition": -1}},
-        "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0",
+        ".rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0",
     ),
     ("spec.minReadySeconds", -1, "Invalid value: -1: must be greater than or equal to 0"),
-    ("spec.ordinals", {"start": -1}, "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"),
+    ("spec.ordinals", {"start": -1}, ".start: Invalid value: -1: must be greater than or equal to 0"),
     (
         "spec.persistentVolumeClaimRetentionPolicy",
         {"whenDeleted": "Keep"},
-        'spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Unsupported value: "Keep": supported values: "Re…',
+        '.whenDeleted: Unsupported value: "Keep": supported values: "Retain", "Delete"',
     ),
-    ("spec.serviceName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 label must consist of lower case alphanu…'),
+    ("spec.serviceName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 label must consist of lower case alp…'),
     ("spec.template.spec.restartPolicy", "OnFailure", 'Unsupported value: "OnFailure": supported values: "Always"'),
     ("spec.template.spec.containers", [], "Required value"),
+    (
+        "spec.volumeClaimTemplates",
+        [{"metadata": {"name": "v"}, "spec": {"accessModes": ["x"]}}],
+        [
+            '[0].spec.accessModes: Unsupported value: "x": supported values: "ReadOnlyMany", "ReadWriteMany", '
+            '"ReadWriteOnce", "ReadWriteOncePod"',
+            "[0].spec.resources[storage]: Required value",
+        ],
+    ),
 ]
-UNCHANGEABLE = [
-    ("spec.serviceName", "t", "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordin…"),
-    ("spec.podManagementPolicy", "Parallel", "spec: Forbidden: updates to statefulset spec for fields other than 're…"),
+KEPT: list[Row] = [
+    ("spec.serviceName", "t", "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'o…"),
+    ("spec.podManagementPolicy", "Parallel", "spec: Forbidden: updates to statefulset spec for fields other than…"),
 ]
 
 
-async def test_defaults(api: Api) -> None:
-    assert await STATEFUL_SETS.created(api, *DEFAULTS) == DEFAULTS
-
-
-@rows(REFUSED)
-async def test_refused_values(api: Api, field: str, value: Any, causes: Causes) -> None:
-    assert await STATEFUL_SETS.refusal(api, field, value, causes) == causes
-
-
-@rows(UNCHANGEABLE)
-async def test_refused_changes(api: Api, field: str, value: Any, causes: Causes) -> None:
-    assert await STATEFUL_SETS.refused_change(api, field, value, causes) == causes
+async def test_table(api: Api) -> None:
+    await STATEFUL_SETS.check(api, DEFAULTS, REFUSED, KEPT)

@@ -65,31 +65,10 @@ async def test_a_wrong_type_is_named_as_upstream(api: Api, path: str, body: Any,
     ("path", "body", "causes"),
     [
         pytest.param(
-            "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
-            {
-                "spec": {
-                    "maxReplicas": 3,
-                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "K", "name": "n"},
-                    "behavior": {"scaleUp": {"policies": []}},
-                }
-            },
-            ["spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"],
-            id="no scaling policies",
-        ),
-        pytest.param(
             f"{NS}/replicationcontrollers",
             {"spec": {"selector": {"a": "b"}, "template": {"spec": TEMPLATE["spec"]}}},
             ["spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"],
             id="template without labels",
-        ),
-        pytest.param(
-            "/api/v1/persistentvolumes",
-            {"spec": {"accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}},
-            [
-                "spec.capacity: Required value",
-                'spec.capacity: Unsupported value: null: supported values: "storage"',
-            ],
-            id="volume without capacity",
         ),
         pytest.param(
             "/api/v1/nodes",
@@ -114,28 +93,6 @@ async def test_a_wrong_type_is_named_as_upstream(api: Api, path: str, body: Any,
             id="avoided pods without a signature",
         ),
         pytest.param(
-            f"{NS}/services",
-            {"spec": {"type": "ExternalName", "externalName": "a.b", "internalTrafficPolicy": "x"}},
-            ['spec.internalTrafficPolicy: Unsupported value: "x": supported values: "Cluster", "Local"'],
-            id="internal policy of an external name",
-        ),
-        pytest.param(
-            f"{APPS}/statefulsets",
-            {
-                "spec": {
-                    "selector": LABELS,
-                    "template": TEMPLATE,
-                    "volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {"accessModes": ["x"]}}],
-                }
-            },
-            [
-                'spec.volumeClaimTemplates[0].spec.accessModes: Unsupported value: "x": supported values: '
-                '"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
-                "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value",
-            ],
-            id="claims of a stateful set",
-        ),
-        pytest.param(
             f"{APPS}/statefulsets",
             {
                 "spec": {
@@ -145,36 +102,6 @@ async def test_a_wrong_type_is_named_as_upstream(api: Api, path: str, body: Any,
             },
             ['spec.template.labels: Invalid value: "/x": prefix part must be non-empty'] * 2,
             id="labels of a stateful set's pods, twice",
-        ),
-        pytest.param(
-            f"{NS}/pods",
-            pod(securityContext={"seLinuxChangePolicy": "MountOption"}),
-            [
-                'spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": '
-                'supported values: "Recursive"'
-            ],
-            id="mounting with a label",
-        ),
-        pytest.param(
-            f"{NS}/pods",
-            pod(
-                volumes=[
-                    {
-                        "name": "v",
-                        "ephemeral": {
-                            "volumeClaimTemplate": {
-                                "metadata": {"uid": "u"},
-                                "spec": {
-                                    "accessModes": ["ReadWriteOnce"],
-                                    "resources": {"requests": {"storage": "1"}},
-                                },
-                            }
-                        },
-                    }
-                ]
-            ),
-            ["spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set"],
-            id="uid of a claim to be made",
         ),
     ],
 )
@@ -249,172 +176,11 @@ async def test_endpoints_keep_the_node_of_their_old_topology(api: Api) -> None:
 
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
-SLICES = "/apis/resource.k8s.io/v1/resourceslices"
-VALUES = {
-    "IntValue": None,
-    "BoolValue": None,
-    "StringValue": None,
-    "VersionValue": None,
-    "IntValues": None,
-    "BoolValues": None,
-    "StringValues": None,
-    "VersionValues": None,
-}
-
-
-def device(**content: Any) -> dict[str, Any]:
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
-    return {"spec": {"driver": "d.x", "pool": pool, "nodeName": "n", "devices": [{"name": "d", **content}]}}
-
-
-def of_slice(**content: Any) -> dict[str, Any]:
-    made = device()["spec"]
-    del made["devices"]
-    return {"spec": {key: value for key, value in {**made, **content}.items() if value is not None}}
-
-
-def shared(policy: dict[str, Any]) -> dict[str, Any]:
-    return device(allowMultipleAllocations=True, capacity={"c": {"value": "10", "requestPolicy": policy}})
-
-
-LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
-SHOWN_TERM = {"MatchExpressions": [{"Key": "a", "Operator": "Exists", "Values": None}], "MatchFields": None}
 
 
 def claim(expression: str) -> dict[str, Any]:
     exactly = {"deviceClassName": "c", "selectors": [{"cel": {"expression": expression}}]}
     return {"spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
-
-
-@pytest.mark.parametrize(
-    ("body", "cause"),
-    [
-        pytest.param(
-            device(attributes={"a": {}}),
-            'spec.devices[0].attributes[a]: Invalid value: "": exactly one value must be specified',
-            id="no value",
-        ),
-        pytest.param(
-            device(attributes={"a": {"int": 1, "bool": True}}),
-            "spec.devices[0].attributes[a]: Invalid value: "
-            + msgspec.json.encode({**VALUES, "IntValue": 1, "BoolValue": True}).decode()
-            + ": exactly one value must be specified",
-            id="two values",
-        ),
-        pytest.param(
-            device(attributes={"a": {"version": "1"}}),
-            'spec.devices[0].attributes[a].version: Invalid value: "1": '
-            "must be a string compatible with semver.org spec 2.0.0",
-            id="version",
-        ),
-        pytest.param(
-            device(attributes={"a": {"string": "x" * 65}}),
-            "spec.devices[0].attributes[a].string: Too long: may not be more than 64 bytes",
-            id="long text",
-        ),
-        pytest.param(
-            device(attributes={"/a": {"int": 1}}),
-            'spec.devices[0].attributes: Invalid value: "": the domain must not be empty',
-            id="name without a domain",
-        ),
-        pytest.param(
-            device(taints=[{"key": "k", "effect": "X"}]),
-            'spec.devices[0].taints[0].effect: Unsupported value: "X": '
-            'supported values: "NoExecute", "NoSchedule", "None"',
-            id="effect",
-        ),
-        pytest.param(
-            device(bindingConditions=["b"]),
-            "spec.devices[0].bindingFailureConditions: Invalid value: null: "
-            "bindingFailureConditions are required to use bindingConditions",
-            id="conditions of a binding",
-        ),
-        pytest.param(
-            device(allNodes=True),
-            "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
-            "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
-            id="nodes of one device",
-        ),
-        pytest.param(
-            device(consumesCounters=[{"counterSet": "s"}]),
-            "spec.devices[0].consumesCounters[0].counters: Required value",
-            id="no counters",
-        ),
-        pytest.param(
-            device(consumesCounters=[{"counterSet": "s", "counters": {"A": {"value": "1"}}}]),
-            f'spec.devices[0].consumesCounters[0].counters: Invalid value: "A": {LABEL}',
-            id="counter",
-        ),
-        pytest.param(
-            {**of_slice(sharedCounters=[{"name": "s", "counters": {"a": {"value": "1"}}}] * 2)},
-            'spec.sharedCounters[1]: Duplicate value: "s"',
-            id="sets of one name",
-        ),
-        pytest.param(
-            of_slice(nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d"}]),
-            "spec.devices[0]: Required value: exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required "
-            "when `perDeviceNodeSelection` is set to true in the ResourceSlice spec",
-            id="device without nodes",
-        ),
-        pytest.param(
-            of_slice(
-                nodeName=None, perDeviceNodeSelection=True, devices=[{"name": "d", "nodeName": "", "allNodes": True}]
-            ),
-            'spec.devices[0].nodeName: Invalid value: "": must not be empty',
-            id="empty name of a node",
-        ),
-        pytest.param(
-            of_slice(nodeName=None, nodeSelector={"nodeSelectorTerms": [TERM, TERM]}),
-            "spec.nodeSelector.nodeSelectorTerms: Invalid value: "
-            + msgspec.json.encode([SHOWN_TERM, SHOWN_TERM]).decode()
-            + ": must have exactly one node selector term",
-            id="two terms",
-        ),
-        pytest.param(
-            shared({"validValues": ["1", "2"]}),
-            "spec.devices[0].capacity[c].requestPolicy.default: Required value: required when validValues is defined",
-            id="values without a default",
-        ),
-        pytest.param(
-            shared({"validValues": ["2", "1"], "default": "1"}),
-            'spec.devices[0].capacity[c].requestPolicy.validValues[1]: Invalid value: "1": '
-            "values must be sorted in ascending order",
-            id="unsorted values",
-        ),
-        pytest.param(
-            shared({"validValues": ["1"], "default": "2"}),
-            'spec.devices[0].capacity[c].requestPolicy.validValues: Invalid value: "2": '
-            "default value is not valid according to the requestPolicy",
-            id="default that is no value",
-        ),
-        pytest.param(
-            shared({"validRange": {"min": "1", "max": "11"}, "default": "1"}),
-            'spec.devices[0].capacity[c].requestPolicy.validRange.max: Invalid value: "11": '
-            "max is larger than capacity value: 10",
-            id="range beyond the capacity",
-        ),
-        pytest.param(
-            shared({"validRange": {"min": "1", "step": "2"}, "default": "4"}),
-            'spec.devices[0].capacity[c].requestPolicy.validRange.step: Invalid value: "4": '
-            "value is not a multiple of a given step (2) from (1)",
-            id="default between steps",
-        ),
-        pytest.param(
-            shared({"validRange": {"min": "1"}, "validValues": ["1"], "default": "1"}),
-            "spec.devices[0].capacity[c].requestPolicy: Forbidden: exactly one policy can be specified, "
-            'cannot specify "validValues" and "validRange" at the same time',
-            id="values and a range",
-        ),
-    ],
-)
-async def test_devices_of_slices(api: Api, body: Any, cause: str) -> None:
-    causes = (await refusal(api, SLICES, body))["details"]["causes"]
-    assert [f"{found['field']}: {found['message']}" for found in causes] == [cause]
 
 
 _RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
@@ -539,12 +305,6 @@ async def test_a_certificate_request_without_a_request(api: Api) -> None:
     ]
     said = [cause["message"] for cause in causes]
     assert said == ["Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]
-
-
-async def test_a_windows_pod_has_no_user_number_not_even_the_first(api: Api) -> None:
-    body = pod(os={"name": "windows"}, securityContext={"runAsUser": 0})
-    [cause] = (await refusal(api, f"{NS}/pods", body))["details"]["causes"]
-    assert cause["field"] == "spec.securityContext.runAsUser"
 
 
 async def test_a_gated_field_of_a_driver_is_dropped(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""A typical error of each other kind: path and text."""
+"""A typical error of each kind without a table in ``kinds``: path and text."""
 
 from typing import Any
 
@@ -6,9 +6,8 @@ import pytest
 
 from tests.unit.sandbox.apiserver.strategy import kit
 
-_RBAC, _POLICY, _STORAGE, _NETWORK = "rbac.authorization.k8s.io", "policy", "storage.k8s.io", "networking.k8s.io"
+_RBAC, _STORAGE, _NETWORK = "rbac.authorization.k8s.io", "storage.k8s.io", "networking.k8s.io"
 _REF = {"apiGroup": _RBAC, "kind": "Role", "name": "r"}
-_TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
 _HOOK = {
     "name": "a.b.c",
     "sideEffects": "None",
@@ -67,18 +66,6 @@ CASES = [
         id="binding",
     ),
     _case(
-        kit.info(_POLICY, "poddisruptionbudgets", "PodDisruptionBudget"),
-        {"spec": {"minAvailable": "150%"}},
-        'spec.minAvailable: Invalid value: "150%": must not be greater than 100%',
-        id="budget",
-    ),
-    _case(
-        kit.info("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", version="v2"),
-        {"spec": {"minReplicas": 3, "maxReplicas": 2, "scaleTargetRef": _TARGET}},
-        "spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`",
-        id="autoscaler",
-    ),
-    _case(
         _cluster(_STORAGE, "storageclasses"),
         {"provisioner": "p", "reclaimPolicy": "Recycle"},
         'reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"',
@@ -95,12 +82,6 @@ CASES = [
         {"value": 2_000_000_000},
         "value: Forbidden: maximum allowed value of a user defined priority is 1000000000",
         id="priority",
-    ),
-    _case(
-        kit.info(_NETWORK, "ingresses", "Ingress"),
-        {"spec": {}},
-        "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified",
-        id="ingress",
     ),
     _case(
         kit.info(_NETWORK, "networkpolicies", "NetworkPolicy"),
