@@ -3,7 +3,8 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from kcm_cli.serving.connection_limits import Limits
 pytestmark = pytest.mark.real_time
 
 JSON = {"content-type": "application/json"}
-Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter, HttpServer, "Echo"], Awaitable[None]]
+HUNG_S = 10.0
 
 
 class Echo:
@@ -59,28 +60,49 @@ class Echo:
             self.ended.set()
 
 
-def run(talk: Talk, limits: Limits = LIMITS) -> None:
-    async def main() -> None:
-        echo = Echo()
-        server = HttpServer(echo, LoopClock(), limits)
-        listener = socket.create_server(("127.0.0.1", 0))
-        await server.start([listener], None)
-        reader, writer = await asyncio.open_connection(*listener.getsockname())
-        try:
-            await asyncio.wait_for(talk(reader, writer, server, echo), 10)
-        finally:
-            writer.close()
-            await server.stop(0.1)
-
-    asyncio.run(main())
-
-
 async def answer(reader: asyncio.StreamReader, *, head: bool = False) -> tuple[int, list[str], bytes]:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     status = int(lines[0].split(" ")[1])
     lengths = [int(line.partition(":")[2]) for line in lines if line.startswith("Content-Length")]
     body = b"" if head else await (reader.readexactly(lengths[0]) if lengths else reader.read())
     return status, lines[1:-2], body
+
+
+@dataclass
+class Client:
+    """A connection to a server that echoes."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    server: HttpServer
+    echo: Echo
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def answer(self, *, head: bool = False) -> tuple[int, list[str], bytes]:
+        """(status, headers, body). head: it has no body."""
+        return await answer(self.reader, head=head)
+
+    async def json(self) -> dict[str, object]:
+        """The body of the next answer: the request, as ``Echo`` saw it."""
+        found: dict[str, object] = msgspec.json.decode((await self.answer())[2])
+        return found
+
+
+@pytest.fixture
+async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """Under ``LIMITS``, or those that the parameter says."""
+    echo = Echo()
+    server = HttpServer(echo, LoopClock(), getattr(request, "param", LIMITS))
+    listener = socket.create_server(("127.0.0.1", 0))
+    await server.start([listener], None)
+    reader, writer = await asyncio.open_connection(*listener.getsockname())
+    guard = asyncio.get_running_loop().call_later(HUNG_S, writer.transport.abort)  # what reads then raises
+    yield Client(reader, writer, server, echo)
+    guard.cancel()
+    writer.close()
+    await server.stop(0.1)
 
 
 OLD = b"GET %s HTTP/1.0\r\n%s\r\n"
@@ -103,16 +125,15 @@ OLD = b"GET %s HTTP/1.0\r\n%s\r\n"
     ],
     ids=["no host", "two hosts", "escape", "host", "version", "expectation", "encoding"],
 )
-def test_a_head_that_cannot_be_served_is_refused_at_once(head: bytes, status: int, text: bytes) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(head + b"\r\n")
-        found, headers, body = await answer(reader)
-        assert (found, body) == (status, text)
-        kind = ["Content-Type: text/plain; charset=utf-8"] if text else []
-        assert headers == [*kind, "Connection: close", *([] if text else ["Content-Length: 0"])]
-        assert await reader.read() == b""
-
-    run(talk)
+async def test_a_head_that_cannot_be_served_is_refused_at_once(
+    head: bytes, status: int, text: bytes, client: Client
+) -> None:
+    client.send(head + b"\r\n")
+    found, headers, body = await client.answer()
+    assert (found, body) == (status, text)
+    kind = ["Content-Type: text/plain; charset=utf-8"] if text else []
+    assert headers == [*kind, "Connection: close", *([] if text else ["Content-Length: 0"])]
+    assert await client.reader.read() == b""
 
 
 @pytest.mark.parametrize(
@@ -128,12 +149,9 @@ def test_a_head_that_cannot_be_served_is_refused_at_once(head: bytes, status: in
     ],
     ids=["length and chunks", "two lengths", "chunks in HTTP/1.0", "chunks twice", "sign", "bytes", "line feeds"],
 )
-def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(head + b"\r\n")
-        assert (await answer(reader))[0] == 400
-
-    run(talk)
+async def test_heads_that_proxies_disagree_on_are_refused(head: bytes, client: Client) -> None:
+    client.send(head + b"\r\n")
+    assert (await client.answer())[0] == 400
 
 
 @pytest.mark.parametrize(
@@ -145,96 +163,75 @@ def test_heads_that_proxies_disagree_on_are_refused(head: bytes) -> None:
     ],
     ids=["head", "garbage", "size"],
 )
-def test_an_error_follows_the_responses_to_earlier_requests(second: bytes, status: int) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n" + second)
-        if status == 413:
-            writer.write(b"x" * (MAX_BODY_BYTES + 1))
-        writer.write(b"GET /never HTTP/1.1\r\nhost: a\r\n\r\n")
-        await asyncio.sleep(0.05)
-        echo.let_go.set()
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
-        assert (await answer(reader))[0] == status
-        assert await reader.read() == b""
-
-    run(talk)
+async def test_an_error_follows_the_responses_to_earlier_requests(second: bytes, status: int, client: Client) -> None:
+    client.send(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n" + second)
+    if status == 413:
+        client.send(b"x" * (MAX_BODY_BYTES + 1))
+    client.send(b"GET /never HTTP/1.1\r\nhost: a\r\n\r\n")
+    await asyncio.sleep(0.05)
+    client.echo.let_go.set()
+    assert (await client.json())["path"] == "/slow"
+    assert (await client.answer())[0] == status
+    assert await client.reader.read() == b""
 
 
-def test_what_follows_the_last_request_is_not_read() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /a HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\nGET /b HTTP/1.1\r\nhost: a\r\n\r\n")
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/a"
-        assert await reader.read() == b""
-
-    run(talk)
+async def test_what_follows_the_last_request_is_not_read(client: Client) -> None:
+    client.send(b"GET /a HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\nGET /b HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert (await client.json())["path"] == "/a"
+    assert await client.reader.read() == b""
 
 
-def test_continue_follows_the_responses_to_earlier_requests() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n")
-        writer.write(b"POST /b HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: x, 100-Continue\r\n\r\n")
-        await asyncio.sleep(0.05)
-        echo.let_go.set()
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
-        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
-        writer.write(b"x")
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/b"
-        writer.write(b"GET /c HTTP/1.1\r\nhost: a\r\nexpect:\r\n\r\n")
-        assert (await answer(reader))[0] == 200
-
-    run(talk)
+async def test_continue_follows_the_responses_to_earlier_requests(client: Client) -> None:
+    client.send(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n")
+    client.send(b"POST /b HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: x, 100-Continue\r\n\r\n")
+    await asyncio.sleep(0.05)
+    client.echo.let_go.set()
+    assert (await client.json())["path"] == "/slow"
+    assert await client.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.send(b"x")
+    assert (await client.json())["path"] == "/b"
+    client.send(b"GET /c HTTP/1.1\r\nhost: a\r\nexpect:\r\n\r\n")
+    assert (await client.answer())[0] == 200
 
 
-def test_continue_is_sent_only_for_a_body() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n")
-        assert (await answer(reader))[0] == 200
-
-    run(talk)
+async def test_continue_is_sent_only_for_a_body(client: Client) -> None:
+    client.send(b"GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\n\r\n")
+    assert (await client.answer())[0] == 200
 
 
-def test_options_of_the_server_have_no_path() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n")
-        status, headers, body = await answer(reader)
-        assert (status, body) == (200, b"")
-        assert [line.partition(":")[0] for line in headers] == ["Date", "Content-Length"]
-
-    run(talk)
+async def test_options_of_the_server_have_no_path(client: Client) -> None:
+    client.send(b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n")
+    status, headers, body = await client.answer()
+    assert (status, body) == (200, b"")
+    assert [line.partition(":")[0] for line in headers] == ["Date", "Content-Length"]
 
 
-def test_http_1_0_is_answered_in_its_own_version() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(OLD % (b"/a", b"connection: keep-alive\r\n") + OLD % (b"/gaps", b""))
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        assert head[0] == "HTTP/1.0 200 OK"
-        assert "Connection: keep-alive" in head
-        length = next(int(line.partition(":")[2]) for line in head if line.startswith("Content-Length"))
-        await reader.readexactly(length)
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        assert not [line for line in head if line.startswith(("Connection", "Transfer-Encoding", "Content-Length"))]
-        assert await reader.read() == b"ab"
-
-    run(talk)
+async def test_http_1_0_is_answered_in_its_own_version(client: Client) -> None:
+    client.send(OLD % (b"/a", b"connection: keep-alive\r\n") + OLD % (b"/gaps", b""))
+    head = (await client.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    assert head[0] == "HTTP/1.0 200 OK"
+    assert "Connection: keep-alive" in head
+    length = next(int(line.partition(":")[2]) for line in head if line.startswith("Content-Length"))
+    await client.reader.readexactly(length)
+    head = (await client.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    assert not [line for line in head if line.startswith(("Connection", "Transfer-Encoding", "Content-Length"))]
+    assert await client.reader.read() == b"ab"
 
 
-def test_keeps_the_connection_and_answers_in_order() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /b%20c?x=1&y=a%2Cb HTTP/1.1\r\nhost: a\r\n\r\n")
-        await asyncio.sleep(0)
-        echo.let_go.set()
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
-        status, headers, body = await answer(reader)
-        assert status == 200
-        assert msgspec.json.decode(body) == {
-            "method": "GET",
-            "path": "/b c",
-            "query": [["x", "1"], ["y", "a,b"]],
-            "length": 0,
-        }
-        assert [line for line in headers if line.startswith("Warning")] == ["Warning: one", "Warning: two"]
-
-    run(talk)
+async def test_keeps_the_connection_and_answers_in_order(client: Client) -> None:
+    client.send(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /b%20c?x=1&y=a%2Cb HTTP/1.1\r\nhost: a\r\n\r\n")
+    await asyncio.sleep(0)
+    client.echo.let_go.set()
+    assert (await client.json())["path"] == "/slow"
+    status, headers, body = await client.answer()
+    assert status == 200
+    assert msgspec.json.decode(body) == {
+        "method": "GET",
+        "path": "/b c",
+        "query": [["x", "1"], ["y", "a,b"]],
+        "length": 0,
+    }
+    assert [line for line in headers if line.startswith("Warning")] == ["Warning: one", "Warning: two"]
 
 
 @pytest.mark.parametrize(
@@ -245,33 +242,24 @@ def test_keeps_the_connection_and_answers_in_order() -> None:
     ],
     ids=["length", "chunked"],
 )
-def test_reads_bodies(message: bytes, length: int) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(message)
-        assert msgspec.json.decode((await answer(reader))[2])["length"] == length
-
-    run(talk)
+async def test_reads_bodies(message: bytes, length: int, client: Client) -> None:
+    client.send(message)
+    assert (await client.json())["length"] == length
 
 
-def test_continue_is_sent_if_the_client_expects_it() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n")
-        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
-        writer.write(b"x")
-        assert (await answer(reader))[0] == 200
-
-    run(talk)
+async def test_continue_is_sent_if_the_client_expects_it(client: Client) -> None:
+    client.send(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n")
+    assert await client.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.send(b"x")
+    assert (await client.answer())[0] == 200
 
 
-def test_refuses_a_body_that_is_too_large() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1))
-        writer.write(b"x" * (MAX_BODY_BYTES + 1))
-        status, _headers, body = await answer(reader)
-        assert status == 413
-        assert msgspec.json.decode(body)["reason"] == "RequestEntityTooLarge"
-
-    run(talk)
+async def test_refuses_a_body_that_is_too_large(client: Client) -> None:
+    client.send(b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1))
+    client.send(b"x" * (MAX_BODY_BYTES + 1))
+    status, _headers, body = await client.answer()
+    assert status == 413
+    assert msgspec.json.decode(body)["reason"] == "RequestEntityTooLarge"
 
 
 HEAD = b"GET / HTTP/1.1\r\nhost: a\r\n"
@@ -286,33 +274,27 @@ HEAD = b"GET / HTTP/1.1\r\nhost: a\r\n"
     ],
     ids=["one large header", "many headers", "a large request line"],
 )
-def test_a_head_that_is_too_large_is_refused(parts: list[bytes]) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        for part in parts:
-            writer.write(part)
-            await asyncio.sleep(0)
-        assert (await answer(reader))[0] == 431
-
-    run(talk)
+async def test_a_head_that_is_too_large_is_refused(parts: list[bytes], client: Client) -> None:
+    for part in parts:
+        client.send(part)
+        await asyncio.sleep(0)
+    assert (await client.answer())[0] == 431
 
 
-def test_a_head_in_several_parts_is_read() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        for part in (
-            HEAD,
-            b"x: " + b"x" * 500_000,
-            b"\r",
-            b"\n",
-            b"\r",
-            b"\nGET /two HTTP/1.1\r\nhost: a\r\n",
-            b"a: b\r\n\r\n",
-        ):
-            writer.write(part)
-            await asyncio.sleep(0.01)
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/"
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/two"
-
-    run(talk)
+async def test_a_head_in_several_parts_is_read(client: Client) -> None:
+    for part in (
+        HEAD,
+        b"x: " + b"x" * 500_000,
+        b"\r",
+        b"\n",
+        b"\r",
+        b"\nGET /two HTTP/1.1\r\nhost: a\r\n",
+        b"a: b\r\n\r\n",
+    ):
+        client.send(part)
+        await asyncio.sleep(0.01)
+    assert (await client.json())["path"] == "/"
+    assert (await client.json())["path"] == "/two"
 
 
 LONE = (b"GET / HTTP/1.1\nhost: a\r\n\r\n", HEAD + b"a: b\n\r\n", HEAD + b"\n", HEAD + b"a: b\nc: d\n\n")
@@ -320,111 +302,78 @@ LONE = (b"GET / HTTP/1.1\nhost: a\r\n\r\n", HEAD + b"a: b\n\r\n", HEAD + b"\n", 
 
 @pytest.mark.parametrize("head", [*LONE, HEAD + b"a: b\r\n c\r\n\r\n"], ids=[*("lone newlines",) * len(LONE), "folded"])
 @pytest.mark.parametrize("whole", [True, False])
-def test_invalid_line_ends_are_refused_at_once(head: bytes, whole: bool) -> None:
+async def test_invalid_line_ends_are_refused_at_once(head: bytes, whole: bool, client: Client) -> None:
     """net/http accepts them."""
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        for part in [head] if whole else [head[at : at + 1] for at in range(len(head))]:
-            writer.write(part)
-            await asyncio.sleep(0 if whole else 0.001)
-        assert (await answer(reader))[0] == 400
-
-    run(talk)
+    for part in [head] if whole else [head[at : at + 1] for at in range(len(head))]:
+        client.send(part)
+        await asyncio.sleep(0 if whole else 0.001)
+    assert (await client.answer())[0] == 400
 
 
-def test_idle_clients_are_closed_and_streams_are_not() -> None:
-    limits = Limits(4, head_s=0.2, idle_s=0.2, sweep_s=0.05)
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, _: Echo) -> None:
-        port = writer.get_extra_info("peername")
-        watch, watching = await asyncio.open_connection(*port)
-        watching.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
-        await watch.readuntil(b'{"n":1}\n')
-        writer.write(HEAD)
-        assert await reader.read() == b""
-        idle, once = await asyncio.open_connection(*port)
-        once.write(HEAD + b"\r\n")
-        assert (await answer(idle))[0] == 200
-        assert await idle.read() == b""
-        assert len(server.open) == 1
-        watching.close()
-        once.close()
-
-    run(talk, limits)
+@pytest.mark.parametrize("client", [Limits(4, head_s=0.2, idle_s=0.2, sweep_s=0.05)], indirect=True)
+async def test_idle_clients_are_closed_and_streams_are_not(client: Client) -> None:
+    port = client.writer.get_extra_info("peername")
+    watch, watching = await asyncio.open_connection(*port)
+    watching.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
+    await watch.readuntil(b'{"n":1}\n')
+    client.send(HEAD)
+    assert await client.reader.read() == b""
+    idle, once = await asyncio.open_connection(*port)
+    once.write(HEAD + b"\r\n")
+    assert (await answer(idle))[0] == 200
+    assert await idle.read() == b""
+    assert len(client.server.open) == 1
+    watching.close()
+    once.close()
 
 
-def test_new_connections_displace_those_that_wait() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        address = writer.get_extra_info("peername")
-        streams = [await asyncio.open_connection(*address) for _ in range(3)]
-        assert await reader.read() == b""
-        last, asking = streams[-1]
-        asking.write(HEAD + b"\r\n")
-        assert (await answer(last))[0] == 200
-        for _, writer in streams:
-            writer.close()
-
-    run(talk, Limits(3))
-
-
-def test_an_unknown_method_is_not_allowed_on_any_path() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"FROB /x HTTP/1.1\r\nhost: a\r\n\r\n")
-        assert msgspec.json.decode((await answer(reader))[2])["method"] == "TRACE"
-
-    run(talk)
-
-
-def test_invalid_http_gets_400() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"\x16\x03\x01 hello\r\n\r\n")
-        assert (await answer(reader))[0] == 400
-        assert await reader.read() == b""
-
-    run(talk)
-
-
-def test_bytes_without_a_word_get_400() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"\x00\x01\x02\r\n\r\n")
-        assert (await answer(reader))[0] == 400
-        assert await reader.read() == b""
-
-    run(talk)
-
-
-def test_head_has_no_body() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\nGET /next HTTP/1.1\r\nhost: a\r\n\r\n")
-        await answer(reader, head=True)
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/next"
-
-    run(talk)
-
-
-def test_a_stream_ends_with_its_client() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
-        await reader.readuntil(b"\r\n\r\n")
-        assert await reader.readexactly(13) == b'8\r\n{"n":1}\n\r\n'
+@pytest.mark.parametrize("client", [Limits(3)], indirect=True)
+async def test_new_connections_displace_those_that_wait(client: Client) -> None:
+    address = client.writer.get_extra_info("peername")
+    streams = [await asyncio.open_connection(*address) for _ in range(3)]
+    assert await client.reader.read() == b""
+    last, asking = streams[-1]
+    asking.write(HEAD + b"\r\n")
+    assert (await answer(last))[0] == 200
+    for _, writer in streams:
         writer.close()
-        await echo.ended.wait()
-        while server.open:
-            await asyncio.sleep(0)
-
-    run(talk)
 
 
-def test_stopping_waits_for_answers_but_not_for_streams() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
-        await reader.readuntil(b"\r\n\r\n")
-        start = asyncio.get_running_loop().time()
-        await server.stop(5)
-        assert asyncio.get_running_loop().time() - start < 1
-        await echo.ended.wait()
+async def test_an_unknown_method_is_not_allowed_on_any_path(client: Client) -> None:
+    client.send(b"FROB /x HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert (await client.json())["method"] == "TRACE"
 
-    run(talk)
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01 hello\r\n\r\n", b"\x00\x01\x02\r\n\r\n"], ids=["words", "no word"])
+async def test_invalid_http_gets_400(sent: bytes, client: Client) -> None:
+    client.send(sent)
+    assert (await client.answer())[0] == 400
+    assert await client.reader.read() == b""
+
+
+async def test_head_has_no_body(client: Client) -> None:
+    client.send(b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\nGET /next HTTP/1.1\r\nhost: a\r\n\r\n")
+    await client.answer(head=True)
+    assert (await client.json())["path"] == "/next"
+
+
+async def test_a_stream_ends_with_its_client(client: Client) -> None:
+    client.send(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
+    await client.reader.readuntil(b"\r\n\r\n")
+    assert await client.reader.readexactly(13) == b'8\r\n{"n":1}\n\r\n'
+    client.writer.close()
+    await client.echo.ended.wait()
+    while client.server.open:
+        await asyncio.sleep(0)
+
+
+async def test_stopping_waits_for_answers_but_not_for_streams(client: Client) -> None:
+    client.send(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
+    await client.reader.readuntil(b"\r\n\r\n")
+    start = asyncio.get_running_loop().time()
+    await client.server.stop(5)
+    assert asyncio.get_running_loop().time() - start < 1
+    await client.echo.ended.wait()
 
 
 async def test_repeated_headers_keep_their_values() -> None:
@@ -455,27 +404,23 @@ async def test_repeated_headers_keep_their_values() -> None:
     assert (seen["authorization"], seen["content-type"]) == ("Bearer a", "a/b"), "the first counts"
 
 
-def test_an_error_in_the_handler_is_an_answer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"GET /broken HTTP/1.1\r\nhost: a\r\n\r\n")
-        status, headers, body = await answer(reader)
-        assert (status, msgspec.json.decode(body)["reason"]) == (500, "InternalError")
-        assert "Connection: close" in headers
-        assert await reader.read() == b""
-
-    run(talk)
+async def test_an_error_in_the_handler_is_an_answer_and_is_logged(
+    caplog: pytest.LogCaptureFixture, client: Client
+) -> None:
+    client.send(b"GET /broken HTTP/1.1\r\nhost: a\r\n\r\n")
+    status, headers, body = await client.answer()
+    assert (status, msgspec.json.decode(body)["reason"]) == (500, "InternalError")
+    assert "Connection: close" in headers
+    assert await client.reader.read() == b""
     assert "RuntimeError: broken" in caplog.text
 
 
-def test_an_error_in_a_stream_breaks_it_off(caplog: pytest.LogCaptureFixture) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        writer.write(b"GET /breaks HTTP/1.1\r\nhost: a\r\n\r\n")
-        try:
-            assert not (await reader.read()).endswith(b"0\r\n\r\n")
-        except ConnectionResetError:
-            pass
-
-    run(talk)
+async def test_an_error_in_a_stream_breaks_it_off(caplog: pytest.LogCaptureFixture, client: Client) -> None:
+    client.send(b"GET /breaks HTTP/1.1\r\nhost: a\r\n\r\n")
+    try:
+        assert not (await client.reader.read()).endswith(b"0\r\n\r\n")
+    except ConnectionResetError:
+        pass
     assert "RuntimeError: broken" in caplog.text
 
 
@@ -494,53 +439,42 @@ PIECES = (
 )
 
 
-def test_any_bytes_leave_the_server_running(caplog: pytest.LogCaptureFixture) -> None:
+async def test_any_bytes_leave_the_server_running(caplog: pytest.LogCaptureFixture, client: Client) -> None:
     rng = random.Random(1)
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
-        failures: list[object] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
-        for _number in range(300):
-            sent = b"".join(rng.choices(PIECES, k=rng.randrange(1, 9)))
-            _reader, other = await asyncio.open_connection(*writer.get_extra_info("peername"))
-            other.write(b"GET /x HTTP/1.1\r\nhost: a\r\n" + sent if rng.random() < 0.5 else sent)
-            if rng.random() < 0.5:
-                other.write_eof()
-            await asyncio.sleep(0)
-            other.close()
-        writer.write(b"GET /still HTTP/1.1\r\nhost: a\r\n\r\n")
-        assert (await answer(reader))[0] == 200
-        assert failures == []
-
-    run(talk)
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+    for _number in range(300):
+        sent = b"".join(rng.choices(PIECES, k=rng.randrange(1, 9)))
+        _reader, other = await asyncio.open_connection(*client.writer.get_extra_info("peername"))
+        other.write(b"GET /x HTTP/1.1\r\nhost: a\r\n" + sent if rng.random() < 0.5 else sent)
+        if rng.random() < 0.5:
+            other.write_eof()
+        await asyncio.sleep(0)
+        other.close()
+    client.send(b"GET /still HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert (await client.answer())[0] == 200
+    assert failures == []
     assert [record.getMessage() for record in caplog.records if record.name.startswith("kcm_cli")] == []
 
 
-def test_an_empty_part_does_not_end_a_stream() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
-        writer.write(b"GET /gaps HTTP/1.1\r\nHost: a\r\n\r\n")
-        await reader.readuntil(b"\r\n\r\n")
-        assert await reader.readuntil(b"0\r\n\r\n") == b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n"
-
-    run(talk)
+async def test_an_empty_part_does_not_end_a_stream(client: Client) -> None:
+    client.send(b"GET /gaps HTTP/1.1\r\nHost: a\r\n\r\n")
+    await client.reader.readuntil(b"\r\n\r\n")
+    assert await client.reader.readuntil(b"0\r\n\r\n") == b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n"
 
 
 NEXT = b"GET /next HTTP/1.1\r\nhost: a\r\nx-note: yes\r\n\r\n"
 
 
 @pytest.mark.parametrize("begun", range(len(NEXT) + 1))
-def test_a_request_after_a_chunked_body_is_complete_wherever_it_is_cut(begun: int) -> None:
+async def test_a_request_after_a_chunked_body_is_complete_wherever_it_is_cut(begun: int, client: Client) -> None:
     """begun: the bytes of it that are parsed with the end of the body."""
     ends = b"\r\n0\r\n\r\n"
     body = b"%x\r\n" % (_CHUNKED_BYTES - begun - len(ends) - len(b"1ff\r\n"))
     body += b"b" * (_CHUNKED_BYTES - begun - len(ends) - len(body)) + ends
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
-        writer.write(b"POST /slow HTTP/1.1\r\nhost: a\r\n\r\nPOST / HTTP/1.1\r\nhost: a\r\n")
-        writer.write(b"transfer-encoding: chunked\r\n\r\n" + body + NEXT)
-        echo.let_go.set()
-        await answer(reader)
-        assert msgspec.json.decode((await answer(reader))[2])["method"] == "POST"
-        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/next"
-
-    run(talk)
+    client.send(b"POST /slow HTTP/1.1\r\nhost: a\r\n\r\nPOST / HTTP/1.1\r\nhost: a\r\n")
+    client.send(b"transfer-encoding: chunked\r\n\r\n" + body + NEXT)
+    client.echo.let_go.set()
+    await client.answer()
+    assert (await client.json())["method"] == "POST"
+    assert (await client.json())["path"] == "/next"
