@@ -10,13 +10,13 @@ DEFAULTS: dict[str, Any] = {
     "data": {"a": "1"},
 }
 REFUSED: list[Row] = [
-    ("data", {"a b": "1"}, '[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric charact…'),
+    ("data", {"a b": "1"}, '[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric …'),
     ("data", {"..": "1"}, "[..]: Invalid value: \"..\": must not be '..'"),
     ("data", {"": "1"}, "[]: Invalid value: \"\": a valid config key must consist of alphanumeric characters, '-',…"),
     ("binaryData", {"a": "MQ=="}, 'data[a]: Invalid value: "a": duplicate of key present in binaryData'),
-    ("metadata.name", "A", 'Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphan…'),
+    ("metadata.name", "A", 'Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case …'),
     ("metadata.name", "", "Required value: name or generateName is required"),
-    ("metadata.annotations", {"a/b/c": "1"}, 'Invalid value: "a/b/c": a valid label key must consist of alphanum…'),
+    ("metadata.annotations", {"a/b/c": "1"}, 'Invalid value: "a/b/c": a valid label key must consist of …'),
     (
         "metadata.finalizers",
         ["a b"],

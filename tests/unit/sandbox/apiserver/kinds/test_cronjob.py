@@ -26,7 +26,7 @@ REFUSED: list[Row] = [
     ("spec.schedule", "", "Required value"),
     ("spec.schedule", "* * *", 'Invalid value: "* * *": expected exactly 5 fields, found 3: [* * *]'),
     ("spec.schedule", "61 * * * *", 'Invalid value: "61 * * * *": end of range (61) above maximum (59): 61'),
-    ("spec.schedule", "TZ=UTC 0 * * * *", 'Invalid value: "TZ=UTC 0 * * * *": cannot use TZ or CRON_TZ in schedu…'),
+    ("spec.schedule", "TZ=UTC 0 * * * *", 'Invalid value: "TZ=UTC 0 * * * *": cannot use TZ or CRON_TZ in …'),
     ("spec.timeZone", "", 'Invalid value: "": timeZone must be nil or non-empty string'),
     ("spec.timeZone", "Mars/Base", 'Invalid value: "Mars/Base": unknown time zone Mars/Base'),
     (
@@ -50,7 +50,7 @@ REFUSED: list[Row] = [
     (
         "metadata.name",
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        'Invalid value: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": must be no more than 52 cha…',
+        'Invalid value: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": must be no more than 52 …',
     ),
     ("spec.schedule", "* * 0 * *", 'Invalid value: "* * 0 * *": beginning of range (0) below minimum (1): 0'),
     (

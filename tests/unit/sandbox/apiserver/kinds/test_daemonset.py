@@ -24,7 +24,7 @@ DEFAULTS: dict[str, Any] = {
 REFUSED: list[Row] = [
     ("spec.selector", {}, "Invalid value: {}: empty selector is invalid for daemonset"),
     ("spec.selector.matchLabels", {"app": "b"}, 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `sel…'),
-    ("spec.updateStrategy", {"type": "Fast"}, 'Unsupported value: {"Type":"Fast","RollingUpdate":null}: supporte…'),
+    ("spec.updateStrategy", {"type": "Fast"}, 'Unsupported value: {"Type":"Fast","RollingUpdate":null}: …'),
     (
         "spec.updateStrategy",
         {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0}},

@@ -44,7 +44,7 @@ REFUSED: list[Row] = [
             '[0].type: Unsupported value: "Weird": supported values: "ContainerResource", "External", "Object", …',
         ],
     ),
-    ("spec.metrics", [{"type": "Resource"}], "[0].resource: Required value: must populate information for the gi…"),
+    ("spec.metrics", [{"type": "Resource"}], "[0].resource: Required value: must populate information for the …"),
     (
         "spec.metrics",
         [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 0}}}],
@@ -70,7 +70,7 @@ REFUSED: list[Row] = [
         {"scaleUp": {"selectPolicy": "Most"}},
         '.scaleUp.selectPolicy: Unsupported value: "Most": supported values: "Disabled", "Max", "Min"',
     ),
-    ("spec.behavior", {"scaleUp": {"policies": []}}, ".scaleUp.policies: Required value: must specify at least…"),
+    ("spec.behavior", {"scaleUp": {"policies": []}}, ".scaleUp.policies: Required value: must specify at …"),
 ]
 
 

@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
 REFUSED: list[Row] = [
     ("spec", {}, "Invalid value: null: either `defaultBackend` or `rules` must be specified"),
     ("spec.rules[0].host", "1.2.3.4", 'Invalid value: "1.2.3.4": must be a DNS name, not an IP address'),
-    ("spec.rules[0].host", "a_b", 'Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower ca…'),
+    ("spec.rules[0].host", "a_b", 'Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower …'),
     ("spec.rules[0].http.paths[0].path", "x", 'Invalid value: "x": must be an absolute path'),
     ("spec.rules[0].http.paths[0].path", "/a//b", "Invalid value: \"/a//b\": must not contain '//'"),
     ("spec.rules[0].http.paths[0].pathType", "", 'Unsupported value: "": supported values: "Exact", "Implementat…'),
@@ -44,7 +44,7 @@ REFUSED: list[Row] = [
     (
         "spec.rules[0].http.paths[0].backend.service.name",
         "A",
-        'Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters o…',
+        'Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters …',
     ),
     (
         "spec.rules[0].http.paths[0].backend.service.port",
@@ -57,8 +57,8 @@ REFUSED: list[Row] = [
         'spec.rules[0].http.paths[0].backend: Invalid value: "": cannot set both port name & port number',
     ),
     ("spec.rules[0].http.paths", [], "Required value"),
-    ("spec.tls", [{"hosts": ["*.*"]}], '[0].hosts[0]: Invalid value: "*.*": a wildcard DNS-1123 subdomain must s…'),
-    ("spec.ingressClassName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 subdomain must consist of lower…'),
+    ("spec.tls", [{"hosts": ["*.*"]}], '[0].hosts[0]: Invalid value: "*.*": a wildcard DNS-1123 subdomain must …'),
+    ("spec.ingressClassName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 subdomain must consist of …'),
     ("spec.defaultBackend", {"resource": {"kind": "", "name": "x"}}, ".resource.kind: Required value"),
 ]
 

@@ -64,7 +64,7 @@ REFUSED: list[Row] = [
     (
         "spec.successPolicy",
         {"rules": [{"succeededCount": 1}]},
-        'Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed completio…',
+        'Invalid value: {"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}: requires indexed …',
     ),
     ("spec.managedBy", "a b", 'Invalid value: "a b": must be a domain-prefixed path (such as "acme.io/foo")'),
     (

@@ -24,8 +24,8 @@ REFUSED: list[Row] = [
     ),
     ("spec.resources", {}, "[storage]: Required value"),
     ("spec.resources.requests.storage", "0", 'spec.resources[storage]: Invalid value: "0": must be greater than zero'),
-    ("spec.resources.requests.storage", "-1", 'spec.resources[storage]: Invalid value: "-1": must be greater tha…'),
-    ("spec.storageClassName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 subdomain must consist of lower…'),
+    ("spec.resources.requests.storage", "-1", 'spec.resources[storage]: Invalid value: "-1": must be greater …'),
+    ("spec.storageClassName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 subdomain must consist of …'),
     ("spec.volumeMode", "Disk", 'Unsupported value: "Disk": supported values: "Block", "Filesystem"'),
     (
         "spec.selector",
@@ -36,7 +36,7 @@ REFUSED: list[Row] = [
 ]
 KEPT: list[Row] = [
     ("spec.accessModes", ["ReadWriteMany"], "spec: Forbidden: spec is immutable after creation except resources.…"),
-    ("spec.resources.requests.storage", "2Gi", "spec: Forbidden: spec is immutable after creation except resourc…"),
+    ("spec.resources.requests.storage", "2Gi", "spec: Forbidden: spec is immutable after creation except …"),
 ]
 
 

@@ -10,13 +10,13 @@ DEFAULTS: dict[str, Any] = {
     "type": "Opaque",
 }
 REFUSED: list[Row] = [
-    ("data", {"a b": "MQ=="}, '[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric char…'),
+    ("data", {"a b": "MQ=="}, '[a b]: Invalid value: "a b": a valid config key must consist of alphanumeric …'),
     ("type", "kubernetes.io/dockercfg", "data[.dockercfg]: Required value"),
     ("type", "kubernetes.io/dockerconfigjson", "data[.dockerconfigjson]: Required value"),
     ("type", "kubernetes.io/basic-auth", ["data[username]: Required value", "data[password]: Required value"]),
     ("type", "kubernetes.io/ssh-auth", "data[ssh-privatekey]: Required value"),
     ("type", "kubernetes.io/tls", ["data[tls.crt]: Required value", "data[tls.key]: Required value"]),
-    ("type", "kubernetes.io/service-account-token", "metadata.annotations[kubernetes.io/service-account.name]: R…"),
+    ("type", "kubernetes.io/service-account-token", "metadata.annotations[kubernetes.io/service-account.name]: …"),
 ]
 KEPT: list[Row] = [
     ("type", "x", 'Invalid value: "x": field is immutable'),

@@ -10,9 +10,9 @@ DEFAULTS: dict[str, Any] = {
     "metadata.namespace": "default",
 }
 REFUSED: list[Row] = [
-    ("metadata.name", "A", 'Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphan…'),
-    ("metadata.name", "a_b", 'Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower case al…'),
-    ("metadata.labels", {"a": "b c"}, 'Invalid value: "b c": a valid label must be an empty string or consist of…'),
+    ("metadata.name", "A", 'Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case …'),
+    ("metadata.name", "a_b", 'Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower case …'),
+    ("metadata.labels", {"a": "b c"}, 'Invalid value: "b c": a valid label must be an empty string or consist …'),
 ]
 
 

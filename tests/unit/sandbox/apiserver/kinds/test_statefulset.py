@@ -33,7 +33,7 @@ REFUSED: list[Row] = [
     (
         "spec.updateStrategy",
         {"type": "OnDelete", "rollingUpdate": {"partition": 1}},
-        '.rollingUpdate: Invalid value: {"Partition":1,"MaxUnavailable":null}: only allowed for updateStrate…',
+        '.rollingUpdate: Invalid value: {"Partition":1,"MaxUnavailable":null}: only allowed for …',
     ),
     (
         "spec.updateStrategy",
@@ -47,7 +47,7 @@ REFUSED: list[Row] = [
         {"whenDeleted": "Keep"},
         '.whenDeleted: Unsupported value: "Keep": supported values: "Retain", "Delete"',
     ),
-    ("spec.serviceName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 label must consist of lower case alp…'),
+    ("spec.serviceName", "A B", 'Invalid value: "A B": a lowercase RFC 1123 label must consist of lower case …'),
     ("spec.template.spec.restartPolicy", "OnFailure", 'Unsupported value: "OnFailure": supported values: "Always"'),
     ("spec.template.spec.containers", [], "Required value"),
     (
@@ -62,7 +62,7 @@ REFUSED: list[Row] = [
 ]
 KEPT: list[Row] = [
     ("spec.serviceName", "t", "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'o…"),
-    ("spec.podManagementPolicy", "Parallel", "spec: Forbidden: updates to statefulset spec for fields other than…"),
+    ("spec.podManagementPolicy", "Parallel", "spec: Forbidden: updates to statefulset spec for fields other …"),
 ]
 
 
