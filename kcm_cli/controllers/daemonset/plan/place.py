@@ -118,9 +118,10 @@ def _ended(snapshot: Snapshot, node: str, pod: Pod, changes: Changes) -> bool:
 
 def _surged(snapshot: Snapshot, node: str, fit: Fit, running: Sequence[Pod], now: datetime, changes: Changes) -> None:
     """Decide about a node where maxSurge allows two pods: an old one that is ready, and a new one that is not available
-    yet."""
+    yet. While a failed pod waits for its backoff, there is none beside it: a node that refuses pods would be flooded.
+    """
     if len(running) <= 1:
-        if not running and fit.runs:
+        if not running and fit.runs and node not in snapshot.backoff:
             changes.create.append(node)
         return
     new: Pod | None = None

@@ -258,6 +258,22 @@ async def test_failed_pods_are_replaced_with_backoff(world: World):
         assert times == [0, 1, 2, 4, 8]
 
 
+@pytest.mark.cluster(nodes=1)
+@pytest.mark.parametrize("rolling", [{"maxUnavailable": 1}, {"maxSurge": 1, "maxUnavailable": 0}])
+async def test_a_node_that_refuses_pods_is_not_flooded(world: World, rolling):
+    story = Story(world)
+    (node,) = await story.nodes()
+    await world.patch(NODES, node, {"metadata": {"annotations": {"sandbox.kcm.dev/pressure": "disk"}}})
+    await world.wait(20)
+    async with story.running():
+        await story.make(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+        for _ in range(60):
+            await world.wait(0.5)
+            assert len(await world.items(PODS)) <= 2
+        created = [message for reason, message in await world.events("agent") if reason == "SuccessfulCreate"]
+        assert 3 <= len(created) <= 7  # after 0, 1, 2, 4, 8 and 16 seconds
+
+
 async def test_a_failed_creation_is_retried(world: World):
     story, refused = Story(world), list[Request]()
 

@@ -111,6 +111,19 @@ def test_a_failed_pod_waits_for_its_backoff():
     assert found.retry_s == 4.0
 
 
+@pytest.mark.parametrize(
+    ("pods", "backoff", "expected"),
+    [
+        ([pod_of("n1", "failed")], {"n1": 8.0}, ([], [])),
+        ([pod_of("n1", "failed"), pod_of("n1/b", deleting=True)], {"n1": 8.0}, ([], [])),
+        ([pod_of("n1", "failed", hash_="old"), pod_of("n1/b", "failed")], {"n1": 8.0}, ([], [])),
+        ([pod_of("n1", "failed")], {}, (["n1"], ["n1"])),
+    ],
+)
+def test_with_surge_no_pod_is_created_beside_a_failed_one_that_waits(pods, backoff, expected):
+    assert changes(take_snapshot(set_of(rolling=SURGE), ["n1"], *pods, backoff=backoff)) == expected
+
+
 def test_pods_pending_for_a_deleted_node_are_deleted():
     pods = [pod_of("gone", bound=False), pod_of("gone/b"), pod_of("gone/c", bound=False, deleting=True)]
     assert changes(take_snapshot(set_of(), [], *pods)) == ([], ["gone"])
