@@ -16,7 +16,8 @@ from kcm_cli.cli import plan_compare, plan_flags, usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.plan_flags import Command
 from kcm_cli.cli.plan_markdown import markdown
-from kcm_cli.cli.plan_text import headline, show, verdict
+from kcm_cli.cli.plan_page import comparison_page, plan_page
+from kcm_cli.cli.plan_text import show
 from kcm_cli.cli.terminal import is_capable
 from kcm_cli.component.flagset import FlagSet
 from kcm_cli.machinery import codec
@@ -28,7 +29,6 @@ from kcm_cli.plan.flag_files import manager_flags
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import plan
 from kcm_cli.plan.snapshot import PlanError, Snapshot
-from kcm_cli.report.page import COMPARISON, PLAN, page
 from kcm_cli.sandbox import kubeconfig
 
 CHANGES, CONDITION = 2, 3
@@ -93,9 +93,7 @@ def _compare(command: Command) -> int:
     if command.output in ("json", "yaml"):
         _print_document(found.json(), command.output)
     elif command.output == "html":
-        title, line = plan_compare.headline(found), plan_compare.verdict(found)
-        document = {**codec.decode_doc(found.json()), "headline": title, "verdict": line, "good": found.as_planned}
-        sys.stdout.write(page(COMPARISON, title, document))
+        sys.stdout.write(comparison_page(found))
     else:
         plan_compare.show(_printable(found, Comparison), _console())
     if not found.as_planned:
@@ -137,8 +135,7 @@ def _print(answer: Answer, output: str) -> None:
     if output in ("json", "yaml"):
         _print_document(answer.json(), output)
     elif output == "html":
-        document = {**codec.decode_doc(answer.json()), "headline": headline(answer), "verdict": verdict(answer)}
-        sys.stdout.write(page(PLAN, headline(answer), document))
+        sys.stdout.write(plan_page(answer))
     elif output == "markdown":
         sys.stdout.write(markdown(_printable(answer, Answer)))
     else:

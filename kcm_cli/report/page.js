@@ -19,14 +19,25 @@
     if (text !== undefined) made.textContent = show(text);
     return made;
   }
+  const several = (count) => (count > 1 ? count : "");
+  const worse = (number, wanted) => (number < wanted ? el("strong", { class: "bad" }, number) : number);
   const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
   const list = (items) => el("ul", {}, ...items.map((item) => el("li", {}, item)));
+  // numeric: columns to the right. A cell may be an element. Columns without any text are left out, and so are rows
+  // after the thousandth; on narrow screens a row is a block, in which cells have their heads before them.
+  const MOST = 1000;
   function table(heads, rows, numeric = []) {
+    const shown = rows.slice(0, MOST);
+    const columns = heads.map((_, n) => n).filter((n) => shown.some((row) => row[n] !== "" && row[n] !== undefined));
     const kind = (n) => (numeric.includes(n) ? { class: "n" } : {});
-    return el("table", {},
-      el("thead", {}, el("tr", {}, ...heads.map((head, n) => el("th", { scope: "col", ...kind(n) }, head)))),
-      el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell, n) => el("td", kind(n), cell))))));
+    const made = el("table", {},
+      el("thead", {}, el("tr", {}, ...columns.map((n) => el("th", { scope: "col", ...kind(n) }, heads[n])))),
+      el("tbody", {}, ...shown.map((row) => el("tr", {}, ...columns.map((n) => el("td", { ...kind(n), "data-head": heads[n] }, row[n]))))));
+    return rows.length > MOST ? el("div", {}, made, el("p", { class: "soft" }, `${rows.length - MOST} more are in the file.`)) : made;
   }
+  // The answer comes first, then what was asked, then where that is from.
+  const top = (good) => main.append(el("h1", { class: good ? "good" : "bad" }, data.verdict),
+    ...(data.changes.length ? [list(data.changes)] : []), el("p", { class: "soft" }, data.headline));
   const name = (about) => `${about.kind} ${about.namespace ? about.namespace + "/" : ""}${about.name}`;
   function span(seconds) {
     const s = Math.round(seconds);
@@ -55,8 +66,8 @@
     rows.append(space);
     main.append(section("What followed from what", el("div", { class: "tools" }, search, count,
       el("span", { class: "soft" }, "-> followed, known; ~> followed, inferred. Arrow keys move, open and close; / filters."))), rows);
-    const HEIGHT = 24;
-    let lines = [], active = 0;
+    const HEIGHT = 24, WRAPPED = 500;
+    let lines = [], active = 0, wraps = false;
 
     function flatten() {
       const wanted = search.value.toLowerCase();
@@ -69,8 +80,10 @@
       }
       active = Math.max(0, Math.min(active, lines.length - 1));
       count.textContent = `${lines.length} of ${nodes.length} lines`;
-      space.style.height = `${lines.length * HEIGHT}px`;
-      rows.style.height = `min(65vh, ${(lines.length + 1) * HEIGHT}px)`;
+      wraps = lines.length <= WRAPPED; // more have one height each, so that only those in sight are elements
+      rows.classList.toggle("wraps", wraps);
+      space.style.height = wraps ? "auto" : `${lines.length * HEIGHT}px`;
+      rows.style.height = wraps ? "auto" : `min(65vh, ${(lines.length + 1) * HEIGHT}px)`;
       draw();
     }
     function row(index, top) {
@@ -81,7 +94,7 @@
         "aria-selected": index === active });
       if (node.children.length) made.setAttribute("aria-expanded", String(node.open));
       made.style.top = `${top}px`;
-      made.style.paddingLeft = `${0.5 + Math.min(depth, 24) * 1.2}rem`;
+      made.style.setProperty("--depth", Math.min(depth, 24));
       const twist = el("span", { class: "twist", "aria-hidden": "true" }, node.children.length ? (node.open ? "▾" : "▸") : "");
       const bad = /REFUSED|trouble|was refused|\bfailed\b/.test(node.text) ? "bad" : mark;
       const arrow = node.parent === null ? "" : node.edge === "inferred" ? "~> " : "-> ";
@@ -90,20 +103,21 @@
       return made;
     }
     function draw() {
-      const first = Math.max(0, Math.floor(rows.scrollTop / HEIGHT) - 10);
-      const last = Math.min(lines.length, first + Math.ceil(rows.clientHeight / HEIGHT) + 20);
+      const first = wraps ? 0 : Math.max(0, Math.floor(rows.scrollTop / HEIGHT) - 10);
+      const last = wraps ? lines.length : Math.min(lines.length, first + Math.ceil(rows.clientHeight / HEIGHT) + 20);
       space.replaceChildren(...Array.from({ length: last - first }, (_, n) => row(first + n, (first + n) * HEIGHT)));
       if (lines.length) rows.setAttribute("aria-activedescendant", `row-${active}`);
     }
     function toggle(node, does) { if (does) node.open = !node.open; flatten(); }
     function move(to) {
       active = Math.max(0, Math.min(lines.length - 1, to));
-      const top = active * HEIGHT;
-      if (top < rows.scrollTop) rows.scrollTop = top;
-      if (top + HEIGHT > rows.scrollTop + rows.clientHeight) rows.scrollTop = top + HEIGHT - rows.clientHeight;
+      const above = active * HEIGHT;
+      if (above < rows.scrollTop) rows.scrollTop = above;
+      if (above + HEIGHT > rows.scrollTop + rows.clientHeight) rows.scrollTop = above + HEIGHT - rows.clientHeight;
       draw();
+      if (wraps) document.getElementById(`row-${active}`)?.scrollIntoView({ block: "nearest" });
     }
-    rows.addEventListener("scroll", draw, { passive: true });
+    rows.addEventListener("scroll", () => { if (!wraps) draw(); }, { passive: true });
     rows.addEventListener("keydown", (event) => {
       const node = lines[active]?.[0];
       const page = Math.floor(rows.clientHeight / HEIGHT);
@@ -129,15 +143,21 @@
         ...(lines.length > 2000 ? [el("p", {}, `${lines.length - 2000} more lines are in the file.`)] : []));
     });
     addEventListener("afterprint", flatten);
-    addEventListener("resize", draw);
+    addEventListener("resize", () => { if (!wraps) draw(); });
     flatten();
     main.append(section("Sources", list([...data.notes, "Times are UTC. " + data.legend])));
   }
 
   // -- a plan
 
+  // Round moments from 0 to the horizon, at most so many.
+  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400];
+  function ticks(horizon, most) {
+    const step = STEPS.find((one) => horizon / one <= most) ?? Math.ceil(horizon / most / 86400) * 86400;
+    return Array.from({ length: Math.floor(horizon / step) + 1 }, (_, n) => n * step);
+  }
   function chart(one, horizon) {
-    const WIDTH = 900, HEIGHT = 110, LEFT = 40, BASE = 90, TOP = 10;
+    const WIDTH = Math.max(280, Math.min(1200, main.clientWidth - 40)), HEIGHT = 110, LEFT = 40, BASE = 90, TOP = 10;
     const most = Math.max(1, one.wanted, ...one.ready.map(([, count]) => count));
     const x = (at) => LEFT + (WIDTH - LEFT - 10) * Math.min(1, at / horizon);
     const y = (count) => BASE - (BASE - TOP) * (count / most);
@@ -156,14 +176,14 @@
       svg("path", { class: "steps", d: path }),
       svg("text", { x: LEFT - 6, y: y(most) + 4, "text-anchor": "end" }, most),
       svg("text", { x: LEFT - 6, y: BASE + 4, "text-anchor": "end" }, 0));
-    for (let n = 0; n <= 4; n++)
-      made.append(svg("text", { x: x(horizon * n / 4), y: HEIGHT - 4, "text-anchor": n === 4 ? "end" : "middle" }, `+${span(horizon * n / 4)}`));
+    for (const at of ticks(horizon, WIDTH / 90)) {
+      const edge = WIDTH - 10 - x(at) < 20;
+      made.append(svg("text", { x: x(at), y: HEIGHT - 4, "text-anchor": edge ? "end" : "middle" }, `+${span(at)}`));
+    }
     return el("figure", {}, el("figcaption", {}, `${name(one.about)}: ready ${one.about.kind === "Service" ? "endpoints" : "pods"}`), made);
   }
   function plan() {
-    const bad = data.problems.filter((one) => !one.already);
-    main.append(el("h1", {}, data.headline), ...(data.changes.length ? [list(data.changes)] : []),
-      el("p", { class: `verdict ${bad.length ? "bad" : "good"}` }, data.verdict));
+    top(data.problems.every((one) => one.already));
     if (data.problems.length)
       main.append(section("Problems", table(["What", "Object", "Why", "Without the change, too"],
         data.problems.map((one) => [one.kind, name(one.about), one.text, one.already ? "yes" : ""]))));
@@ -173,13 +193,13 @@
     if (data.availability.length) {
       const ranked = [...data.availability].sort((a, b) => (a.lowest - a.wanted) - (b.lowest - b.wanted));
       main.append(section("Availability", table(["Object", "Ready before", "Wanted", "Lowest", "Below for"],
-        ranked.map((one) => [name(one.about), one.before, one.wanted, one.lowest, one.belowS ? span(one.belowS) : ""]), [1, 2, 3, 4])));
+        ranked.map((one) => [name(one.about), one.before, one.wanted, worse(one.lowest, one.wanted), one.belowS ? span(one.belowS) : ""]), [1, 2, 3, 4])));
       main.append(section("Over time", ...ranked.slice(0, 60).map((one) => chart(one, data.horizonS)),
         ...(ranked.length > 60 ? [el("p", { class: "soft" }, `${ranked.length - 60} more are in the table.`)] : [])));
     }
     if (data.timeline.length)
       main.append(section("What happens", table(["When", "What", "Object", "Pods", "Detail", "By"],
-        data.timeline.slice(0, 1000).map((one) => [`+${span(one.atS)}`, one.what, name(one.about), one.count || "", one.detail, one.cause]), [3])));
+        data.timeline.map((one) => [`+${span(one.atS)}`, one.what, name(one.about), one.about.kind === "Node" ? "" : one.count || "", one.detail, one.cause]), [3])));
     if (data.writes.length)
       main.append(section("Writes", table(["Controller", "Verb", "Resource", "Of", "With", "Without", "Refused"],
         data.writes.map((one) => [one.controller, one.verb, one.resource, one.owner, one.count, one.before, one.refused]), [4, 5, 6])));
@@ -188,33 +208,37 @@
         data.audit.map((one) => [one.controller, one.verb, one.resource, name(one.about), one.count, one.message]), [4])));
     if (data.differences.length)
       main.append(section("What is different in the end", table(["What", "Object", "Count", "Fields"],
-        data.differences.slice(0, 1000).map((one) => [one.action, one.about.name ? name(one.about) : `${one.about.kind} of ${one.owner}`,
-          one.count, one.fields.map((field) => field.path).join(", ")]), [2])));
+        data.differences.map((one) => [one.action, one.about.name ? name(one.about) : `${one.about.kind} of ${one.owner}`,
+          several(one.count), one.fields.map((field) => field.path).join(", ")]), [2])));
     main.append(section("Not modelled", list(data.notModelled)));
   }
 
   // -- a plan beside what happened
 
   function comparison() {
-    const words = { happened: "happened", "not-yet": "not yet", differently: "differently", unknown: "unknown" };
+    const words = { happened: ["happened", "good"], "not-yet": ["not yet", "guess"], differently: ["differently", "bad"], unknown: ["unknown", "soft"] };
     const order = ["differently", "not-yet", "unknown", "happened"];
-    const value = (one) => (typeof one === "string" ? one : JSON.stringify(one));
-    main.append(el("h1", {}, data.headline), list(data.changes), el("p", { class: `verdict ${data.good ? "good" : "bad"}` }, data.verdict));
-    const steps = [...data.steps].sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
-    main.append(section("Planned", table(["State", "What", "Object", "Count", "Why"],
-      steps.slice(0, 1000).map((one) => [words[one.state] ?? one.state, one.action,
-        one.about.name ? name(one.about) : `${one.about.kind} of ${one.owner}`, one.count, one.detail]), [3])));
-    const fields = steps.filter((one) => one.state !== "happened").flatMap((one) =>
-      one.fields.filter((field) => field.state !== "happened").map((field) =>
-        [words[field.state] ?? field.state, name(one.about), field.path, value(field.before), value(field.planned), value(field.found)]));
-    if (fields.length)
-      main.append(section("Fields that are not as planned", table(["State", "Object", "Field", "Was", "Planned", "Is"], fields.slice(0, 1000))));
-    if (data.unexpected.length)
-      main.append(section("Not planned", table(["What", "Object", "Count", "By", "At"],
-        data.unexpected.slice(0, 1000).map((one) => [one.what, name(one.about), one.count, one.by, one.at]), [2])));
+    const state = (one) => el("span", { class: (words[one.state] ?? words.unknown)[1] }, (words[one.state] ?? words.unknown)[0]);
+    const value = (one) => (one === null ? "none" : typeof one === "string" ? one : JSON.stringify(one));
+    top(data.good);
+    const low = data.availability.filter((one) => one.state === "differently");
     if (data.availability.length)
       main.append(section("Ready pods and endpoints", table(["Object", "Planned for now", "Is", "Planned lowest", "Planned in the end"],
-        data.availability.map((one) => [name(one.about), one.planned, one.found, one.lowest, one.final]), [1, 2, 3, 4])));
+        [...low, ...data.availability.filter((one) => one.state !== "differently")].map((one) =>
+          [name(one.about), one.planned, one.state === "differently" ? el("strong", { class: "bad" }, one.found) : one.found, one.lowest, one.final]), [1, 2, 3, 4])));
+    if (data.unexpected.length)
+      main.append(section("Not planned", table(["What", "Object", "Count", "By", "At"],
+        data.unexpected.map((one) => [one.what, name(one.about), several(one.count), one.by, one.at]), [2])));
+    const steps = [...data.steps].sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
+    const fields = steps.filter((one) => one.state !== "happened").flatMap((one) =>
+      one.fields.filter((field) => field.state !== "happened").map((field) =>
+        [state(field), name(one.about), field.path, value(field.before), value(field.planned), value(field.found)]));
+    if (fields.length)
+      main.append(section("Fields that are not as planned", table(["State", "Object", "Field", "Was", "Planned", "Is"], fields)));
+    if (steps.length)
+      main.append(section("Planned", table(["State", "What", "Object", "Count", "Why"],
+        steps.map((one) => [state(one), one.action, one.about.name ? name(one.about) : `${one.about.kind} of ${one.owner}`,
+          several(one.count), one.detail]), [3])));
     main.append(section("Notes", list(data.notes)));
   }
 

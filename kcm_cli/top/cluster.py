@@ -3,7 +3,8 @@
 import shlex
 from collections.abc import Sequence
 
-from rich.console import RenderableType
+from rich.cells import chop_cells
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -11,25 +12,27 @@ from rich.text import Text
 from kcm_cli.machinery.quoting import escaped
 from kcm_cli.sandbox.status.state import EventLine, NodeCounts, SandboxState, Workload
 
-HEAD = 7
-"""Lines of ``head``."""
+_HEAD = 6
+"""Lines of the panel."""
 _NAMED = 3
 """The maximum number of nodes that are not ready whose names are shown."""
 _STYLES = {"Running": "green", "Pending": "yellow", "Failed": "red", "Unknown": "red"}
 _NARROW = 60
 
 
-def head(snapshot: SandboxState) -> RenderableType:
-    """Where the cluster is, and how it is."""
+def head(snapshot: SandboxState, width: int) -> tuple[RenderableType, int]:
+    """Where the cluster is, and how it is; and the number of lines. The command is outside of the panel, so that it can
+    be copied where it takes more than a line."""
+    command = f"export KUBECONFIG={shlex.quote(snapshot.kubeconfig)}"
+    folded = [Text(line, "bold", no_wrap=True) for line in chop_cells(command, width)]
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True, min_width=10)
     lines.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     lines.add_row("API server", Text(snapshot.url))
-    lines.add_row("In a shell", Text(f"export KUBECONFIG={shlex.quote(snapshot.kubeconfig)}"))
     lines.add_row("Nodes", _nodes(snapshot.nodes))
     lines.add_row("Pods", _pods(snapshot.pods))
     lines.add_row("Workloads", _workloads(snapshot.workloads))
-    return Panel(
+    panel = Panel(
         lines,
         title="kcm sandbox",
         title_align="left",
@@ -37,6 +40,7 @@ def head(snapshot: SandboxState) -> RenderableType:
         subtitle_align="right",
         border_style="dim",
     )
+    return Group(panel, *folded), _HEAD + len(folded)
 
 
 def _nodes(nodes: NodeCounts) -> Text:
@@ -72,21 +76,34 @@ def workloads(unready: Sequence[Workload], width: int) -> RenderableType:
     return table
 
 
-def events(shown: Sequence[EventLine]) -> RenderableType:
-    """A line of headings, and one for each."""
+def events(shown: Sequence[EventLine], width: int) -> RenderableType:
+    """A line of headings, and one for each. In narrow terminals the reason and the object are all that fits."""
     table = _table()
     table.add_column("Events", no_wrap=True, style="dim", min_width=8)
+    if width < _NARROW:
+        table.add_column("", max_width=14)
+        table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
+        for event in shown:
+            table.add_row(event.time, _line(event.reason, _style(event)), _line(_about(event)))
+        return table
     if several := any(event.count > 1 for event in shown):
         table.add_column("", no_wrap=True, style="dim", justify="right")
     table.add_column("", max_width=34)
     table.add_column("", max_width=22)
     table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
     for event in shown:
-        about = f"{event.namespace}/{event.about}" if event.namespace not in ("", "default") else event.about
-        style = "yellow" if event.type == "Warning" else ""
         count = [f"{event.count:,}×" if event.count > 1 else ""] if several else []
-        table.add_row(event.time, *count, _line(about), _line(event.reason, style), _line(event.message))
+        reason = _line(event.reason, _style(event))
+        table.add_row(event.time, *count, _line(_about(event)), reason, _line(event.message))
     return table
+
+
+def _about(event: EventLine) -> str:
+    return f"{event.namespace}/{event.about}" if event.namespace not in ("", "default") else event.about
+
+
+def _style(event: EventLine) -> str:
+    return "yellow" if event.type == "Warning" else ""
 
 
 def _line(text: str, style: str = "") -> Text:

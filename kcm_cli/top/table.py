@@ -13,7 +13,7 @@ from kcm_cli.top import cluster
 from kcm_cli.top.figures import Row, View
 from kcm_cli.top.source import Held
 
-HELP = "s sort  r reverse  / filter  a all queues  p pause  h help  q quit"
+HELP = "h help  q quit  s sort  r reverse  / filter  a all queues  p pause"
 _WRITES = ("create", "update", "patch", "delete")
 _HEAD = 5
 """Lines above the rows, and the one below."""
@@ -160,7 +160,8 @@ def render(shown: Shown, look: Look, width: int, height: int) -> RenderableType:
 def sandbox(snapshot: SandboxState, manager: Shown | None, width: int, height: int) -> RenderableType:
     """The picture of a sandbox: the cluster, the workloads that are not ready and why; then the manager, and in the
     rest the last Events."""
-    parts, left = [cluster.head(snapshot)], height - cluster.HEAD
+    head, lines = cluster.head(snapshot, width)
+    parts, left = [head], height - lines
     if snapshot.workloads and left > 1:
         listed = snapshot.workloads[: max(1, min(left - 1, left // 3))]
         parts.append(cluster.workloads(listed, width))
@@ -171,7 +172,7 @@ def sandbox(snapshot: SandboxState, manager: Shown | None, width: int, height: i
         parts += [_summary(manager, width), _rows(rows, Look(), width)]
         left -= _PLUMBING + len(rows)
     if snapshot.events and left > 1:
-        parts.append(cluster.events(snapshot.events[1 - left :]))
+        parts.append(cluster.events(snapshot.events[1 - left :], width))
     return Group(*parts)
 
 
@@ -194,9 +195,9 @@ def _summary(shown: Shown, width: int) -> RenderableType:
     second += f", {view.errors:.1f} errors/s" if view.errors else ""
     lines: list[RenderableType] = [first, _line(second)]
     if held is not None:
-        ago = f", renewed {seconds(held.renewed_s) or 'just now'} ago" if held.renewed_s is not None else ""
-        text = held.problem or (f"held by {held.holder}{ago}" if held.holder else "not held")
-        lines.append(_line(f"lease {held.name}: {text}", "yellow" if held.problem or not held.holder else ""))
+        ago = f"renewed {seconds(held.renewed_s) or '0s'} ago" if held.renewed_s is not None else "held"
+        text = held.problem or (f"{ago} by {held.holder}" if held.holder else "not held")
+        lines.append(_line(f"lease {text} ({held.name})", "yellow" if held.problem or not held.holder else ""))
     if unhealthy:
         lines.append(_line(f"unhealthy: {', '.join(line.removeprefix('[-]') for line in unhealthy)}", "red"))
     return Group(*lines)

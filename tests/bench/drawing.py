@@ -32,7 +32,7 @@ def _panel(title: str, lines: list[Line], unit: str) -> Iterator[str]:
     most_x = max((x for line in lines for x, _ in line), default=1)
     most_y = max((y for line in lines for _, y in line), default=1)
     yield f'<text y="-6">{title}</text><path class="axis" d="M0 0V{_HEIGHT}H{_WIDTH}"/>'
-    yield f'<text x="-6" y="10" text-anchor="end">{most_y:.3g}</text>'
+    yield f'<text x="-6" y="10" text-anchor="end">{most_y:,.0f}</text>'
     yield f'<text x="{_WIDTH}" y="{_HEIGHT + 16}" text-anchor="end">{most_x:,.0f} {unit}</text>'
     for line, style in zip(lines, _STYLES, strict=False):
         spots = [f"{x / most_x * _WIDTH:.1f},{_HEIGHT - y / most_y * _HEIGHT:.1f}" for x, y in line]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.report.page import COMPARISON, PLAN, TRACE, page
-from tests.incidents.pictures import FLAGS, plan_page, trace_page
+from tests.incidents.pictures import FLAGS, compared_page, node_fails_page, trace_page
 
 CHROMIUM = shutil.which("chromium") or ""
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")]
@@ -42,20 +42,33 @@ def test_a_trace(tmp_path: Path) -> None:
 
 
 def test_a_plan(tmp_path: Path) -> None:
-    found = shown(plan_page(), tmp_path)
+    found = shown(node_fails_page(), tmp_path)
     for part in ("fail node node-2", "Availability", "<svg", "lowest 2 of 3", "Not modelled", "StatefulSet sim/db"):
         assert part in found
 
 
 def test_a_comparison(tmp_path: Path) -> None:
+    found = shown(compared_page(), tmp_path)
+    assert re.search('<h1 class="bad">Not as planned: 1 happened differently', found)  # the answer is first
+    for part in ("Deployment sim/unplanned", "status.readyReplicas", "scale deploy/web to 6", "beside the cluster at"):
+        assert part in found
+    assert "Count" not in found.partition("Fields that are not as planned")[0]  # a column of ones
+
+
+def compared(number: int) -> str:
+    """A comparison with so many lines in each table."""
     about = {"kind": "Deployment", "namespace": "n", "name": HOSTILE}
     field = {"path": "spec.replicas", "state": "differently", "before": 3, "planned": 5, "found": 4}
     step = {"action": "changed", "about": about, "owner": "", "count": 1, "state": "differently", "detail": "why"}
     other = {"what": "created", "about": about, "owner": "", "count": 1, "by": "helm", "at": "2026-01-01T00:00:00Z"}
     ready = {"about": about, "state": "differently", "wanted": 3, "planned": 3, "lowest": 2, "final": 3, "found": 1}
     document = {"headline": "Plan beside", "verdict": "Not as planned", "good": False, "changes": [], "notes": ["note"]}
-    document |= {"steps": [{**step, "fields": [field]}], "unexpected": [other], "availability": [ready]}
-    found = shown(page(COMPARISON, "t", document), tmp_path)
+    lists = {"steps": {**step, "fields": [field]}, "unexpected": other, "availability": ready}
+    return page(COMPARISON, "t", document | {name: [one] * number for name, one in lists.items()})
+
+
+def test_a_comparison_of_hostile_names(tmp_path: Path) -> None:
+    found = shown(compared(1), tmp_path)
     for part in ("Not as planned", "Fields that are not as planned", "spec.replicas", "Not planned", "helm", "note"):
         assert part in found
     assert "<img" not in found and "&lt;img" in found
@@ -71,6 +84,11 @@ def test_ten_thousand_pods_are_few_elements(tmp_path: Path) -> None:
     pods = [node(n, 0, f"Pod n/web-{n} was created", "inferred") for n in range(1, 10_001)]
     found = shown(trace(node(0, None, "Deployment n/web was created"), *pods), tmp_path)
     assert "of 10001 lines" in found and found.count("treeitem") < 200
+
+
+def test_ten_thousand_differences_are_a_thousand_lines(tmp_path: Path) -> None:
+    found = shown(compared(10_000), tmp_path)
+    assert found.count("9000 more are in the file.") == 4 and found.count("<tr") == 4 * 1001
 
 
 def test_what_cannot_be_shown_is_told(tmp_path: Path) -> None:

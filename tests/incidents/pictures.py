@@ -9,17 +9,19 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from kcm_cli.cli.plan_text import headline, verdict
-from kcm_cli.machinery import codec
+from kcm_cli.cli.plan_page import comparison_page, plan_page
 from kcm_cli.plan import FailNode, Options, plan
-from kcm_cli.report.page import PLAN, TRACE, page
+from kcm_cli.plan.comparison import compare
+from kcm_cli.report.page import TRACE, page
 from kcm_cli.trace.text import LEGEND, document
 from tests.incidents.replay import AUDITED, target, traced
 from tests.kit.places import ROOT
-from tests.unit.plan.clusters import settled
+from tests.unit.plan.clusters import lived, planned, settled
 
 FOLDER = ROOT / "docs" / "pictures"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb")
+FLAGS += ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update")
+FLAGS += ("--disable-sync",)
 
 
 def trace_page(name: str, source: str = AUDITED) -> str:
@@ -28,11 +30,14 @@ def trace_page(name: str, source: str = AUDITED) -> str:
     return page(TRACE, f"Trace of {target(name).text}", {**found, "legend": LEGEND})
 
 
-def plan_page() -> str:
+def node_fails_page() -> str:
     """The page of a node that fails."""
-    answer = plan(settled(), [FailNode("node-2")], Options(horizon_s=900.0))
-    data = {**codec.decode_doc(answer.json()), "headline": headline(answer), "verdict": verdict(answer)}
-    return page(PLAN, headline(answer), data)
+    return plan_page(plan(settled(), [FailNode("node-2")], Options(horizon_s=900.0)))
+
+
+def compared_page() -> str:
+    """The page of a plan beside a cluster in which others made changes, too."""
+    return comparison_page(compare(planned(), lived()[3]))
 
 
 def shot(html: str, picture: Path, *, size: str = "1100,900", dark: bool = False) -> None:
@@ -48,9 +53,10 @@ def shot(html: str, picture: Path, *, size: str = "1100,900", dark: bool = False
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    shot(trace_page("scale-down"), FOLDER / "trace.png")
-    shot(plan_page(), FOLDER / "plan.png", size="1100,1500")
-    shot(plan_page(), FOLDER / "plan-dark.png", size="1100,700", dark=True)
+    shot(trace_page("scale-down"), FOLDER / "trace.png", size="1100,640")
+    shot(node_fails_page(), FOLDER / "plan.png", size="1100,1400")
+    shot(node_fails_page(), FOLDER / "plan-dark.png", size="1100,700", dark=True)
+    shot(compared_page(), FOLDER / "compared.png", size="1100,1000")
     print(json.dumps(sorted(path.name for path in FOLDER.iterdir())))
 
 

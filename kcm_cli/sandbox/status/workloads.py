@@ -151,14 +151,14 @@ class Workloads:
         return Workload(place[0], *_split(place[1]), one.ready, one.wanted, one.why or self._why(place))
 
     def _why(self, place: Place) -> str:
-        """What most of its pods say, and one of them."""
+        """What most of its pods say, and one of them, which is what a narrow terminal leaves out."""
         owners = (place, *self._parts.get(place, ()))
         troubles = {key: why for owner in owners for key, why in self._troubles.get(owner, {}).items()}
         if not troubles:
             return ""
         why, count = Counter(troubles.values()).most_common(1)[0]
         name = next(key for key, text in troubles.items() if text == why).rpartition("/")[2]
-        return f"{name}: {why}" if count == 1 else f"{name} and {count - 1} more: {why}"
+        return f"{why} ({name})" if count == 1 else f"{why} ({name} and {count - 1} more)"
 
     def _seen(self, event: Event) -> None:
         if event.type != "DELETED":

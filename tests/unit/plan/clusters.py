@@ -6,7 +6,9 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.component.virtual import VirtualLoop
+from kcm_cli.plan import Answer, Options, Scale, SetImage, Target, plan
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.actions import MERGE
@@ -111,3 +113,41 @@ def crowded() -> Snapshot:
         await settle_workloads(world)
 
     return snapshot_of(story)
+
+
+@cache
+def lived() -> tuple[Snapshot, ...]:
+    """A cluster before a change, right after it, after it, and after others. ``planned`` is the plan of the change."""
+
+    async def whole(world: World) -> tuple[Snapshot, ...]:
+        manager = world.manager()
+        await settle_workloads(world)
+        await world.clock.sleep(30)
+
+        async def read() -> Snapshot:
+            return await collect(client(world.server.transport(), world), world.clock)
+
+        before = await read()
+        image = {"spec": {"replicas": 6, "template": {"spec": {"containers": [{"name": "c", "image": "app:2"}]}}}}
+        await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", image)
+        await world.clock.sleep(0.02)
+        soon = await read()
+        await world.clock.sleep(120)
+        after = await read()
+        await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", {"spec": {"replicas": 4}})
+        await world.create("apps/v1/deployments", deployment("unplanned", 1))
+        await world.clock.sleep(60)
+        others = await read()
+        manager.cancel()
+        with suppress(asyncio.CancelledError):
+            await manager
+        return before, soon, after, others
+
+    return simulate(1, whole)
+
+
+@cache
+def planned() -> Answer:
+    """The plan of the change that ``lived`` makes: another image, and a sixth replica."""
+    web = Target("deploy", "web", NAMESPACE)
+    return plan(lived()[0], [SetImage(web, "app:2"), Scale(web, 6)], Options(horizon_s=300))

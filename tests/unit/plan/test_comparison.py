@@ -1,9 +1,6 @@
 """A plan beside what became of the cluster."""
 
-import asyncio
-from contextlib import suppress
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.plan import Answer, Options, PlanError, Scale, SetImage, Snapshot, Target, plan
+from kcm_cli.plan import Answer, PlanError, Snapshot
 from kcm_cli.plan.answer import Availability, Difference, Field, Object, Source, Totals
-from kcm_cli.plan.collect import collect
 from kcm_cli.plan.compare import is_same_value, short
 from kcm_cli.plan.comparison import (
     DIFFERENTLY,
@@ -34,9 +29,8 @@ from kcm_cli.plan.comparison import (
     read_plan,
 )
 from kcm_cli.plan.snapshot import Collection, Item
-from tests.kit.simulation import NAMESPACE, World, simulate
-from tests.kit.workload import deployment
-from tests.unit.plan.clusters import client, settle_workloads
+from tests.kit.simulation import NAMESPACE
+from tests.unit.plan.clusters import lived, planned
 
 PLANNED_AT, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z"
 WEB = Object("Deployment", "n", "web")
@@ -389,43 +383,6 @@ def test_values_that_no_plan_knows_are_left_out(planned: object, found: object, 
 
 
 # -- a whole cluster
-
-
-@cache
-def lived() -> tuple[Snapshot, ...]:
-    """Before a change, right after it, after it, and after others."""
-
-    async def whole(world: World) -> tuple[Snapshot, ...]:
-        manager = world.manager()
-        await settle_workloads(world)
-        await world.clock.sleep(30)
-
-        async def read() -> Snapshot:
-            return await collect(client(world.server.transport(), world), world.clock)
-
-        before = await read()
-        image = {"spec": {"replicas": 6, "template": {"spec": {"containers": [{"name": "c", "image": "app:2"}]}}}}
-        await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", image)
-        await world.clock.sleep(0.02)
-        soon = await read()
-        await world.clock.sleep(120)
-        after = await read()
-        await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", {"spec": {"replicas": 4}})
-        await world.create("apps/v1/deployments", deployment("unplanned", 1))
-        await world.clock.sleep(60)
-        others = await read()
-        manager.cancel()
-        with suppress(asyncio.CancelledError):
-            await manager
-        return before, soon, after, others
-
-    return simulate(1, whole)
-
-
-@cache
-def planned() -> Answer:
-    web = Target("deploy", "web", NAMESPACE)
-    return plan(lived()[0], [SetImage(web, "app:2"), Scale(web, 6)], Options(horizon_s=300))
 
 
 def beside(number: int) -> Comparison:

@@ -21,7 +21,7 @@ EVENTS = tuple(
     for number in range(30)
 )
 UNREADY = (
-    Workload("Deployment", "shop", "checkout", 2, 3, "checkout-7d9: ImagePullBackOff: Back-off pulling image"),
+    Workload("Deployment", "shop", "checkout", 2, 3, "ImagePullBackOff: Back-off pulling image (checkout-7d9)"),
     Workload("StatefulSet", "default", "db", 0, 1200),
 )
 
@@ -30,6 +30,7 @@ def snapshot(**given: object) -> SandboxState:
     return SandboxState("https://127.0.0.1:6443", "/home/me/kubeconfig", **given)  # type: ignore[arg-type]
 
 
+COMMAND = "export KUBECONFIG=/home/me/kubeconfig"
 FULL = snapshot(nodes=NodeCounts(2, ("node-1",)), pods=(("Running", 1),), workloads=UNREADY, events=EVENTS)
 
 
@@ -96,12 +97,23 @@ def test_no_name_or_message_forges_a_line() -> None:
     assert "\x1b" not in found and "\x07" not in found and "\nI am fine" not in found
 
 
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_the_command_can_be_copied(width: int) -> None:
+    found = text(FULL, width=width, height=30).splitlines()
+    first = next(number for number, line in enumerate(found) if line.startswith("export"))
+    assert "".join(line.strip() if len(line) < width else line for line in found[first : first + 3]).startswith(COMMAND)
+
+
+def test_narrow_terminals_have_the_object_of_an_event() -> None:
+    assert "10:00:29  Scheduled  pod/p29" in text(FULL, width=40, height=30)
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_what_matters_is_whole_at_each_width(width: int) -> None:
     """Names, counts, times and the beginning of the reason; what is long is cut, and takes no second line."""
     found = text(FULL, MANAGER, width=width, height=30)
     lines = found.splitlines()
-    for word in ("checkout", "2/3", "checkout-7d9", "0/1,200", "10:00:29", "v1.36.2 leads", "29 controllers"):
+    for word in ("checkout", "2/3", "ImagePullBac", "0/1,200", "10:00:29", "v1.36.2 leads", "29 controllers"):
         assert word in found, word
     (job,) = [line for line in lines if line.startswith("job")]
     assert job.split()[:3] in (["job", "2"], ["job", "2", "5.0"], ["job", "job-controller", "2"])
@@ -113,5 +125,5 @@ def test_what_matters_is_whole_at_each_width(width: int) -> None:
 def test_it_is_never_higher_or_wider_than_it_may_be(width: int, height: int) -> None:
     for shown, manager in ((FULL, MANAGER), (snapshot(events=EVENTS), None), (snapshot(), MANAGER), (FULL, None)):
         lines = text(shown, manager, width=width, height=height).splitlines()
-        assert len(lines) <= max(height, 7)
+        assert len(lines) <= max(height, 6 + len(COMMAND) // width + 1)
         assert max(map(len, lines)) <= width

@@ -68,10 +68,10 @@ def test_the_filter_looks_at_queues_and_controllers() -> None:
 @pytest.mark.parametrize(
     ("held", "text"),
     [
-        (HELD, "lease kube-system/kube-controller-manager: held by host-1_abc, renewed 1.5s ago"),
-        (Held("n/l"), "lease n/l: not held"),
-        (Held("n/l", problem="not found"), "lease n/l: not found"),
-        (Held("n/l", "h", None), "lease n/l: held by h"),
+        (HELD, "lease renewed 1.5s ago by host-1_abc (kube-system/kube-controller-manager)"),
+        (Held("n/l"), "lease not held (n/l)"),
+        (Held("n/l", problem="not found"), "lease not found (n/l)"),
+        (Held("n/l", "h", None), "lease held by h (n/l)"),
     ],
 )
 def test_the_lease(held: Held, text: str) -> None:

@@ -66,11 +66,11 @@ def test_a_deployment_says_what_its_pods_wait_for(cluster: Cluster) -> None:
     cluster.pod("web-1-a", "ReplicaSet web-1", phase="Pending", containerStatuses=waiting("ContainerCreating"))
     assert cluster.told == [("Deployment web", "1/3", "")]
     cluster.pod("web-1-a", "ReplicaSet web-1", phase="Pending", containerStatuses=waiting("ErrImagePull", "no\nimage"))
-    assert cluster.told == [("Deployment web", "1/3", "web-1-a: ErrImagePull: no image")]
+    assert cluster.told == [("Deployment web", "1/3", "ErrImagePull: no image (web-1-a)")]
     cluster.pod(
         "web-1-b", "ReplicaSet web-1", phase="Pending", initContainerStatuses=waiting("ErrImagePull", "no image")
     )
-    assert cluster.told == [("Deployment web", "1/3", "web-1-a and 1 more: ErrImagePull: no image")]
+    assert cluster.told == [("Deployment web", "1/3", "ErrImagePull: no image (web-1-a and 1 more)")]
     cluster.delete("pods", "web-1-a")
     cluster.pod("web-1-b", "ReplicaSet web-1", phase="Running")
     assert cluster.told == [("Deployment web", "1/3", "")]
@@ -150,7 +150,7 @@ def test_objects_that_exist_already(cluster: Cluster) -> None:
     cluster.put("replicasets", "web-1", {"replicas": 1}, {}, **owned("Deployment web"))
     cluster.pod("web-1-a", "ReplicaSet web-1", phase="Pending", containerStatuses=waiting("CrashLoopBackOff"))
     again = Counts(cluster.store, LoopClock())
-    assert again.workloads.unready == (Workload("Deployment", "default", "web", 0, 1, "web-1-a: CrashLoopBackOff"),)
+    assert again.workloads.unready == (Workload("Deployment", "default", "web", 0, 1, "CrashLoopBackOff (web-1-a)"),)
 
 
 def test_a_replica_set_that_is_released_is_a_workload(cluster: Cluster) -> None:
