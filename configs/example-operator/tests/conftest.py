@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from kcm_cli.testing import HostOptions
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
