@@ -12,17 +12,19 @@ from datetime import datetime
 
 import msgspec
 
-from kcm_cli.api.core import Container, Pod
+from kcm_cli.api.core import Container, Pod, ResourceRequirements
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.snapshot import Sample, Samples, Uncomputable
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.machinery.times import parse_time, shifted
+from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.pod_resources import spec_amounts, supported
 from kcm_cli.planning.pods import is_ready, ready_condition
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 CPU = "cpu"
+_RESIZING = ("PodResizePending", "PodResizeInProgress")
 
 
 class Tolerances(msgspec.Struct, frozen=True):
@@ -276,11 +278,25 @@ def _of_containers(pod: Pod, resource: str, container: str) -> int:
     chosen = [each for each in running if not container or each.name == container]
     if container and not chosen:
         raise Uncomputable(f"container {container} not found in Pod {pod.name}")
-    return sum(_request(pod, each, resource) for each in chosen)
+    present = _present(pod) if _is_resizing(pod) else {}
+    return sum(_request(pod, each, resource, present.get(each.name)) for each in chosen)
 
 
-def _request(pod: Pod, container: Container, resource: str) -> int:
+def _request(pod: Pod, container: Container, resource: str, present: ResourceRequirements | None) -> int:
+    """The request of a container. ``present``: what it has while it is being resized, with which it is measured."""
     amounts = container.resources.requests if container.resources is not None else None
     if not amounts or resource not in amounts:
         raise Uncomputable(f"missing request for {resource} in container {container.name} of Pod {pod.name}")
-    return parse(amounts[resource]).milli_value()
+    had = (present.requests or {}).get(resource) if present is not None else None
+    return parse(amounts[resource] if had is None else had).milli_value()
+
+
+def _is_resizing(pod: Pod) -> bool:
+    """Whether the node has not carried out, or not seen, what the spec says. If it is refused, it never will."""
+    unseen = 0 < pod.status.observed_generation < pod.metadata.generation
+    return unseen or any(is_true(pod.status.conditions, type_) for type_ in _RESIZING)
+
+
+def _present(pod: Pod) -> dict[str, ResourceRequirements | None]:
+    """The resources that containers have at present, by name."""
+    return {each.name: each.resources for each in (*pod.status.container_statuses, *pod.status.init_container_statuses)}

@@ -195,6 +195,43 @@ def test_the_overhead_of_a_pod_is_no_request() -> None:
         requests([whole], "memory", "", pod_level=True)
 
 
+@pytest.mark.parametrize(
+    ("status", "requested"),
+    [
+        pytest.param({"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}, 1000, id="in progress"),
+        pytest.param(
+            {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}, 1000, id="refused"
+        ),
+        pytest.param({"observedGeneration": 1}, 1000, id="not seen by the node"),
+        pytest.param({"conditions": [{"type": "PodResizePending", "status": "False"}]}, 4000, id="over"),
+        pytest.param({}, 4000, id="none"),
+    ],
+)
+def test_while_a_pod_is_resized_its_present_requests_count(status: dict, requested: int) -> None:
+    """As long as its containers have one CPU, they use no fourth of what they asked for."""
+
+    def container(name: str, cpu: str) -> dict:
+        return {"name": name, "image": "i", "resources": {"requests": {"cpu": cpu}}}
+
+    spec = {
+        "containers": [container("c", "3")],
+        "initContainers": [container("s", "1") | {"restartPolicy": "Always"}],
+    }
+    known = {
+        "containerStatuses": [container("c", "500m")],
+        "initContainerStatuses": [container("s", "500m")],
+    }
+    doc = {"metadata": {"name": "p0", "generation": 2}, "spec": spec, "status": known | status}
+    assert requests([PODS.decode(codec.encode(doc))], "cpu", "", pod_level=True) == {"p0": requested}
+    assert requests([PODS.decode(codec.encode(doc))], "cpu", "s", pod_level=True) == {"p0": min(requested // 2, 1000)}
+
+
+def test_while_a_pod_is_resized_what_its_status_lacks_is_that_of_its_spec() -> None:
+    resizing = Condition("PodResizePending", "True")
+    found = replace(pod("p0"), status=replace(pod("p0").status, conditions=(resizing,)))
+    assert requests([found], "cpu", "", pod_level=True) == {"p0": 1000}
+
+
 def test_a_negative_sum_proposes_zero() -> None:
     usage = calculator.total([-5000, 1000])
     assert calculator.by_value_per_pod(4, 4, usage, 10_000, Tolerances(0.1, 0.1)) == Result(0, -1000)
