@@ -7,7 +7,7 @@ upstream: apimachinery pkg/runtime/serializer/protobuf/protobuf.go, pkg/apis/met
 
 import base64
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -23,9 +23,25 @@ _LIST_META = Field("metadata", "meta.v1.ListMeta", repeated=False, keyed=False)
 
 def to_protobuf(doc: dict[str, Any]) -> bytes:
     """A document as protobuf. Raises UnknownForm."""
-    api_version, kind = doc.get("apiVersion", ""), doc["kind"]
-    type_meta = packed(1, api_version.encode()) + packed(2, kind.encode())
-    return MAGIC + packed(1, type_meta) + packed(2, _encoded(_form(api_version, kind), doc)) + b'\x1a\x00"\x00'
+    return enveloped(doc, to_parts(doc))
+
+
+def to_parts(doc: dict[str, Any]) -> Iterator[bytes]:
+    """The message of a document in parts: that of a list has one for each item. Raises UnknownForm."""
+    form = _form(doc.get("apiVersion", ""), doc["kind"])
+    items = doc.get("items") if form.get(1) is _LIST_META else None
+    if not isinstance(items, list):
+        yield _encoded(form, doc)
+        return
+    yield _encoded({1: _LIST_META}, doc)
+    for item in items:
+        yield _value(2, form[2].type, item)
+
+
+def enveloped(doc: dict[str, Any], parts: Iterable[bytes]) -> bytes:
+    """The parts of a document's message as an object of the API."""
+    type_meta = packed(1, doc.get("apiVersion", "").encode()) + packed(2, doc["kind"].encode())
+    return MAGIC + packed(1, type_meta) + packed(2, b"".join(parts)) + b'\x1a\x00"\x00'
 
 
 def to_protobuf_frame(event: dict[str, Any]) -> bytes:

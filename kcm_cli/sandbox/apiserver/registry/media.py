@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from kcm_cli.api.protobuf.decoding import UnknownForm
-from kcm_cli.api.protobuf.encoding import to_protobuf, to_protobuf_frame
+from kcm_cli.api.protobuf.encoding import enveloped, to_parts, to_protobuf, to_protobuf_frame
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.registry import responses, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
@@ -186,6 +187,19 @@ class ProtobufMedia(_Rewritten):
     def __init__(self, inner: Media) -> None:
         super().__init__(inner, as_protobuf)
 
+    async def list_in_turns(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+        """As ``list``. An item takes 0.15 ms; yields to the loop when a turn is over."""
+        plain, turns = self._inner.list(items, revision, more, left), Turns.of_loop()
+        doc = codec.decode_doc(plain.body)
+        parts: list[bytes] = []
+        try:
+            for part in to_parts(doc):
+                parts.append(part)
+                await turns.pause()
+        except UnknownForm:
+            return plain
+        return _in_protobuf(plain, enveloped(doc, parts))
+
 
 def metadata_only(served: Served, doc: Tree) -> Tree:
     """The object's PartialObjectMetadata."""
@@ -214,6 +228,10 @@ def as_protobuf(response: Response, media: str = PROTOBUF) -> Response:
         body = to_protobuf(codec.decode_doc(response.body))
     except UnknownForm:
         return response
+    return _in_protobuf(response, body, media)
+
+
+def _in_protobuf(response: Response, body: bytes, media: str = PROTOBUF) -> Response:
     return Response(response.status, {**response.headers, "content-type": media}, body)
 
 
@@ -225,6 +243,15 @@ def protobuf_stream(stream: Stream) -> Stream:
 
 async def _protobuf_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     endless: Any = chunks
+    turns = Turns.of_loop()
     async with aclosing(endless):
         async for chunk in endless:
-            yield b"".join([to_protobuf_frame(codec.decode_doc(line)) for line in chunk.splitlines()])
+            frames: list[bytes] = []
+            for line in chunk.splitlines():
+                frames.append(to_protobuf_frame(codec.decode_doc(line)))
+                if turns.is_over():  # an event takes thirty times as long as in JSON
+                    yield b"".join(frames)
+                    frames.clear()
+                    await turns.next()
+            if frames:
+                yield b"".join(frames)

@@ -7,7 +7,7 @@ changes. If the history that it needs has been compacted, it sends an ERROR even
 upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from functools import partial
 from math import inf
 from typing import cast
@@ -18,6 +18,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.sandbox.apiserver.errors import expired, too_large_version
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -133,25 +134,27 @@ class Watching:
             return
         try:
             await self._prepare_initial(call, plan)
-            watcher, first = self._open(call, plan)
+            watcher, initial = self._open(call, plan)
         except Compacted as error:
             yield _error(_too_old(error))
             return
-        except ApiError:  # a form that only lists have: upstream ends the watch
+        except ApiError:
             return
         running = RunningWatch(call.asked, call.hub.storage, watcher)
         self.running[running] = None
         timer = clock.call_later(plan.timeout_s, watcher.close)
         try:
             self.opened(running)
-            if first:
-                yield first
+            async for chunk in _in_turns(initial):
+                yield chunk
             async for chunk in self._events(call, plan, watcher):
                 yield chunk
             if running.ending == "broken":
                 raise Dropped(effect=True)
             if running.ending == "expired":
                 yield _error(_too_old(Compacted(plan.since, store.revision)))
+        except ApiError:  # a form that only lists have: upstream ends the watch
+            return
         finally:
             del self.running[running]
             timer.cancel()
@@ -166,19 +169,21 @@ class Watching:
             seen = store.revision
             await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace), cached=True)
 
-    def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, bytes]:
-        """The watcher and the initial events. Raises Compacted."""
-        # atomic: no await between the initial events and the watcher's position
-        store, media, gvr = self._core.store, call.media, call.hub.storage
+    def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, Iterator[bytes]]:
+        """The watcher, and the initial events, which are made as they are sent. Raises Compacted."""
+        # atomic: no await between the initial objects and the watcher's position
+        store, gvr = self._core.store, call.hub.storage
         if not plan.initial:
-            return store.watch(gvr, plan.namespace, plan.since), b""
-        chosen = plan.chosen
+            return store.watch(gvr, plan.namespace, plan.since), iter(())
         since = store.revision if call.at is None else call.at
-        scan = store.scan(gvr, plan.namespace, at=call.at)
-        frames = [media.frame("ADDED", s) for s in scan if _selected(chosen, s)]
+        objects = store.list(gvr, plan.namespace, at=call.at)
+        return store.watch(gvr, plan.namespace, since), self._initial(call, plan, objects, since)
+
+    def _initial(self, call: Call, plan: _Plan, objects: Iterable[Stored], since: int) -> Iterator[bytes]:
+        """The initial events. objects: versions, which are immutable, whatever is written meanwhile."""
+        yield from (call.media.frame("ADDED", stored) for stored in objects if _selected(plan.chosen, stored))
         if plan.end_mark:
-            frames.append(media.bookmark(self._mark(call, since, initial_end=True)))
-        return store.watch(gvr, plan.namespace, since), b"".join(frames)
+            yield call.media.bookmark(self._mark(call, since, initial_end=True))
 
     async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
         clock, store = self._core.clock, self._core.store
@@ -197,15 +202,11 @@ class Watching:
                     return
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
-                try:
-                    if self._core.prepares(call.served):
-                        shown = [one for event in events for one in _shown(chosen, event)]
-                        await self._core.prepare(call.served, *shown, cached=True)
-                    frames = _frames(call, chosen, events)
-                except ApiError:  # see _stream
-                    return
-                if frames:
-                    yield b"".join(frames)
+                if self._core.prepares(call.served):
+                    shown = [one for event in events for one in _shown(chosen, event)]
+                    await self._core.prepare(call.served, *shown, cached=True)
+                async for chunk in _in_turns(_frames(call, chosen, events)):
+                    yield chunk
                 now = clock.monotonic()
                 if now >= mark_at and not (watcher.behind or watcher.held):
                     mark_at = _next_mark(now, ends_at)
@@ -234,10 +235,25 @@ def _next_mark(now: float, ends_at: float) -> float:
     return due if due > now else inf
 
 
-def _frames(call: Call, chosen: Selection, events: Sequence[Event]) -> list[bytes]:
+async def _in_turns(frames: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Events that are made one by one, in chunks of up to _BATCH, and of no more than a turn makes. Raises ApiError."""
+    turns = Turns.of_loop()
+    made: list[bytes] = []
+    turns.is_over()  # the turn is measured from here
+    for frame in frames:
+        made.append(frame)
+        if len(made) == _BATCH or turns.is_over():
+            yield b"".join(made)
+            made.clear()
+            await turns.pause()
+    if made:
+        yield b"".join(made)
+
+
+def _frames(call: Call, chosen: Selection, events: Iterable[Event]) -> Iterator[bytes]:
     if chosen.everything:
-        return [call.media.event(event) for event in events]
-    return [frame for event in events if (frame := _frame(call, chosen, event))]
+        return map(call.media.event, events)
+    return (frame for event in events if (frame := _frame(call, chosen, event)))
 
 
 def _shown(chosen: Selection, event: Event) -> Iterator[Stored]:

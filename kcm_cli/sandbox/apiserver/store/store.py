@@ -120,9 +120,9 @@ class Store:
                     found = event.previous
         return found
 
-    def list(self, gvr: GVR, namespace: str = "") -> list[Stored]:
-        """The latest versions, sorted by key."""
-        return list(self.scan(gvr, namespace))
+    def list(self, gvr: GVR, namespace: str = "", *, at: int | None = None) -> list[Stored]:
+        """The versions at a revision (None: the latest), sorted by key. Raises Compacted."""
+        return list(self.scan(gvr, namespace, at=at))
 
     def scan(self, gvr: GVR, namespace: str = "", *, start: str = "", at: int | None = None) -> Iterator[Stored]:
         """Objects sorted by key, starting at key ``start``; ``at``: at a revision (None: the latest).
@@ -134,9 +134,10 @@ class Store:
         low, high = _range(namespace, start)
         keys = collection.keys[collection.places(low, high)]
         past = self._past(collection, at, low, high) if at is not None and at < self.revision else {}
-        if past:
-            keys = sorted({key for key in keys if key not in past}.union(_present(past)))
-        for key in keys:
+        if not past:
+            yield from map(objects.__getitem__, keys)
+            return
+        for key in sorted({key for key in keys if key not in past}.union(_present(past))):
             found = past.get(key)
             yield objects[key] if found is None else found
 

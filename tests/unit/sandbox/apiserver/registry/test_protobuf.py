@@ -1,5 +1,6 @@
 """Protobuf responses are equal to the JSON documents that they are encoded from."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.machinery.protofields import fields
 from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.transport import Request, Stream
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.api import CONFIG_MAPS, Api
 from tests.unit.sandbox.fuzz.objects import valid
@@ -107,6 +109,26 @@ async def test_a_definition_is_accepted_and_answered_in_protobuf(api: Api) -> No
     stored = await api.json("GET", f"{path}/things.x.test")
     assert json.loads(to_json(made.body))["spec"] == stored["spec"]
     assert stored["spec"]["versions"][0]["schema"] == sent["spec"]["versions"][0]["schema"]
+
+
+async def test_the_items_of_a_list_are_encoded_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abcd":
+        await api.config_map(name)
+    plain = await api.json("GET", CONFIG_MAPS)
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    others = 0
+
+    async def other() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    answer = await api.call("GET", CONFIG_MAPS, headers={"accept": PROTOBUF})
+    beside.cancel()
+    assert answer.body == to_protobuf(plain)
+    assert others >= len(plain["items"]) == 4
 
 
 def test_kinds_without_protobuf_are_known() -> None:

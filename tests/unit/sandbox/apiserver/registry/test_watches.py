@@ -1,13 +1,17 @@
 """Watches over the API: selectors, initial events, bookmarks, ends. The tests of the store check its guarantees."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kcm_cli.rest.transport import Request
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.transport import InProcessTransport
 from tests.kit.api import CONFIG_MAPS, Api, started
 
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -46,6 +50,51 @@ async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
     await watch.end()
     assert [type_ for type_, _ in watch.seen()] == ["ADDED", "BOOKMARK", "ADDED"]
     assert watch.events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+
+
+async def test_initial_events_are_sent_in_turns_beside_which_objects_change(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    before = [(await api.config_map(name))["metadata"]["resourceVersion"] for name in "abc"]
+    query = (("watch", "true"), *INITIAL.items())
+    events: list[Any] = []
+    async with InProcessTransport(api.server.api, api.user).stream(Request("GET", CONFIG_MAPS, query)) as stream:
+        async for chunk in stream.chunks:
+            (event,) = map(json.loads, chunk.splitlines())
+            events.append(event)
+            if len(events) == 1:
+                await api.config_map("d")
+                await api.json("DELETE", f"{CONFIG_MAPS}/c")
+                await api.json("PATCH", f"{CONFIG_MAPS}/b", {"data": {"k": "new"}}, headers=MERGE)
+            if len(events) == 7:
+                break
+    shown = [(event["type"], event["object"]["metadata"].get("name", "")) for event in events]
+    assert shown[:4] == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c"), ("BOOKMARK", "")]
+    assert [event["object"]["metadata"]["resourceVersion"] for event in events[:3]] == before
+    assert events[3]["object"]["metadata"]["resourceVersion"] == before[-1]
+    assert shown[4:] == [("ADDED", "d"), ("DELETED", "c"), ("MODIFIED", "b")]
+
+
+async def test_events_in_protobuf_are_sent_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    for name in "abc":
+        await api.config_map(name)
+    accepts = {"accept": "application/vnd.kubernetes.protobuf"}
+    request = Request("GET", CONFIG_MAPS, (("watch", "true"), *INITIAL.items()), accepts)
+    sizes: list[tuple[int, int]] = []
+    async with InProcessTransport(api.server.api, api.user).stream(request) as stream:
+        async for chunk in stream.chunks:
+            sizes.append((int.from_bytes(chunk[:4], "big"), len(chunk) - 4))
+            if len(sizes) == 4:
+                await api.config_map("d")
+                await api.config_map("e")
+            if len(sizes) == 6:
+                break
+    assert all(said == there for said, there in sizes), "one event in each chunk"
 
 
 async def test_a_bookmark_has_the_fields_that_its_kind_never_leaves_out(api: Api) -> None:
