@@ -9,8 +9,9 @@ import msgspec
 
 from kcm_cli.api.core import Service
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.machinery.labels import EQUALS, LabelSelector, Requirement, Selector
+from kcm_cli.machinery.labels import EQUALS, NOTHING, LabelSelector, Requirement, Selector, from_labels
 from kcm_cli.machinery.meta import Object, View, controller_of
+from kcm_cli.runtime.label_indexes import SelectorIndex
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.podinfo import selector_of
 from kcm_cli.sandbox.views import SimulatedPod
@@ -63,11 +64,8 @@ class Workloads(msgspec.Struct, frozen=True):
     def selector_for(self, pod: SimulatedPod) -> Selector:
         """The selector for a pod; empty if nothing selects it."""
         wanted: dict[str, str] = {}
-        labels = pod.labels
-        for service in self.services.list(pod.namespace):
-            selector = service.spec.selector
-            if selector is not None and selector.items() <= labels.items():
-                wanted.update(selector)
+        for service in SelectorIndex.of(self.services, _selector_of).selecting(pod.namespace, pod.labels):
+            wanted.update(service.spec.selector or {})
         owner = controller_of(pod)
         key = f"{pod.namespace}/{owner.name}" if owner is not None else ""
         whole: LabelSelector | None = None
@@ -87,6 +85,12 @@ class Workloads(msgspec.Struct, frozen=True):
                 self.compiled.popitem(last=False)
             known = self.compiled[key] = _Compiled(wanted, whole, _joined(wanted, whole))
         return known.selector
+
+
+def _selector_of(service: Service) -> Selector:
+    """An empty selector, which selects all pods, adds nothing to the selector for a pod."""
+    selector = service.spec.selector
+    return from_labels(selector) if selector else NOTHING
 
 
 def _joined(wanted: dict[str, str], whole: LabelSelector | None) -> Selector:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import Selector
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler import workloads
 from kcm_cli.sandbox.scheduler.workloads import Workloads
@@ -44,6 +45,7 @@ def owned(kind: str, api_version: str = "apps/v1", labels: dict | None = None) -
         pytest.param({"services": MAP}, pod("p", {"app": "a", "v": "1"}), "app=a", id="service"),
         pytest.param({"services": MAP}, pod("p", {"app": "b"}), "", id="another's service"),
         pytest.param({"services": {"spec": {}}}, pod("p"), "", id="service without a selector"),
+        pytest.param({"services": {"spec": {"selector": {}}}}, pod("p"), "", id="service that selects all"),
         pytest.param({"replica_sets": FULL}, owned("ReplicaSet"), "app in (a,b)", id="ReplicaSet"),
         pytest.param({"stateful_sets": FULL}, owned("StatefulSet"), "app in (a,b)", id="StatefulSet"),
         pytest.param({"replication_controllers": MAP}, owned("ReplicationController", "v1"), "app=a", id="RC"),
@@ -67,6 +69,18 @@ def test_selectors_follow_services_and_controllers():
     assert str(stores.selector_for(info.pod)) == "app=a"
     stores.services.pop("default/s")
     assert str(stores.selector_for(info.pod)) == ""
+
+
+def test_not_every_service_is_compared_with_a_pod(monkeypatch):
+    stores = known()
+    for number in range(200):
+        doc = {"metadata": {"namespace": "default", "name": f"s{number}"}, "spec": {"selector": {"app": f"a{number}"}}}
+        stores.services.put(SERVICES.decode(codec.encode(doc)))
+    compared = []
+    matches = Selector.matches
+    monkeypatch.setattr(Selector, "matches", lambda self, labels: compared.append(self) or matches(self, labels))
+    assert str(stores.selector_for(pod("p", {"app": "a7", "v": "1"}).pod)) == "app=a7"
+    assert len(compared) == 1
 
 
 def test_pods_of_a_workload_are_spread():
