@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tests.bench.drawing import drawing
 from tests.kit.places import ROOT
@@ -11,6 +12,12 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "performance.svg"
 GO, KCM = "kube-controller-manager", "kcm"
 _BETWEEN = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
+_SANDBOX = re.compile(r"(?<=<!-- sandbox -->\n).*?(?=<!-- end of sandbox -->)", re.DOTALL)
+_CASES = {
+    "ready": "{pods:,} pods on {nodes:,} nodes, until all are ready",
+    "full": "{pods:,} pods, {nodes:,} nodes, {services:,} Services, until all has settled",
+    "idle": "{nodes:,} nodes, a minute of nothing",
+}
 _ROWS = {
     "startup": ("first start to first pod", "time 1.0, CPU 1.2, memory 0.5"),
     "again": ("the same with a serving certificate at hand", "time 2, CPU 2"),
@@ -42,6 +49,35 @@ def write(medians: Medians, rounds: int) -> None:
     text = "\n".join([machine, "", *table(medians), "", image, ""])
     PAGE.write_text(_BETWEEN.sub(lambda _: text, PAGE.read_text()))
     PICTURE.write_text("\n".join(picture(medians)))
+
+
+def write_sandbox(cases: Iterable[Mapping[str, Any]]) -> None:
+    """Write the figures of ``tests.bench.size`` anew."""
+    text = "\n".join([f"On {os.cpu_count()} cores.", "", *sandbox_table(cases), ""])
+    PAGE.write_text(_SANDBOX.sub(lambda _: text, PAGE.read_text()))
+
+
+def sandbox_table(cases: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of Markdown."""
+    yield "| | time, CPU | memory | longest turn | slowest /healthz | slowest list |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for case in cases:
+        title = _CASES[case["case"]].format(**case) + (", the manager apart" if len(case["rss_mib"]) > 1 else "")
+        memory = _of_each("{:,} MiB", case["rss_mib"])
+        if "idle_percent" in case:
+            yield f"| {title} | {_of_each('{} % of a core', case['idle_percent'])} | {memory} | | | |"
+            continue
+        cpu = _of_each("CPU {:.0f} s", case["cpu_s"]) + ", " + _of_each("{:.1f} ms a pod", case["cpu_ms_a_pod"])
+        turns = {name: float(turns[0].partition(" ")[0]) if turns else 0.0 for name, turns in case["turns_ms"].items()}
+        cells = (f"{case['seconds']:.0f} s, {cpu}", memory, _of_each("{:.0f} ms", turns))
+        slowest = (_of_each("{} ms", case["healthz_ms"]), f"{max(case['list_ms'].values(), default=0)} ms")
+        yield f"| {title} | {' | '.join((*cells, *slowest))} |"
+
+
+def _of_each(form: str, values: Mapping[str, Any]) -> str:
+    """The value of each program; its name, too, where there are several."""
+    named = len(values) > 1
+    return ", ".join(f"{name} {form.format(value)}" if named else form.format(value) for name, value in values.items())
 
 
 def table(medians: Medians) -> Iterator[str]:
