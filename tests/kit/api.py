@@ -2,14 +2,17 @@
 
 import asyncio
 import random
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from kcm_cli.component.clock import LoopClock
-from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.rest.transport import Request, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -17,6 +20,36 @@ from tests.kit.embedded import ADMIN, EmbeddedServer
 
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+Tree = dict[str, Any]
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response. ``doc``: its body, decoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def doc(self) -> Tree:
+        found: Tree = msgspec.json.decode(self.body) if self.body[:1] == b"{" else {}
+        return found
+
+    @property
+    def message(self) -> str:
+        return str(self.doc.get("message", ""))
+
+    @property
+    def causes(self) -> list[Tree]:
+        found: list[Tree] = (self.doc.get("details") or {}).get("causes") or []
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        parts = self.headers.get("warning", "").split('299 - "')
+        return tuple(part.rstrip(", ").removesuffix('"').replace('\\"', '"') for part in parts if part)
 
 
 @dataclass
@@ -24,21 +57,66 @@ class Api:
     """Requests to one server, by an administrator or another user."""
 
     server: EmbeddedServer
+    clock: Clock
     user: User = ADMIN
+    _namespaces: Iterator[int] = field(default_factory=lambda: count(1))
 
-    async def call(self, method: str, path: str, body: object = None, **options: Any) -> Response:
-        """options: query (dict), and headers (dict)."""
-        headers = {"content-type": "application/json", "user-agent": "test/1", **options.get("headers", {})}
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, object] = _NONE,
+        headers: Mapping[str, str] = _NONE,
+        user: User | None = None,
+        token: str = "",
+        **named: str,
+    ) -> Answer:
+        """path: may end in a query. named: more headers, as ``content_type``."""
+        sent = {"content-type": "application/json", "user-agent": "test/1", **headers}
+        sent |= {name.replace("_", "-"): value for name, value in named.items()}
         data = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
-        query = tuple((key, str(value)) for key, value in options.get("query", {}).items())
-        transport = InProcessTransport(self.server.api, self.user)
-        return await transport.send(Request(method, path, query, headers, data))
+        place, _, words = path.partition("?")
+        asked = [part.partition("=")[::2] for part in words.split("&") if part]
+        pairs = (*asked, *((key, str(value)) for key, value in query.items()))
+        transport = InProcessTransport(self.server.api, None if token else user or self.user, token=token)
+        answer = await transport.send(Request(method, place, pairs, sent, data))
+        return Answer(answer.status, answer.headers, answer.body)
 
     async def json(self, method: str, path: str, body: object = None, *, status: int = 200, **options: Any) -> Any:
         """The decoded response, which must have this status."""
         answer = await self.call(method, path, body, **options)
         assert answer.status == status, answer.body.decode()
         return msgspec.json.decode(answer.body)
+
+    async def get(self, path: str, **options: Any) -> Answer:
+        return await self.call("GET", path, **options)
+
+    async def post(self, path: str, doc: Tree, **options: Any) -> Answer:
+        return await self.call("POST", path, doc, **options)
+
+    async def put(self, path: str, doc: Tree, **options: Any) -> Answer:
+        return await self.call("PUT", path, doc, **options)
+
+    async def delete(self, path: str, **options: Any) -> Answer:
+        return await self.call("DELETE", path, **options)
+
+    async def merge(self, path: str, doc: Tree, **options: Any) -> Answer:
+        return await self.call("PATCH", path, doc, content_type="application/merge-patch+json", **options)
+
+    async def make(self, path: str, doc: Tree, **options: Any) -> Any:
+        """Create an object. Raises if that fails."""
+        return await self.json("POST", path, doc, status=201, **options)
+
+    async def namespace(self, *, account: bool = True, **labels: str) -> str:
+        """A new namespace with its default service account, which a controller would create."""
+        name = f"ns{next(self._namespaces)}"
+        marks = {key.replace("__", "/").replace("_", "-"): value for key, value in labels.items()}
+        await self.make("/api/v1/namespaces", {"metadata": {"name": name, "labels": marks}})
+        if account:
+            await self.make(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+        return name
 
     async def config_map(self, name: str, **content: Any) -> Any:
         """A new ConfigMap; metadata fields under ``meta``."""
@@ -89,11 +167,16 @@ class Watching:
         assert self.status == 200
 
 
-async def started(certificates: Certificates) -> Api:
-    """A fresh server."""
-    server = EmbeddedServer(LoopClock(EPOCH), random.Random(1), certificates)
+async def started(certificates: Certificates, clock: Clock | None = None) -> Api:
+    """A fresh server. clock: by default one that starts at ``EPOCH``."""
+    clock = clock or LoopClock(EPOCH)
+    server = EmbeddedServer(clock, random.Random(1), certificates)
     await server.start()
-    api = Api(server)
-    account = {"metadata": {"name": "default"}}
-    await api.json("POST", "/api/v1/namespaces/default/serviceaccounts", account, status=201)
+    api = Api(server, clock)
+    await api.make("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     return api
+
+
+def pod(name: str = "p", **spec: Any) -> Tree:
+    """A pod with one container and the other fields of ``spec``."""
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}

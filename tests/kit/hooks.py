@@ -6,44 +6,42 @@ import json
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.kit.asking import Api
 
 Tree = dict[str, Any]
 Respond = Callable[[Tree], bytes | Tree]
 
 
 class HookServer:
-    """Serves with the API server's certificate, on the loop of ``api``. asked: the received reviews. paths: all
-    requests with their methods. redirects: path -> status and location."""
+    """Serves with the API server's certificate while inside. asked: the received reviews. paths: all requests with
+    their methods. redirects: path -> status and location."""
 
-    def __init__(self, api: Api, certificates: Certificates, folder: Path, respond: Respond) -> None:
+    def __init__(self, certificates: Certificates, folder: Path, respond: Respond) -> None:
         self.asked: list[Tree] = []
         self.paths: list[str] = []
         self.redirects: dict[str, tuple[int, str]] = {}
         self.status = 200
-        self._api = api
         self._respond = respond
         for name, data in (("crt", certificates.serving.certificate), ("key", certificates.serving.key)):
             (folder / name).write_bytes(data)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(folder / "crt", folder / "key")
-        self._server = api.run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context))
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(folder / "crt", folder / "key")
         self.bundle = base64.b64encode(certificates.ca.certificate).decode()
 
     def config(self, path: str = "/hook") -> Tree:
         """A clientConfig for this server."""
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.bundle}
 
-    def close(self) -> None:
-        async def end() -> None:
-            self._server.close()
-            await self._server.wait_closed()
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._context)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
 
-        self._api.run(end())
+    async def __aexit__(self, *failure: object) -> None:
+        self._server.close()
+        await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.readuntil(b"\r\n\r\n")

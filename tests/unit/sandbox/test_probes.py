@@ -12,7 +12,7 @@ from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.probes import healthz
-from tests.kit.asking import Api
+from tests.kit.api import EPOCH, started
 
 PATH = "/api/v1/componentstatuses"
 
@@ -56,8 +56,8 @@ def shown(doc: Any) -> tuple[str, str, str]:
     return doc["metadata"]["name"], condition["status"], condition["message"]
 
 
-def test_all_components_are_listed_with_their_errors() -> None:
-    api = Api(Certificates.load(None, datetime.now(UTC)))
+async def test_all_components_are_listed_with_their_errors() -> None:
+    api = await started(Certificates.load(None, EPOCH))
 
     async def probe(port: int) -> str:
         return f"no answer from {port}"
@@ -65,16 +65,15 @@ def test_all_components_are_listed_with_their_errors() -> None:
     components = api.server.api.components
     components.probe = probe
     components.running.add("scheduler")
-    listed = api.run(api.ask("GET", PATH))
+    listed = await api.call("GET", PATH)
     assert listed.warnings == ("v1 ComponentStatus is deprecated in v1.19+",)
     assert [shown(item) for item in listed.doc["items"]] == [
         ("scheduler", "True", "ok"),
         ("controller-manager", "False", "no answer from 10257"),
         ("etcd-0", "True", "ok"),
     ]
-    one = api.run(api.ask("GET", f"{PATH}/controller-manager"))
+    one = await api.call("GET", f"{PATH}/controller-manager")
     assert shown(one.doc)[1] == "False"
-    named = api.run(api.ask("GET", f"{PATH}?fieldSelector=metadata.name=etcd-0"))
+    named = await api.call("GET", f"{PATH}?fieldSelector=metadata.name=etcd-0")
     assert [item["metadata"]["name"] for item in named.doc["items"]] == ["etcd-0"]
-    assert api.run(api.ask("GET", f"{PATH}/none")).message == 'componentstatus "none" not found'
-    api.close()
+    assert (await api.call("GET", f"{PATH}/none")).message == 'componentstatus "none" not found'

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.kit.asking import Api, pod
+from tests.kit.api import Api, pod
 
 Tree = dict[str, Any]
 
 
-def limited(api: Api, **limit: Any) -> str:
-    namespace = api.namespace()
+async def limited(api: Api, **limit: Any) -> str:
+    namespace = await api.namespace()
     limit.setdefault("type", "Container")
     path = f"/api/v1/namespaces/{namespace}/limitranges"
-    api.make(path, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}})
+    await api.make(path, {"metadata": {"name": "l"}, "spec": {"limits": [limit]}})
     return namespace
 
 
@@ -58,9 +58,9 @@ def using(requests: Tree | None = None, limits: Tree | None = None, **spec: Any)
         ),
     ],
 )
-def test_defaults(api: Api, limit: Tree, made: Tree, resources: Tree, note: str | None) -> None:
-    namespace = limited(api, **limit)
-    answer = api.make(f"/api/v1/namespaces/{namespace}/pods", made)
+async def test_defaults(api: Api, limit: Tree, made: Tree, resources: Tree, note: str | None) -> None:
+    namespace = await limited(api, **limit)
+    answer = await api.make(f"/api/v1/namespaces/{namespace}/pods", made)
     assert answer["spec"]["containers"][0]["resources"] == resources
     assert answer["metadata"].get("annotations", {}).get("kubernetes.io/limit-ranger") == note
 
@@ -103,9 +103,9 @@ def test_defaults(api: Api, limit: Tree, made: Tree, resources: Tree, note: str 
         ),
     ],
 )  # fmt: skip
-def test_bounds(api: Api, limit: Tree, made: Tree, why: str) -> None:
-    namespace = limited(api, **limit)
-    answer = api.post(f"/api/v1/namespaces/{namespace}/pods", made)
+async def test_bounds(api: Api, limit: Tree, made: Tree, why: str) -> None:
+    namespace = await limited(api, **limit)
+    answer = await api.post(f"/api/v1/namespaces/{namespace}/pods", made)
     assert (answer.status, answer.doc["reason"], answer.message) == (403, "Forbidden", f'pods "p" is forbidden: {why}')
 
 
@@ -117,19 +117,23 @@ def test_bounds(api: Api, limit: Tree, made: Tree, why: str) -> None:
         pytest.param("1Ti", "maximum storage usage per PersistentVolumeClaim is 10Gi, but request is 1Ti", id="large"),
     ],
 )
-def test_claims(api: Api, size: str, why: str | None) -> None:
-    namespace = limited(api, type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "10Gi"})
+async def test_claims(api: Api, size: str, why: str | None) -> None:
+    namespace = await limited(api, type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "10Gi"})
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
-    answer = api.post(path, {"metadata": {"name": "c"}, "spec": spec})
+    answer = await api.post(path, {"metadata": {"name": "c"}, "spec": spec})
     assert answer.status == (403 if why else 201)
     if why:
         assert answer.message == f'persistentvolumeclaims "c" is forbidden: {why}'
 
 
-def test_updates_of_pods_are_not_judged(api: Api) -> None:
-    namespace = api.namespace()
-    api.make(f"/api/v1/namespaces/{namespace}/pods", pod())
+async def test_updates_of_pods_are_not_judged(api: Api) -> None:
+    namespace = await api.namespace()
+    await api.make(f"/api/v1/namespaces/{namespace}/pods", pod())
     limits = [{"type": "Pod", "max": {"cpu": "1"}}]
-    api.make(f"/api/v1/namespaces/{namespace}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}})
-    assert api.merge(f"/api/v1/namespaces/{namespace}/pods/p", {"metadata": {"labels": {"a": "b"}}}).status == 200
+    await api.make(
+        f"/api/v1/namespaces/{namespace}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}}
+    )
+    assert (
+        await api.merge(f"/api/v1/namespaces/{namespace}/pods/p", {"metadata": {"labels": {"a": "b"}}})
+    ).status == 200

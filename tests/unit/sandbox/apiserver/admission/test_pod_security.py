@@ -6,7 +6,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.admission.pod_security.evaluator import evaluate
 from kcm_cli.sandbox.apiserver.admission.pod_security.levels import LevelVersion
-from tests.kit.asking import Api, pod
+from tests.kit.api import Api, pod
 
 Tree = dict[str, Any]
 GOOD = {
@@ -99,24 +99,24 @@ def test_rules_depend_on_the_version() -> None:
     assert found == [True, False]
 
 
-def test_a_namespace_enforces(api: Api) -> None:
-    namespace = api.namespace()
+async def test_a_namespace_enforces(api: Api) -> None:
+    namespace = await api.namespace()
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
-    assert api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}}).status == 200
-    answer = api.post(f"/api/v1/namespaces/{namespace}/pods", pod(hostNetwork=True))
+    assert (await api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})).status == 200
+    answer = await api.post(f"/api/v1/namespaces/{namespace}/pods", pod(hostNetwork=True))
     assert (answer.status, answer.message) == (
         403,
         'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
     )
-    assert api.post(f"/api/v1/namespaces/{namespace}/pods", pod()).status == 201
+    assert (await api.post(f"/api/v1/namespaces/{namespace}/pods", pod())).status == 201
 
 
-def test_templates_are_accepted_with_warnings(api: Api) -> None:
-    namespace = api.namespace()
+async def test_templates_are_accepted_with_warnings(api: Api) -> None:
+    namespace = await api.namespace()
     labels = {"pod-security.kubernetes.io/enforce": "baseline", "pod-security.kubernetes.io/warn": "baseline"}
-    api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
+    await api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostPID=True)["spec"]}
-    answer = api.post(
+    answer = await api.post(
         f"/apis/apps/v1/namespaces/{namespace}/deployments",
         {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}},
     )
@@ -124,12 +124,12 @@ def test_templates_are_accepted_with_warnings(api: Api) -> None:
     assert answer.warnings == ('would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)',)
 
 
-def test_a_stricter_namespace_warns_about_its_pods(api: Api) -> None:
-    namespace = api.namespace()
+async def test_a_stricter_namespace_warns_about_its_pods(api: Api) -> None:
+    namespace = await api.namespace()
     for name in ("b", "a"):
-        api.make(f"/api/v1/namespaces/{namespace}/pods", pod(name, hostNetwork=True))
+        await api.make(f"/api/v1/namespaces/{namespace}/pods", pod(name, hostNetwork=True))
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
-    answer = api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
+    answer = await api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
     assert answer.status == 200
     assert answer.warnings == (
         f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "baseline:latest"',
@@ -154,6 +154,6 @@ def test_a_stricter_namespace_warns_about_its_pods(api: Api) -> None:
         ),
     ],
 )
-def test_invalid_labels_are_refused(api: Api, labels: Tree, problems: str) -> None:
-    answer = api.post("/api/v1/namespaces", {"metadata": {"name": "odd", "labels": labels}})
+async def test_invalid_labels_are_refused(api: Api, labels: Tree, problems: str) -> None:
+    answer = await api.post("/api/v1/namespaces", {"metadata": {"name": "odd", "labels": labels}})
     assert (answer.status, answer.message) == (422, f'Namespace "odd" is invalid: {problems}')

@@ -1,45 +1,45 @@
 """Admission of pods: service account, priority, tolerations, runtime class, topology."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from tests.kit.asking import Answer, Api, pod
+from tests.kit.api import Answer, Api, pod
 
 Tree = dict[str, Any]
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
-def create(api: Api, made: Tree, namespace: str = "") -> Answer:
-    return api.post(f"/api/v1/namespaces/{namespace or api.namespace()}/pods", made)
+async def create(api: Api, made: Tree, namespace: str = "") -> Answer:
+    return await api.post(f"/api/v1/namespaces/{namespace or await api.namespace()}/pods", made)
 
 
-def account(api: Api, namespace: str, name: str, **settings: Any) -> None:
+async def account(api: Api, namespace: str, name: str, **settings: Any) -> None:
     annotations = settings.pop("annotations", {})
     metadata = {"name": name, "annotations": annotations}
-    api.make(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": metadata, **settings})
+    await api.make(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": metadata, **settings})
 
 
 # Namespaces
 
 
-def test_nothing_is_created_in_a_missing_namespace(api: Api) -> None:
-    answer = create(api, pod(), "nowhere")
+async def test_nothing_is_created_in_a_missing_namespace(api: Api) -> None:
+    answer = await create(api, pod(), "nowhere")
     assert (answer.status, answer.message) == (404, 'namespaces "nowhere" not found')
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_namespaces_that_may_not_be_deleted(api: Api, name: str) -> None:
-    answer = api.delete(f"/api/v1/namespaces/{name}")
+async def test_namespaces_that_may_not_be_deleted(api: Api, name: str) -> None:
+    answer = await api.delete(f"/api/v1/namespaces/{name}")
     assert answer.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-def test_nothing_is_created_in_a_terminating_namespace(api: Api) -> None:
-    namespace = api.namespace()
-    api.make(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "old"}})
-    api.delete(f"/api/v1/namespaces/{namespace}")
-    answer = create(api, pod(), namespace)
+async def test_nothing_is_created_in_a_terminating_namespace(api: Api) -> None:
+    namespace = await api.namespace()
+    await api.make(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "old"}})
+    await api.delete(f"/api/v1/namespaces/{namespace}")
+    answer = await create(api, pod(), namespace)
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     assert (answer.status, answer.message) == (403, f'pods "p" is forbidden: {why}')
     assert answer.causes == [
@@ -54,8 +54,8 @@ def test_nothing_is_created_in_a_terminating_namespace(api: Api) -> None:
 # ServiceAccount
 
 
-def test_a_pod_gets_the_default_account_and_its_token(api: Api) -> None:
-    made = create(api, pod(initContainers=[{"name": "i", "image": "i"}])).doc
+async def test_a_pod_gets_the_default_account_and_its_token(api: Api) -> None:
+    made = (await create(api, pod(initContainers=[{"name": "i", "image": "i"}]))).doc
     spec = made["spec"]
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
     volume = spec["volumes"][0]
@@ -78,17 +78,17 @@ def test_a_pod_gets_the_default_account_and_its_token(api: Api) -> None:
         ),
     ],
 )
-def test_the_token_is_mounted_where_it_is_wanted(api: Api, settings: Tree, spec: Tree, mounted: bool) -> None:
-    namespace = api.namespace()
-    account(api, namespace, "a", **settings)
-    made = create(api, pod(serviceAccountName="a", **spec), namespace).doc
+async def test_the_token_is_mounted_where_it_is_wanted(api: Api, settings: Tree, spec: Tree, mounted: bool) -> None:
+    namespace = await api.namespace()
+    await account(api, namespace, "a", **settings)
+    made = (await create(api, pod(serviceAccountName="a", **spec), namespace)).doc
     assert bool(made["spec"].get("volumes")) is mounted
 
 
-def test_an_explicit_mount_is_kept(api: Api) -> None:
+async def test_an_explicit_mount_is_kept(api: Api) -> None:
     made = pod(volumes=[{"name": "mine", "emptyDir": {}}])
     made["spec"]["containers"][0]["volumeMounts"] = [{"name": "mine", "mountPath": TOKEN_PATH}]
-    spec = create(api, made).doc["spec"]
+    spec = (await create(api, made)).doc["spec"]
     assert [volume["name"] for volume in spec["volumes"]] == ["mine"]
     assert [mount["name"] for mount in spec["containers"][0]["volumeMounts"]] == ["mine"]
 
@@ -98,45 +98,45 @@ def test_an_explicit_mount_is_kept(api: Api) -> None:
     [([], ["from-account"]), (["own"], ["own"])],
     ids=["of the account", "of the pod"],
 )
-def test_image_pull_secrets(api: Api, own: list[str], expected: list[str]) -> None:
-    namespace = api.namespace()
-    account(api, namespace, "a", imagePullSecrets=[{"name": "from-account"}])
+async def test_image_pull_secrets(api: Api, own: list[str], expected: list[str]) -> None:
+    namespace = await api.namespace()
+    await account(api, namespace, "a", imagePullSecrets=[{"name": "from-account"}])
     spec = {"imagePullSecrets": [{"name": name} for name in own]} if own else {}
-    made = create(api, pod(serviceAccountName="a", **spec), namespace).doc
+    made = (await create(api, pod(serviceAccountName="a", **spec), namespace)).doc
     assert [each["name"] for each in made["spec"]["imagePullSecrets"]] == expected
 
 
-def test_the_service_account_must_exist(api: Api) -> None:
-    namespace = api.namespace()
-    answer = create(api, pod(serviceAccountName="ghost"), namespace)
+async def test_the_service_account_must_exist(api: Api) -> None:
+    namespace = await api.namespace()
+    answer = await create(api, pod(serviceAccountName="ghost"), namespace)
     why = f'error looking up service account {namespace}/ghost: serviceaccount "ghost" not found'
     assert (answer.status, answer.message) == (403, f'pods "p" is forbidden: {why}')
 
 
-def test_an_account_may_restrict_the_secrets_of_its_pods(api: Api) -> None:
-    namespace = api.namespace()
-    account(
+async def test_an_account_may_restrict_the_secrets_of_its_pods(api: Api) -> None:
+    namespace = await api.namespace()
+    await account(
         api, namespace, "a",
         annotations={"kubernetes.io/enforce-mountable-secrets": "true"}, secrets=[{"name": "known"}],
     )  # fmt: skip
     volumes = [{"name": "v", "secret": {"secretName": "other"}}]
-    answer = create(api, pod(serviceAccountName="a", volumes=volumes), namespace)
+    answer = await create(api, pod(serviceAccountName="a", volumes=volumes), namespace)
     assert answer.message == (
         'pods "p" is forbidden: volume with secret.secretName="other" is not allowed because service account a does '
         "not reference that secret"
     )
     volumes[0]["secret"] = {"secretName": "known"}
-    assert create(api, pod(serviceAccountName="a", volumes=volumes), namespace).status == 201
+    assert (await create(api, pod(serviceAccountName="a", volumes=volumes), namespace)).status == 201
 
 
 # Priority
 
 
-@pytest.fixture(scope="module")
-def classes(api: Api) -> None:
+@pytest.fixture
+async def classes(api: Api) -> None:
     for name, value, more in (("low", 5, {}), ("never", 7, {"preemptionPolicy": "Never"})):
         path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-        api.make(path, {"metadata": {"name": name}, "value": value, **more})
+        await api.make(path, {"metadata": {"name": name}, "value": value, **more})
 
 
 @pytest.mark.usefixtures("classes")
@@ -150,8 +150,8 @@ def classes(api: Api) -> None:
         pytest.param({"priorityClassName": "low", "priority": 5}, 5, "PreemptLowerPriority", id="the same number"),
     ],
 )
-def test_the_class_gives_the_priority(api: Api, spec: Tree, priority: int, policy: str) -> None:
-    made = create(api, pod(**spec)).doc["spec"]
+async def test_the_class_gives_the_priority(api: Api, spec: Tree, priority: int, policy: str) -> None:
+    made = (await create(api, pod(**spec))).doc["spec"]
     assert (made["priority"], made["preemptionPolicy"]) == (priority, policy)
 
 
@@ -174,21 +174,21 @@ def test_the_class_gives_the_priority(api: Api, spec: Tree, priority: int, polic
         ),
     ],
 )
-def test_priorities_that_are_refused(api: Api, spec: Tree, why: str) -> None:
-    answer = create(api, pod(**spec))
+async def test_priorities_that_are_refused(api: Api, spec: Tree, why: str) -> None:
+    answer = await create(api, pod(**spec))
     assert (answer.status, answer.message) == (403, f'pods "p" is forbidden: {why}')
 
 
-def test_one_class_may_be_the_default(api: Api) -> None:
+async def test_one_class_may_be_the_default(api: Api) -> None:
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    api.make(path, {"metadata": {"name": "standard"}, "value": 42, "globalDefault": True})
-    made = create(api, pod()).doc["spec"]
+    await api.make(path, {"metadata": {"name": "standard"}, "value": 42, "globalDefault": True})
+    made = (await create(api, pod())).doc["spec"]
     assert (made["priorityClassName"], made["priority"]) == ("standard", 42)
-    answer = api.post(path, {"metadata": {"name": "second"}, "value": 1, "globalDefault": True})
+    answer = await api.post(path, {"metadata": {"name": "second"}, "value": 1, "globalDefault": True})
     why = "PriorityClass standard is already marked as default. Only one default can exist"
     assert answer.message == f'priorityclasses.scheduling.k8s.io "second" is forbidden: {why}'
-    assert api.merge(f"{path}/standard", {"description": "still the default"}).status == 200
-    api.delete(f"{path}/standard")
+    assert (await api.merge(f"{path}/standard", {"description": "still the default"})).status == 200
+    await api.delete(f"{path}/standard")
 
 
 # Tolerations
@@ -218,26 +218,26 @@ NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unr
         ),
     ],
 )
-def test_default_tolerations_are_added(api: Api, own: list[Tree], expected: list[tuple[str, int | None]]) -> None:
-    assert keys(create(api, pod(tolerations=own)).doc) == expected
+async def test_default_tolerations_are_added(api: Api, own: list[Tree], expected: list[tuple[str, int | None]]) -> None:
+    assert keys((await create(api, pod(tolerations=own))).doc) == expected
 
 
 # RuntimeClass
 
 
-@pytest.fixture(scope="module")
-def runtimes(api: Api) -> None:
+@pytest.fixture
+async def runtimes(api: Api) -> None:
     path = "/apis/node.k8s.io/v1/runtimeclasses"
     toleration = {"key": "t", "operator": "Exists", "effect": "NoSchedule"}
     scheduling = {"nodeSelector": {"disk": "ssd"}, "tolerations": [toleration]}
     more = {"overhead": {"podFixed": {"cpu": "100m"}}, "scheduling": scheduling}
-    api.make(path, {"metadata": {"name": "heavy"}, "handler": "h", **more})
-    api.make(path, {"metadata": {"name": "light"}, "handler": "h"})
+    await api.make(path, {"metadata": {"name": "heavy"}, "handler": "h", **more})
+    await api.make(path, {"metadata": {"name": "light"}, "handler": "h"})
 
 
 @pytest.mark.usefixtures("runtimes")
-def test_a_runtime_class_gives_overhead_and_scheduling(api: Api) -> None:
-    spec = create(api, pod(runtimeClassName="heavy", nodeSelector={"a": "b"})).doc["spec"]
+async def test_a_runtime_class_gives_overhead_and_scheduling(api: Api) -> None:
+    spec = (await create(api, pod(runtimeClassName="heavy", nodeSelector={"a": "b"}))).doc["spec"]
     assert spec["overhead"] == {"cpu": "100m"}
     assert spec["nodeSelector"] == {"a": "b", "disk": "ssd"}
     assert "t" in [each.get("key") for each in spec["tolerations"]]
@@ -265,8 +265,8 @@ def test_a_runtime_class_gives_overhead_and_scheduling(api: Api) -> None:
         ),
     ],
 )
-def test_runtime_classes_that_do_not_fit(api: Api, spec: Tree, why: str) -> None:
-    answer = create(api, pod(**spec))
+async def test_runtime_classes_that_do_not_fit(api: Api, spec: Tree, why: str) -> None:
+    answer = await create(api, pod(**spec))
     assert (answer.status, answer.message) == (403, f'pods "p" is forbidden: {why}')
 
 
@@ -276,22 +276,22 @@ def test_runtime_classes_that_do_not_fit(api: Api, spec: Tree, why: str) -> None
 ZONE = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "other": "o"}
 
 
-def bound_at_creation(api: Api, namespace: str) -> Tree:
-    return create(api, pod(nodeName="zoned"), namespace).doc
+async def bound_at_creation(api: Api, namespace: str) -> Tree:
+    return (await create(api, pod(nodeName="zoned"), namespace)).doc
 
 
-def bound_later(api: Api, namespace: str) -> Tree:
-    create(api, pod(), namespace)
+async def bound_later(api: Api, namespace: str) -> Tree:
+    await create(api, pod(), namespace)
     path = f"/api/v1/namespaces/{namespace}/pods/p"
     binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "zoned"}}
-    assert api.post(f"{path}/binding", binding).status == 201
-    return api.get(path).doc
+    assert (await api.post(f"{path}/binding", binding)).status == 201
+    return (await api.get(path)).doc
 
 
 @pytest.mark.parametrize("bind", [bound_at_creation, bound_later])
-def test_a_pod_gets_the_topology_of_its_node(api: Api, bind: Callable[[Api, str], Tree]) -> None:
-    if api.get("/api/v1/nodes/zoned").status == 404:
-        node = api.make("/api/v1/nodes", {"metadata": {"name": "zoned", "labels": ZONE}})
+async def test_a_pod_gets_the_topology_of_its_node(api: Api, bind: Callable[[Api, str], Awaitable[Tree]]) -> None:
+    if (await api.get("/api/v1/nodes/zoned")).status == 404:
+        node = await api.make("/api/v1/nodes", {"metadata": {"name": "zoned", "labels": ZONE}})
         assert node["spec"]["taints"] == [{"key": NOT_READY, "effect": "NoSchedule"}]
-    labels = bind(api, api.namespace())["metadata"]["labels"]
+    labels = (await bind(api, await api.namespace()))["metadata"]["labels"]
     assert labels == {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}

@@ -1,42 +1,31 @@
 """Policies: validating and mutating, their bindings, parameters and matching."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from kcm_cli.sandbox.apiserver.types import User
-from tests.kit.asking import Answer, Api
+from tests.kit.api import Answer, Api
 
 Tree = dict[str, Any]
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
-KINDS = ("validatingadmissionpolic", "mutatingadmissionpolic")
 
 
-@pytest.fixture(autouse=True)
-def clean(api: Api) -> Iterator[None]:
-    yield
-    for kind in KINDS:
-        for plural in (f"{kind}ybindings", f"{kind}ies"):
-            for item in api.get(f"{GROUP}/{plural}").doc["items"]:
-                api.delete(f"{GROUP}/{plural}/{item['metadata']['name']}")
-
-
-def policy(api: Api, kind: str, spec: Tree, *, binding: Tree | None = None, name: str = "p") -> None:
+async def policy(api: Api, kind: str, spec: Tree, *, binding: Tree | None = None, name: str = "p") -> None:
     spec = {"matchConstraints": {"resourceRules": [RULE]}, **spec}
     bound = {"policyName": name, **(binding or {})}
     if kind == "validating":
         bound.setdefault("validationActions", ["Deny"])
-    api.make(f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
-    api.make(f"{GROUP}/{kind}admissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
+    await api.make(f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
+    await api.make(f"{GROUP}/{kind}admissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
 
 
-def validating(api: Api, *validations: Tree, binding: Tree | None = None, **spec: Any) -> None:
-    policy(api, "validating", {"validations": list(validations), **spec}, binding=binding)
+async def validating(api: Api, *validations: Tree, binding: Tree | None = None, **spec: Any) -> None:
+    await policy(api, "validating", {"validations": list(validations), **spec}, binding=binding)
 
 
-def mutating(api: Api, *mutations: str, binding: Tree | None = None, name: str = "p", **spec: Any) -> None:
+async def mutating(api: Api, *mutations: str, binding: Tree | None = None, name: str = "p", **spec: Any) -> None:
     """mutations: expressions of apply configurations; of JSON patches where they begin with a bracket."""
     made = [
         {"patchType": "JSONPatch", "jsonPatch": {"expression": text}}
@@ -45,15 +34,15 @@ def mutating(api: Api, *mutations: str, binding: Tree | None = None, name: str =
         for text in mutations
     ]
     spec = {"reinvocationPolicy": "Never", **spec}
-    policy(api, "mutating", {"mutations": made, **spec}, binding=binding, name=name)
+    await policy(api, "mutating", {"mutations": made, **spec}, binding=binding, name=name)
 
 
-def create(api: Api, data: Tree | None = None, *, namespace: str = "", **options: Any) -> Answer:
-    where = namespace or api.namespace(account=False)
+async def create(api: Api, data: Tree | None = None, *, namespace: str = "", **options: Any) -> Answer:
+    where = namespace or await api.namespace(account=False)
     doc: Tree = {"metadata": {"name": "m", "labels": options.pop("labels", {})}}
     if data is not None:
         doc["data"] = data
-    return api.post(f"/api/v1/namespaces/{where}/configmaps", doc, **options)
+    return await api.post(f"/api/v1/namespaces/{where}/configmaps", doc, **options)
 
 
 def denied(why: str, *, bound: str = "b") -> str:
@@ -97,20 +86,22 @@ def denied(why: str, *, bound: str = "b") -> str:
         ),
     ],
 )
-def test_an_expression_that_is_false_refuses(api: Api, validation: Tree, code: int, reason: str, why: str) -> None:
-    validating(api, validation)
-    answer = create(api, {"a": "1", "b": "2"})
+async def test_an_expression_that_is_false_refuses(
+    api: Api, validation: Tree, code: int, reason: str, why: str
+) -> None:
+    await validating(api, validation)
+    answer = await create(api, {"a": "1", "b": "2"})
     assert (answer.status, answer.doc["reason"], answer.message) == (code, reason, denied(why))
 
 
-def test_a_failing_expression_is_skipped_with_failure_policy_ignore(api: Api) -> None:
-    validating(api, {"expression": "object.data.nope == 'x'"}, failurePolicy="Ignore")
-    assert create(api, {}).status == 201
+async def test_a_failing_expression_is_skipped_with_failure_policy_ignore(api: Api) -> None:
+    await validating(api, {"expression": "object.data.nope == 'x'"}, failurePolicy="Ignore")
+    assert (await create(api, {})).status == 201
 
 
-def test_a_binding_may_warn(api: Api) -> None:
-    validating(api, {"expression": "false", "message": "hm"}, binding={"validationActions": ["Warn", "Audit"]})
-    answer = create(api)
+async def test_a_binding_may_warn(api: Api) -> None:
+    await validating(api, {"expression": "false", "message": "hm"}, binding={"validationActions": ["Warn", "Audit"]})
+    answer = await create(api)
     assert answer.status == 201
     assert answer.warnings == ("Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': hm",)
 
@@ -132,23 +123,23 @@ def test_a_binding_may_warn(api: Api) -> None:
         "quantity('1Gi').isGreaterThan(quantity('1G'))",
     ],
 )
-def test_functions_and_variables_of_expressions(api: Api, expression: str) -> None:
+async def test_functions_and_variables_of_expressions(api: Api, expression: str) -> None:
     variables = [
         {"name": "twice", "expression": "1 + 1"},
         {"name": "unused", "expression": "object.nope.nope"},
         {"name": "thrice", "expression": "variables.twice + 1"},
     ]
-    validating(api, {"expression": expression}, variables=variables)
-    answer = create(api, {})
+    await validating(api, {"expression": expression}, variables=variables)
+    answer = await create(api, {})
     assert answer.status == 201, answer.message
 
 
-def test_updates_show_the_old_object(api: Api) -> None:
-    validating(api, {"expression": "oldObject == null || object.data.a == oldObject.data.a"})
-    made = create(api, {"a": "1"})
+async def test_updates_show_the_old_object(api: Api) -> None:
+    await validating(api, {"expression": "oldObject == null || object.data.a == oldObject.data.a"})
+    made = await create(api, {"a": "1"})
     path = f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m"
-    assert api.merge(path, {"metadata": {"labels": {"x": "y"}}}).status == 200
-    assert api.merge(path, {"data": {"a": "2"}}).status == 422
+    assert (await api.merge(path, {"metadata": {"labels": {"x": "y"}}})).status == 200
+    assert (await api.merge(path, {"data": {"a": "2"}})).status == 422
 
 
 @pytest.mark.parametrize(
@@ -167,24 +158,24 @@ def test_updates_show_the_old_object(api: Api) -> None:
         pytest.param({"resourceRules": [{**RULE, "resources": ["*/status"]}]}, False, id="subresource"),
     ],
 )
-def test_resources_that_a_policy_matches(api: Api, constraints: Tree, matches: bool) -> None:
-    validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [RULE], **constraints})
-    namespace = api.namespace(account=False, n="1")
-    assert create(api, namespace=namespace, labels={"l": "1"}).status == (422 if matches else 201)
+async def test_resources_that_a_policy_matches(api: Api, constraints: Tree, matches: bool) -> None:
+    await validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [RULE], **constraints})
+    namespace = await api.namespace(account=False, n="1")
+    assert (await create(api, namespace=namespace, labels={"l": "1"})).status == (422 if matches else 201)
 
 
-def test_a_binding_may_narrow(api: Api) -> None:
+async def test_a_binding_may_narrow(api: Api) -> None:
     binding = {"matchResources": {"namespaceSelector": {"matchLabels": {"n": "1"}}}}
-    validating(api, {"expression": "false"}, binding=binding)
-    assert create(api, namespace=api.namespace(account=False, n="1")).status == 422
-    assert create(api, namespace=api.namespace(account=False, n="2")).status == 201
+    await validating(api, {"expression": "false"}, binding=binding)
+    assert (await create(api, namespace=await api.namespace(account=False, n="1"))).status == 422
+    assert (await create(api, namespace=await api.namespace(account=False, n="2"))).status == 201
 
 
-def test_match_conditions_are_evaluated_first(api: Api) -> None:
+async def test_match_conditions_are_evaluated_first(api: Api) -> None:
     conditions = [{"name": "c", "expression": "request.userInfo.username != 'friend'"}]
-    validating(api, {"expression": "false"}, matchConditions=conditions)
-    assert create(api).status == 422
-    assert create(api, user=User("friend", groups=("system:masters",))).status == 201
+    await validating(api, {"expression": "false"}, matchConditions=conditions)
+    assert (await create(api)).status == 422
+    assert (await create(api, user=User("friend", groups=("system:masters",)))).status == 201
 
 
 PARAMS: Tree = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "matchConditions": []}
@@ -208,17 +199,17 @@ LIMITED = [{"name": "c", "expression": "object.metadata.name != 'params'"}]
         ),
     ],
 )
-def test_parameters_come_from_the_namespace_of_the_object(api: Api, ref: Tree, data: Tree, status: int) -> None:
-    namespace = api.namespace(account=False)
+async def test_parameters_come_from_the_namespace_of_the_object(api: Api, ref: Tree, data: Tree, status: int) -> None:
+    namespace = await api.namespace(account=False)
     params = {"metadata": {"name": "params", "labels": {"is": "param"}}, "data": {"max": "1"}}
-    api.make(f"/api/v1/namespaces/{namespace}/configmaps", params)
-    validating(
+    await api.make(f"/api/v1/namespaces/{namespace}/configmaps", params)
+    await validating(
         api,
         {"expression": "size(object.data) <= int(params.data.max)"},
         paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
         binding={"paramRef": ref},
     )
-    answer = create(api, data, namespace=namespace)
+    answer = await create(api, data, namespace=namespace)
     assert answer.status == status, answer.message
     if ref.get("name") == "none" and status == 422:
         assert answer.message == denied(
@@ -226,44 +217,48 @@ def test_parameters_come_from_the_namespace_of_the_object(api: Api, ref: Tree, d
         )
 
 
-def test_an_equivalent_version_matches(api: Api) -> None:
+async def test_an_equivalent_version_matches(api: Api) -> None:
     rule = {**RULE, "apiGroups": ["events.k8s.io"], "resources": ["events"]}
     expression = (
         "object.apiVersion == 'events.k8s.io/v1' && object.note == 'hello' && request.kind.group == 'events.k8s.io'"
     )
-    validating(api, {"expression": expression}, matchConstraints={"resourceRules": [rule], "matchPolicy": "Equivalent"})
-    namespace = api.namespace(account=False)
+    await validating(
+        api, {"expression": expression}, matchConstraints={"resourceRules": [rule], "matchPolicy": "Equivalent"}
+    )
+    namespace = await api.namespace(account=False)
     event = {
         "metadata": {"name": "m"},
         "involvedObject": {"namespace": namespace},
         "message": "hello",
     }
-    assert api.post(f"/api/v1/namespaces/{namespace}/events", event).status == 201
+    assert (await api.post(f"/api/v1/namespaces/{namespace}/events", event)).status == 201
     event["metadata"]["name"], event["message"] = "n", "other"  # type: ignore[index]
-    assert api.post(f"/api/v1/namespaces/{namespace}/events", event).status == 422
+    assert (await api.post(f"/api/v1/namespaces/{namespace}/events", event)).status == 422
 
 
-def test_a_scale_is_matched_as_a_scale(api: Api) -> None:
+async def test_a_scale_is_matched_as_a_scale(api: Api) -> None:
     rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments/scale"]}
-    validating(
+    await validating(
         api,
         {"expression": "object.kind == 'Scale' && object.spec.replicas < 5 && oldObject.spec.replicas == 1"},
         matchConstraints={"resourceRules": [rule]},
     )
-    namespace = api.namespace(account=False)
+    namespace = await api.namespace(account=False)
     labels = {"a": "b"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    api.make(path, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}})
-    assert api.merge(f"{path}/d/scale", {"spec": {"replicas": 7}}).status == 422
-    assert api.merge(f"{path}/d/scale", {"spec": {"replicas": 3}}).status == 200
+    await api.make(
+        path, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+    )
+    assert (await api.merge(f"{path}/d/scale", {"spec": {"replicas": 7}})).status == 422
+    assert (await api.merge(f"{path}/d/scale", {"spec": {"replicas": 3}})).status == 200
 
 
-def test_the_policies_themselves_are_exempt(api: Api) -> None:
+async def test_the_policies_themselves_are_exempt(api: Api) -> None:
     everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
-    validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})
-    assert create(api, namespace="default").status == 422
-    assert api.delete(f"{GROUP}/validatingadmissionpolicies/p").status == 200
+    await validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})
+    assert (await create(api, namespace="default")).status == 422
+    assert (await api.delete(f"{GROUP}/validatingadmissionpolicies/p")).status == 200
 
 
 @pytest.mark.parametrize(
@@ -306,34 +301,34 @@ def test_the_policies_themselves_are_exempt(api: Api) -> None:
         ),
     ],
 )
-def test_a_mutation(api: Api, mutation: str, data: Tree, expected: Tree) -> None:
-    mutating(api, mutation, variables=[{"name": "v", "expression": "object.data.a + '!'"}])
-    answer = create(api, data)
+async def test_a_mutation(api: Api, mutation: str, data: Tree, expected: Tree) -> None:
+    await mutating(api, mutation, variables=[{"name": "v", "expression": "object.data.a + '!'"}])
+    answer = await create(api, data)
     assert answer.status == 201, answer.message
     assert answer.doc["data"] == expected
 
 
-def test_a_patch_to_an_unknown_field_is_refused_whatever_the_failure_policy(api: Api) -> None:
-    mutating(api, "[JSONPatch{op: 'add', path: '/odd', value: 5}]", failurePolicy="Ignore")
-    answer = create(api, {"a": "b"})
+async def test_a_patch_to_an_unknown_field_is_refused_whatever_the_failure_policy(api: Api) -> None:
+    await mutating(api, "[JSONPatch{op: 'add', path: '/odd', value: 5}]", failurePolicy="Ignore")
+    answer = await create(api, {"a": "b"})
     assert (answer.status, answer.message) == (
         500,
         'Internal error occurred: strict decoding error: unknown field "odd"',
     )
 
 
-def test_lists_with_keys_are_merged_and_defaults_are_set(api: Api) -> None:
+async def test_lists_with_keys_are_merged_and_defaults_are_set(api: Api) -> None:
     rule = {**RULE, "resources": ["pods"], "operations": ["CREATE"]}
-    mutating(
+    await mutating(
         api,
         "Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: 'side', image: 'x', "
         "restartPolicy: 'Always'}]}}",
         matchConstraints={"resourceRules": [rule]},
     )
-    namespace = api.namespace()
+    namespace = await api.namespace()
     containers = [{"name": "c", "image": "i"}]
     init = [{"name": "first", "image": "i"}]
-    made = api.make(
+    made = await api.make(
         f"/api/v1/namespaces/{namespace}/pods",
         {"metadata": {"name": "p"}, "spec": {"containers": containers, "initContainers": init}},
     )
@@ -345,20 +340,20 @@ def test_lists_with_keys_are_merged_and_defaults_are_set(api: Api) -> None:
     assert len(tokens) == 1, "in-tree plugins saw the new container in the second round"
 
 
-def test_each_mutation_sees_earlier_ones(api: Api) -> None:
-    mutating(
+async def test_each_mutation_sees_earlier_ones(api: Api) -> None:
+    await mutating(
         api,
         "Object{data: {'n': '1'}}",
         "Object{data: {'m': object.data.n + '2'}}",
         "[JSONPatch{op: 'add', path: '/data/o', value: object.data.m + '3'}]",
     )
-    assert create(api).doc["data"] == {"n": "1", "m": "12", "o": "123"}
+    assert (await create(api)).doc["data"] == {"n": "1", "m": "12", "o": "123"}
 
 
-def test_a_reinvoked_policy_sees_its_own_change(api: Api) -> None:
+async def test_a_reinvoked_policy_sees_its_own_change(api: Api) -> None:
     text = "'a' in object.data ? Object{data: {'b': '2'}} : Object{data: {'a': '1'}}"
-    mutating(api, text, reinvocationPolicy="IfNeeded")
-    assert create(api, {"x": "y"}).doc["data"] == {"x": "y", "a": "1", "b": "2"}
+    await mutating(api, text, reinvocationPolicy="IfNeeded")
+    assert (await create(api, {"x": "y"})).doc["data"] == {"x": "y", "a": "1", "b": "2"}
 
 
 @pytest.mark.parametrize(
@@ -399,57 +394,57 @@ def test_a_reinvoked_policy_sees_its_own_change(api: Api) -> None:
         ),
     ],
 )
-def test_a_failed_mutation_refuses(api: Api, mutation: str, why: str) -> None:
-    mutating(api, mutation)
-    answer = create(api, {"a": "b"})
+async def test_a_failed_mutation_refuses(api: Api, mutation: str, why: str) -> None:
+    await mutating(api, mutation)
+    answer = await create(api, {"a": "b"})
     assert (answer.status, answer.doc["reason"]) == (403, "Invalid")
     assert answer.message == f"policy 'p' with binding 'b' denied request: {why}"
 
 
-def test_failures_of_mutations_may_be_ignored(api: Api) -> None:
-    mutating(api, "Object{data: {'x': object.data.nope}}", failurePolicy="Ignore")
-    assert create(api, {"a": "b"}).doc["data"] == {"a": "b"}
+async def test_failures_of_mutations_may_be_ignored(api: Api) -> None:
+    await mutating(api, "Object{data: {'x': object.data.nope}}", failurePolicy="Ignore")
+    assert (await create(api, {"a": "b"})).doc["data"] == {"a": "b"}
 
 
-def test_an_unknown_kind_of_parameters_is_an_error_of_the_policy(api: Api) -> None:
+async def test_an_unknown_kind_of_parameters_is_an_error_of_the_policy(api: Api) -> None:
     kind = {"apiVersion": "nope.test/v1", "kind": "Nope"}
-    validating(api, {"expression": "true"}, paramKind=kind)
-    refused = api.post(f"/api/v1/namespaces/{api.namespace()}/configmaps", {"metadata": {"name": "c"}})
+    await validating(api, {"expression": "true"}, paramKind=kind)
+    refused = await api.post(f"/api/v1/namespaces/{await api.namespace()}/configmaps", {"metadata": {"name": "c"}})
     assert refused.message.endswith(
         "ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: failed to find resource "
         "referenced by paramKind: 'nope.test/v1, Kind=Nope'"
     )
 
 
-def test_a_policy_without_parameters_evaluates_no_binding(api: Api) -> None:
+async def test_a_policy_without_parameters_evaluates_no_binding(api: Api) -> None:
     kind = {"apiVersion": "nope.test/v1", "kind": "Nope"}
     elsewhere = {"matchResources": {"namespaceSelector": {"matchLabels": {"no": "where"}}}}
-    validating(api, {"expression": "true"}, paramKind=kind, binding=elsewhere)
-    assert "'p' denied request: failed to configure policy" in create(api).message
-    mutating(api, "Object{}", paramKind=kind, binding=elsewhere, name="q")
+    await validating(api, {"expression": "true"}, paramKind=kind, binding=elsewhere)
+    assert "'p' denied request: failed to configure policy" in (await create(api)).message
+    await mutating(api, "Object{}", paramKind=kind, binding=elsewhere, name="q")
     why = "failed to find resource referenced by paramKind: 'nope.test/v1, Kind=Nope'"
-    assert create(api).message == f'policy "q" denied request: failed to configure policy: {why}'
+    assert (await create(api)).message == f'policy "q" denied request: failed to configure policy: {why}'
 
 
-def test_all_types_of_an_object_are_named_by_their_paths(api: Api) -> None:
-    mutating(api, "Object{metadata: Object.meta{labels: Object.metadata.labels{a: 'b'}}, data: Object.x{}}")
+async def test_all_types_of_an_object_are_named_by_their_paths(api: Api) -> None:
+    await mutating(api, "Object{metadata: Object.meta{labels: Object.metadata.labels{a: 'b'}}, data: Object.x{}}")
     why = "which matches field name path from root Object type"
     wrong = (("Object.meta", "Object.metadata"), ("Object.x", "Object.data"))
     problem = "\n".join(f'unexpected type name "{name}", expected "{path}", {why}' for name, path in wrong)
-    assert create(api).message == f"policy 'p' with binding 'b' denied request: type mismatch: {problem}"
+    assert (await create(api)).message == f"policy 'p' with binding 'b' denied request: type mismatch: {problem}"
 
 
-def test_deletions_of_a_collection_are_validated_without_a_name(api: Api) -> None:
-    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
-    api.make(path, {"metadata": {"name": "c"}})
+async def test_deletions_of_a_collection_are_validated_without_a_name(api: Api) -> None:
+    path = f"/api/v1/namespaces/{await api.namespace()}/configmaps"
+    await api.make(path, {"metadata": {"name": "c"}})
     rule = {**RULE, "operations": ["DELETE"]}
-    validating(
+    await validating(
         api,
         {"expression": "oldObject.metadata.name != 'c'", "message": "kept"},
         matchConstraints={"resourceRules": [rule]},
     )
-    assert api.delete(f"{path}/c").message.startswith('configmaps "c" is forbidden: ')
-    refused = api.delete(path)
+    assert (await api.delete(f"{path}/c")).message.startswith('configmaps "c" is forbidden: ')
+    refused = await api.delete(path)
     assert refused.message.startswith('configmaps "Unknown" is forbidden: ')
     assert refused.message.endswith("denied request: kept")
 
@@ -457,32 +452,32 @@ def test_deletions_of_a_collection_are_validated_without_a_name(api: Api) -> Non
 COSTLY = "object.data.all(k, object.data.all(l, object.data.all(m, object.data[k].size() < 100)))"
 
 
-def test_an_expression_that_costs_too_much_is_cancelled(api: Api) -> None:
-    validating(api, {"expression": COSTLY})
-    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
-    refused = api.post(path, {"metadata": {"name": "c"}, "data": {f"k{i}": "v" for i in range(70)}})
+async def test_an_expression_that_costs_too_much_is_cancelled(api: Api) -> None:
+    await validating(api, {"expression": COSTLY})
+    path = f"/api/v1/namespaces/{await api.namespace()}/configmaps"
+    refused = await api.post(path, {"metadata": {"name": "c"}, "data": {f"k{i}": "v" for i in range(70)}})
     assert refused.message.endswith(
         f"expression '{COSTLY}' resulted in error: operation cancelled: actual cost limit exceeded"
     )
-    api.make(path, {"metadata": {"name": "c"}, "data": {"k": "v"}})
+    await api.make(path, {"metadata": {"name": "c"}, "data": {"k": "v"}})
 
 
-def test_the_expressions_of_a_policy_share_a_budget(api: Api) -> None:
+async def test_the_expressions_of_a_policy_share_a_budget(api: Api) -> None:
     variables = [{"name": "v", "expression": COSTLY}]
-    validating(api, *[{"expression": f"{COSTLY} && variables.v"} for _ in range(12)], variables=variables)
-    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
-    refused = api.post(path, {"metadata": {"name": "c"}, "data": {f"k{i}": "v" for i in range(48)}})
+    await validating(api, *[{"expression": f"{COSTLY} && variables.v"} for _ in range(12)], variables=variables)
+    path = f"/api/v1/namespaces/{await api.namespace()}/configmaps"
+    refused = await api.post(path, {"metadata": {"name": "c"}, "data": {f"k{i}": "v" for i in range(48)}})
     assert refused.message.endswith(
         "denied request: validation failed due to running out of cost budget, no further validation rules will be run"
     )
 
 
-def test_expressions_see_the_options_of_the_request(api: Api) -> None:
+async def test_expressions_see_the_options_of_the_request(api: Api) -> None:
     shown = "request.options.kind + ' ' + request.options[?'fieldManager'].orValue('-') + string(size(request.options))"
-    validating(api, {"expression": "object.data.a == 'b'", "messageExpression": shown})
-    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
-    api.make(path, {"metadata": {"name": "c"}, "data": {"a": "b"}})
+    await validating(api, {"expression": "object.data.a == 'b'", "messageExpression": shown})
+    path = f"/api/v1/namespaces/{await api.namespace()}/configmaps"
+    await api.make(path, {"metadata": {"name": "c"}, "data": {"a": "b"}})
     other = {"metadata": {"name": "c"}, "data": {"a": "c"}}
-    assert api.post(path, other).message.endswith("denied request: CreateOptions -2")
-    assert api.put(f"{path}/c?fieldManager=m&dryRun=All", other).message.endswith("UpdateOptions m4")
-    assert api.merge(f"{path}/c?fieldValidation=Strict", other).message.endswith("UpdateOptions -3")
+    assert (await api.post(path, other)).message.endswith("denied request: CreateOptions -2")
+    assert (await api.put(f"{path}/c?fieldManager=m&dryRun=All", other)).message.endswith("UpdateOptions m4")
+    assert (await api.merge(f"{path}/c?fieldValidation=Strict", other)).message.endswith("UpdateOptions -3")

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from kcm_cli.sandbox.apiserver.types import User
-from tests.kit.asking import Answer, Api
+from tests.kit.api import Answer, Api
 
 Tree = dict[str, Any]
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
@@ -18,25 +18,29 @@ DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
-def storage_class(api: Api, name: str, *, default: bool = False, **more: Any) -> None:
+async def storage_class(api: Api, name: str, *, default: bool = False, **more: Any) -> None:
     metadata = {"name": name, "annotations": DEFAULT if default else {}}
-    api.make(CLASSES, {"metadata": metadata, "provisioner": "p", **more})
+    await api.make(CLASSES, {"metadata": metadata, "provisioner": "p", **more})
 
 
-def claim(api: Api, namespace: str, **spec: Any) -> Answer:
+async def claim(api: Api, namespace: str, **spec: Any) -> Answer:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
-    return api.post(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
+    return await api.post(
+        f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec}
+    )
 
 
-def test_a_claim_gets_the_default_class_and_a_finalizer(api: Api) -> None:
-    storage_class(api, "plain")
-    assert "storageClassName" not in claim(api, api.namespace()).doc["spec"]
-    storage_class(api, "standard", default=True)
-    made = claim(api, api.namespace()).doc
+async def test_a_claim_gets_the_default_class_and_a_finalizer(api: Api) -> None:
+    await storage_class(api, "plain")
+    assert "storageClassName" not in (await claim(api, await api.namespace())).doc["spec"]
+    await storage_class(api, "standard", default=True)
+    made = (await claim(api, await api.namespace())).doc
     assert made["spec"]["storageClassName"] == "standard"
     assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
-    assert claim(api, api.namespace(), storageClassName="").doc["spec"]["storageClassName"] == ""
-    assert claim(api, api.namespace(), storageClassName="plain").doc["spec"]["storageClassName"] == "plain"
+    assert (await claim(api, await api.namespace(), storageClassName="")).doc["spec"]["storageClassName"] == ""
+    assert (await claim(api, await api.namespace(), storageClassName="plain")).doc["spec"][
+        "storageClassName"
+    ] == "plain"
 
 
 @pytest.mark.parametrize(
@@ -51,31 +55,31 @@ def test_a_claim_gets_the_default_class_and_a_finalizer(api: Api) -> None:
         pytest.param(True, "", id="allowed"),
     ],
 )
-def test_claims_grow_where_their_class_lets_them(api: Api, grows: bool, why: str) -> None:
-    namespace = api.namespace()
-    storage_class(api, namespace, allowVolumeExpansion=grows)
-    made = claim(api, namespace, storageClassName=namespace, volumeName="v").doc
+async def test_claims_grow_where_their_class_lets_them(api: Api, grows: bool, why: str) -> None:
+    namespace = await api.namespace()
+    await storage_class(api, namespace, allowVolumeExpansion=grows)
+    made = (await claim(api, namespace, storageClassName=namespace, volumeName="v")).doc
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/c"
     made["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
-    assert api.put(f"{path}/status", made).status == 200
-    answer = api.merge(path, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
+    assert (await api.put(f"{path}/status", made)).status == 200
+    answer = await api.merge(path, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
     if why:
         assert (answer.status, answer.message) == (403, f'persistentvolumeclaims "c" is forbidden: {why}')
     else:
         assert answer.status == 200, answer.message
 
 
-def test_an_ingress_gets_the_default_class(api: Api) -> None:
-    namespace = api.namespace()
+async def test_an_ingress_gets_the_default_class(api: Api) -> None:
+    namespace = await api.namespace()
     backend = {"service": {"name": "s", "port": {"number": 80}}}
     ingress = {"metadata": {"name": "i"}, "spec": {"defaultBackend": backend}}
     path = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"
-    assert "ingressClassName" not in api.make(path, ingress)["spec"]
+    assert "ingressClassName" not in (await api.make(path, ingress))["spec"]
     annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
     made = {"metadata": {"name": "edge", "annotations": annotations}, "spec": {"controller": "example.com/c"}}
-    api.make("/apis/networking.k8s.io/v1/ingressclasses", made)
+    await api.make("/apis/networking.k8s.io/v1/ingressclasses", made)
     ingress["metadata"] = {"name": "j"}
-    assert api.make(path, ingress)["spec"]["ingressClassName"] == "edge"
+    assert (await api.make(path, ingress))["spec"]["ingressClassName"] == "edge"
 
 
 def request(*groups: str) -> str:
@@ -87,33 +91,33 @@ def request(*groups: str) -> str:
     return base64.b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
 
 
-def csr(api: Api, name: str, *groups: str, signer: str = "kubernetes.io/kube-apiserver-client") -> Answer:
+async def csr(api: Api, name: str, *groups: str, signer: str = "kubernetes.io/kube-apiserver-client") -> Answer:
     spec = {"request": request(*groups), "signerName": signer, "usages": ["client auth"]}
-    return api.post(CSRS, {"metadata": {"name": name}, "spec": spec})
+    return await api.post(CSRS, {"metadata": {"name": name}, "spec": spec})
 
 
-def test_certificates_for_masters_are_refused(api: Api) -> None:
-    answer = csr(api, "bad", "system:masters")
+async def test_certificates_for_masters_are_refused(api: Api) -> None:
+    answer = await csr(api, "bad", "system:masters")
     assert answer.message == (
         'certificatesigningrequests.certificates.k8s.io "bad" is forbidden: use of '
         "kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
     )
-    assert csr(api, "good", "people").status == 201
-    assert csr(api, "other", "system:masters", signer="example.com/own").status == 201
+    assert (await csr(api, "good", "people")).status == 201
+    assert (await csr(api, "other", "system:masters", signer="example.com/own")).status == 201
 
 
-def test_only_the_first_block_of_a_request_counts(api: Api) -> None:
+async def test_only_the_first_block_of_a_request_counts(api: Api) -> None:
     masters, people = (base64.b64decode(request(group)) for group in ("system:masters", "people"))
     for name, text, status in (("first", masters + people, 403), ("hidden", b"#" + masters + people, 201)):
         encoded = base64.b64encode(text).decode()
         spec = {"request": encoded, "signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"]}
-        assert api.post(CSRS, {"metadata": {"name": name}, "spec": spec}).status == status
+        assert (await api.post(CSRS, {"metadata": {"name": name}, "spec": spec})).status == status
 
 
 @pytest.mark.parametrize(("resource", "verb"), [("example.com/own", "approve"), ("example.com/*", "approve")])
-def test_approving_requires_permission_for_the_signer(api: Api, resource: str, verb: str) -> None:
+async def test_approving_requires_permission_for_the_signer(api: Api, resource: str, verb: str) -> None:
     name = resource.replace("/", "-").replace("*", "any")
-    csr(api, name, signer="example.com/own")
+    await csr(api, name, signer="example.com/own")
     user = User(f"approver-{name}")
     rules = [
         {
@@ -123,18 +127,18 @@ def test_approving_requires_permission_for_the_signer(api: Api, resource: str, v
         },
     ]
     roles = "/apis/rbac.authorization.k8s.io/v1"
-    api.make(f"{roles}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+    await api.make(f"{roles}/clusterroles", {"metadata": {"name": name}, "rules": rules})
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name}
     binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
-    api.make(f"{roles}/clusterrolebindings", binding)
-    made = api.get(f"{CSRS}/{name}").doc
+    await api.make(f"{roles}/clusterrolebindings", binding)
+    made = (await api.get(f"{CSRS}/{name}")).doc
     made["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "r", "message": "m"}]}
-    answer = api.put(f"{CSRS}/{name}/approval", made, user=user)
+    answer = await api.put(f"{CSRS}/{name}/approval", made, user=user)
     why = 'user not permitted to approve requests with signerName "example.com/own"'
     assert answer.message == f'certificatesigningrequests.certificates.k8s.io "{name}" is forbidden: {why}'
     right = {
         "apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "resourceNames": [resource], "verbs": [verb]
     }  # fmt: skip
-    assert api.merge(f"{roles}/clusterroles/{name}", {"rules": [*rules, right]}).status == 200
-    assert api.put(f"{CSRS}/{name}/approval", made, user=user).status == 200
+    assert (await api.merge(f"{roles}/clusterroles/{name}", {"rules": [*rules, right]})).status == 200
+    assert (await api.put(f"{CSRS}/{name}/approval", made, user=user)).status == 200

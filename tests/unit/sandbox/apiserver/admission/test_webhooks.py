@@ -1,16 +1,20 @@
 """Admission webhooks, over real connections to a server of this process."""
 
+import asyncio
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.kit.asking import Answer, Api
+from tests.kit.api import Answer, Api
 from tests.kit.hooks import HookServer, Tree
+
+pytestmark = pytest.mark.real_time
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -22,7 +26,7 @@ class Backend(HookServer):
     def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
         self.reply: Callable[[Tree], Any] = lambda request: {"allowed": True}
         self.api = api
-        super().__init__(api, certificates, folder, self._response)
+        super().__init__(certificates, folder, self._response)
 
     def _response(self, review: Tree) -> bytes | Tree:
         answer = self.reply(review["request"])
@@ -33,7 +37,7 @@ class Backend(HookServer):
         response = {"uid": review["request"]["uid"], **answer}
         return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
-    def configure(self, kind: str, *webhooks: Tree, name: str = "c") -> None:
+    async def configure(self, kind: str, *webhooks: Tree, name: str = "c") -> None:
         """kind: mutating or validating."""
         filled = [
             {
@@ -46,17 +50,19 @@ class Backend(HookServer):
             }
             for index, webhook in enumerate(webhooks)
         ]
-        self.api.make(f"{HOOKS}/{kind}webhookconfigurations", {"metadata": {"name": name}, "webhooks": filled})
+        await self.api.make(f"{HOOKS}/{kind}webhookconfigurations", {"metadata": {"name": name}, "webhooks": filled})
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    """Valid at the real time, since the connections are real."""
+    return Certificates.load(None, LoopClock().now())
 
 
 @pytest.fixture
-def backend(api: Api, certificates: Certificates, tmp_path: Path) -> Iterator[Backend]:
-    made = Backend(api, certificates, tmp_path)
-    yield made
-    made.close()
-    for kind in ("mutating", "validating"):
-        for item in api.get(f"{HOOKS}/{kind}webhookconfigurations").doc["items"]:
-            api.delete(f"{HOOKS}/{kind}webhookconfigurations/{item['metadata']['name']}")
+async def backend(api: Api, certificates: Certificates, tmp_path: Path) -> AsyncIterator[Backend]:
+    async with Backend(api, certificates, tmp_path) as made:
+        yield made
 
 
 def patched(*operations: Tree) -> Tree:
@@ -67,14 +73,14 @@ def patched(*operations: Tree) -> Tree:
     }
 
 
-def create(api: Api, name: str = "m", query: str = "", **content: Any) -> Answer:
-    namespace = api.namespace(account=False)
-    return api.post(f"/api/v1/namespaces/{namespace}/configmaps{query}", {"metadata": {"name": name}, **content})
+async def create(api: Api, name: str = "m", query: str = "", **content: Any) -> Answer:
+    namespace = await api.namespace(account=False)
+    return await api.post(f"/api/v1/namespaces/{namespace}/configmaps{query}", {"metadata": {"name": name}, **content})
 
 
-def test_a_review_has_all_facts_of_the_write(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {})
-    made = create(api, data={"a": "b"})
+async def test_a_review_has_all_facts_of_the_write(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {})
+    made = await create(api, data={"a": "b"})
     assert made.status == 201
     review = backend.asked[0]
     assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
@@ -98,7 +104,7 @@ def test_a_review_has_all_facts_of_the_write(api: Api, backend: Backend) -> None
     }
 
 
-def test_a_whole_float_is_shown_as_it_is_written(api: Api, backend: Backend) -> None:
+async def test_a_whole_float_is_shown_as_it_is_written(api: Api, backend: Backend) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     spec = {
         "group": "floats.test",
@@ -107,11 +113,12 @@ def test_a_whole_float_is_shown_as_it_is_written(api: Api, backend: Backend) -> 
         "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
     }
     definition = {"metadata": {"name": "floats.floats.test"}, "spec": spec}
-    api.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-    assert any(api.get("/apis/floats.test/v1/floats").status == 200 for _ in range(100))
-    backend.configure("validating", {"rules": [{**RULE, "apiGroups": ["floats.test"], "resources": ["floats"]}]})
+    await api.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    while (await api.get("/apis/floats.test/v1/floats")).status != 200:
+        await asyncio.sleep(0.01)
+    await backend.configure("validating", {"rules": [{**RULE, "apiGroups": ["floats.test"], "resources": ["floats"]}]})
     body = {"apiVersion": "floats.test/v1", "kind": "Float", "metadata": {"name": "a"}, "whole": 1.0, "half": [0.5]}
-    assert api.post("/apis/floats.test/v1/floats", body).status == 201
+    assert (await api.post("/apis/floats.test/v1/floats", body)).status == 201
     shown = backend.asked[0]["request"]["object"]
     assert repr([shown["whole"], shown["half"]]) == "[1, [0.5]]"
 
@@ -126,22 +133,22 @@ def test_a_whole_float_is_shown_as_it_is_written(api: Api, backend: Backend) -> 
         pytest.param({"message": "tea", "code": 418, "status": "Success"}, 418, None, ": tea", id="any code"),
     ],
 )
-def test_a_refusal_is_the_webhooks_own_status(
+async def test_a_refusal_is_the_webhooks_own_status(
     api: Api, backend: Backend, status: Tree | None, code: int, reason: str | None, message: str
 ) -> None:
-    backend.configure("validating", {})
+    await backend.configure("validating", {})
     backend.reply = lambda request: {"allowed": False, **({} if status is None else {"status": status})}
-    answer = create(api)
+    answer = await create(api)
     text = f'admission webhook "w0.example.com" denied the request{" " if message[0] != ":" else ""}{message}'
     assert (answer.status, answer.doc.get("reason"), answer.message) == (code, reason, text)
     assert answer.doc["status"] == "Failure"
 
 
-def test_a_generated_name_is_known_when_the_object_is_validated(api: Api, backend: Backend) -> None:
-    backend.configure("mutating", {})
-    backend.configure("validating", {}, name="v")
-    namespace = api.namespace(account=False)
-    made = api.post(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"generateName": "m-"}})
+async def test_a_generated_name_is_known_when_the_object_is_validated(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {})
+    await backend.configure("validating", {}, name="v")
+    namespace = await api.namespace(account=False)
+    made = await api.post(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"generateName": "m-"}})
     assert [review["request"].get("name") for review in backend.asked] == [None, made.doc["metadata"]["name"]]
 
 
@@ -163,11 +170,11 @@ def test_a_generated_name_is_known_when_the_object_is_validated(api: Api, backen
         pytest.param("pods/p/proxy", {"kind": "PodProxyOptions"}, id="proxy without path"),
     ],
 )
-def test_connections_can_be_refused(api: Api, backend: Backend, path: str, expected: Tree) -> None:
+async def test_connections_can_be_refused(api: Api, backend: Backend, path: str, expected: Tree) -> None:
     rule = {**RULE, "operations": ["CONNECT"], "resources": ["*/*"]}
-    backend.configure("validating", {"rules": [rule]})
+    await backend.configure("validating", {"rules": [rule]})
     backend.reply = lambda request: {"allowed": False, "status": {"code": 403, "message": "nobody connects"}}
-    answer = api.post(f"/api/v1/namespaces/{api.namespace(account=False)}/{path}", {})
+    answer = await api.post(f"/api/v1/namespaces/{await api.namespace(account=False)}/{path}", {})
     assert (answer.status, answer.message) == (
         403,
         'admission webhook "w0.example.com" denied the request: nobody connects',
@@ -187,19 +194,19 @@ def test_connections_can_be_refused(api: Api, backend: Backend, path: str, expec
         ("1" + "0" * 5000, f'parsing "1{"0" * 5000}": value out of range'),
     ],
 )
-def test_ports_that_are_none_are_refused(api: Api, ports: str, why: str) -> None:
-    answer = api.get(f"/api/v1/namespaces/{api.namespace(account=False)}/pods/p/portforward?ports={ports}")
+async def test_ports_that_are_none_are_refused(api: Api, ports: str, why: str) -> None:
+    answer = await api.get(f"/api/v1/namespaces/{await api.namespace(account=False)}/pods/p/portforward?ports={ports}")
     assert (answer.status, answer.message) == (400, f"cannot convert to []int32: strconv.ParseUint: {why}")
 
 
-def test_tokens_and_bindings_are_reviewed_with_their_options(api: Api, backend: Backend) -> None:
+async def test_tokens_and_bindings_are_reviewed_with_their_options(api: Api, backend: Backend) -> None:
     rule = {**RULE, "operations": ["CREATE"], "resources": ["pods/binding", "serviceaccounts/token"]}
-    backend.configure("validating", {"rules": [rule]})
-    base = f"/api/v1/namespaces/{api.namespace()}"
+    await backend.configure("validating", {"rules": [rule]})
+    base = f"/api/v1/namespaces/{await api.namespace()}"
     token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["a"]}}
-    assert api.post(f"{base}/serviceaccounts/default/token", token).status == 201
+    assert (await api.post(f"{base}/serviceaccounts/default/token", token)).status == 201
     binding = {"metadata": {"name": "p"}, "target": {"name": "n"}}
-    assert api.post(f"{base}/pods/p/binding?dryRun=All", binding).status == 404
+    assert (await api.post(f"{base}/pods/p/binding?dryRun=All", binding)).status == 404
     first, second = (review["request"] for review in backend.asked)
     assert first["kind"] == {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
     assert (first["name"], first["object"]["spec"]["audiences"]) == ("default", ["a"])
@@ -207,40 +214,40 @@ def test_tokens_and_bindings_are_reviewed_with_their_options(api: Api, backend: 
     assert second["options"] == {**first["options"], "dryRun": ["All"]}
 
 
-def test_warnings_are_passed_on(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {})
+async def test_warnings_are_passed_on(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {})
     backend.reply = lambda request: {"allowed": True, "warnings": ["take care"]}
-    assert create(api).warnings == ("take care",)
+    assert (await create(api)).warnings == ("take care",)
 
 
-def test_a_patch_changes_the_object_before_it_is_stored(api: Api, backend: Backend) -> None:
-    backend.configure("mutating", {})
+async def test_a_patch_changes_the_object_before_it_is_stored(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {})
     backend.reply = lambda request: patched(
         {"op": "add", "path": "/data", "value": {"k": "v"}},
         {"op": "add", "path": "/metadata/labels", "value": {"l": "1"}},
         {"op": "add", "path": "/unknown", "value": 1},
     )
-    made = create(api)
+    made = await create(api)
     assert made.doc["data"] == {"k": "v"} and made.doc["metadata"]["labels"] == {"l": "1"}
     assert "unknown" not in made.doc
-    stored = api.get(f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m")
+    stored = await api.get(f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m")
     assert stored.doc == made.doc
 
 
-def test_each_mutating_webhook_sees_earlier_changes(api: Api, backend: Backend) -> None:
-    backend.configure("mutating", {}, {})
+async def test_each_mutating_webhook_sees_earlier_changes(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {}, {})
     backend.reply = lambda request: (
         {"allowed": True}
         if "data" in request["object"]
         else patched({"op": "add", "path": "/data", "value": {"k": "v"}})
     )
-    create(api)
+    await create(api)
     assert [request["request"]["object"].get("data") for request in backend.asked] == [None, {"k": "v"}]
 
 
-def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> None:
+async def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> None:
     again = {"reinvocationPolicy": "IfNeeded"}
-    backend.configure("mutating", again, {}, again)
+    await backend.configure("mutating", again, {}, again)
     order: list[str] = []
 
     def reply(request: Tree) -> Tree:
@@ -253,7 +260,7 @@ def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> None:
         )
 
     backend.reply = reply
-    made = create(api)
+    made = await create(api)
     assert order == ["", "0", "0,1", "0,1"], "the first once more; the last did not see another change"
     assert made.doc["data"] == {"0": "", "1": ""}
 
@@ -281,25 +288,25 @@ def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> None:
         ),
     ],
 )
-def test_an_invalid_response_fails_the_write(api: Api, backend: Backend, reply: Tree, why: str) -> None:
-    backend.configure("mutating", {})
+async def test_an_invalid_response_fails_the_write(api: Api, backend: Backend, reply: Tree, why: str) -> None:
+    await backend.configure("mutating", {})
     backend.reply = lambda request: reply
-    answer = create(api)
+    answer = await create(api)
     assert (answer.status, answer.doc["reason"]) == (500, "InternalError")
     assert answer.message == f'Internal error occurred: failed calling webhook "w0.example.com": {why}'
 
 
-def test_the_response_must_have_the_uid_of_the_request(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {})
+async def test_the_response_must_have_the_uid_of_the_request(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {})
     backend.reply = lambda request: {"allowed": True, "uid": "other"}
-    uid = (answer := create(api)) and backend.asked[0]["request"]["uid"]
+    uid = (answer := await create(api)) and backend.asked[0]["request"]["uid"]
     assert answer.message.endswith(f'received invalid webhook response: expected response.uid="{uid}", got "other"')
 
 
-def test_the_response_must_be_of_kind_review(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {})
+async def test_the_response_must_be_of_kind_review(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {})
     backend.reply = lambda request: {"raw": {"response": {"uid": request["uid"], "allowed": True}}}
-    assert create(api).message.endswith(
+    assert (await create(api)).message.endswith(
         "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="
     )
 
@@ -326,29 +333,31 @@ def test_the_response_must_be_of_kind_review(api: Api, backend: Backend) -> None
         ),
     ],
 )
-def test_a_response_that_is_not_a_review_fails_the_call(
+async def test_a_response_that_is_not_a_review_fails_the_call(
     api: Api, backend: Backend, raw: bytes | Tree, why: str
 ) -> None:
-    backend.configure("validating", {})
+    await backend.configure("validating", {})
     backend.reply = lambda request: raw if isinstance(raw, bytes) else {"raw": raw}
-    assert create(api).message.endswith(f'failed calling webhook "w0.example.com": failed to call webhook: {why}')
+    assert (await create(api)).message.endswith(
+        f'failed calling webhook "w0.example.com": failed to call webhook: {why}'
+    )
 
 
-def test_the_older_review_is_less_strict(api: Api, backend: Backend) -> None:
-    backend.configure("mutating", {"admissionReviewVersions": ["v7", "v1beta1"]})
+async def test_the_older_review_is_less_strict(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {"admissionReviewVersions": ["v7", "v1beta1"]})
     operation = {"op": "add", "path": "/data", "value": {"k": "v"}}
     backend.reply = lambda request: {
         "raw": {"response": {"allowed": True, "patch": patched(operation)["patch"]}},
     }
-    assert create(api).doc["data"] == {"k": "v"}
+    assert (await create(api)).doc["data"] == {"k": "v"}
     assert backend.asked[0]["apiVersion"] == "admission.k8s.io/v1beta1"
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-def test_an_unreachable_webhook_fails_the_write_or_is_ignored(api: Api, backend: Backend, policy: str) -> None:
+async def test_an_unreachable_webhook_fails_the_write_or_is_ignored(api: Api, backend: Backend, policy: str) -> None:
     url = "https://127.0.0.1:1/x"
-    backend.configure("validating", {"failurePolicy": policy, "clientConfig": {"url": url}, "timeoutSeconds": 3})
-    answer = create(api)
+    await backend.configure("validating", {"failurePolicy": policy, "clientConfig": {"url": url}, "timeoutSeconds": 3})
+    answer = await create(api)
     if policy == "Ignore":
         assert answer.status == 201
     else:
@@ -358,31 +367,31 @@ def test_an_unreachable_webhook_fails_the_write_or_is_ignored(api: Api, backend:
         )
 
 
-def test_a_webhook_without_a_trusted_certificate_is_not_called(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {"clientConfig": {"url": backend.config()["url"]}})
-    answer = create(api)
+async def test_a_webhook_without_a_trusted_certificate_is_not_called(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {"clientConfig": {"url": backend.config()["url"]}})
+    answer = await create(api)
     assert answer.message.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
     assert not backend.asked
 
 
-def test_an_error_of_the_webhooks_server_is_reported(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {})
+async def test_an_error_of_the_webhooks_server_is_reported(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {})
     backend.status = 500
     backend.reply = lambda request: b"{}"
-    assert create(api).message.endswith(
+    assert (await create(api)).message.endswith(
         'failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding'
     )
 
 
-def test_a_service_is_reached_at_its_endpoints(api: Api, backend: Backend) -> None:
+async def test_a_service_is_reached_at_its_endpoints(api: Api, backend: Backend) -> None:
     service = {"namespace": "default", "name": "hook", "path": "/p", "port": 8443}
     config = {"service": service, "caBundle": backend.bundle}
-    backend.configure("validating", {"clientConfig": config})
+    await backend.configure("validating", {"clientConfig": config})
     why = 'Post "https://hook.default.svc:8443/p?timeout=10s": '
-    assert create(api).message.endswith(why + 'service "hook" not found')
+    assert (await create(api)).message.endswith(why + 'service "hook" not found')
     spec = {"ports": [{"port": 8443, "targetPort": 1}]}
-    api.make("/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": spec})
-    api.make(
+    await api.make("/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": spec})
+    await api.make(
         "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
         {
             "metadata": {"name": "hook-1", "labels": {"kubernetes.io/service-name": "hook"}},
@@ -391,18 +400,18 @@ def test_a_service_is_reached_at_its_endpoints(api: Api, backend: Backend) -> No
             "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": False}}],
         },
     )
-    backend.configure("validating", {"clientConfig": {**config, "service": {**service, "port": 1}}}, name="b")
-    assert create(api).message.endswith('no service port 1 found for service "hook"')
+    await backend.configure("validating", {"clientConfig": {**config, "service": {**service, "port": 1}}}, name="b")
+    assert (await create(api)).message.endswith('no service port 1 found for service "hook"')
 
 
-def test_dry_runs_need_webhooks_without_side_effects(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {"sideEffects": "NoneOnDryRun"})
-    assert create(api, query="?dryRun=All").status == 201
+async def test_dry_runs_need_webhooks_without_side_effects(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {"sideEffects": "NoneOnDryRun"})
+    assert (await create(api, query="?dryRun=All")).status == 201
     assert backend.asked[0]["request"]["dryRun"] is True
 
 
-def test_selectors_and_conditions_choose(api: Api, backend: Backend) -> None:
-    backend.configure(
+async def test_selectors_and_conditions_choose(api: Api, backend: Backend) -> None:
+    await backend.configure(
         "validating",
         {"objectSelector": {"matchLabels": {"judge": "me"}}},
         {"namespaceSelector": {"matchLabels": {"judge": "all"}}},
@@ -410,34 +419,34 @@ def test_selectors_and_conditions_choose(api: Api, backend: Backend) -> None:
     )
     backend.reply = lambda request: {"allowed": True}
 
-    def asked(namespace: str, doc: Tree) -> int:
+    async def asked(namespace: str, doc: Tree) -> int:
         backend.asked.clear()
-        assert api.post(f"/api/v1/namespaces/{namespace}/configmaps", doc).status == 201
+        assert (await api.post(f"/api/v1/namespaces/{namespace}/configmaps", doc)).status == 201
         return len(backend.asked)
 
-    plain, marked = api.namespace(account=False), api.namespace(account=False, judge="all")
-    assert asked(plain, {"metadata": {"name": "a"}}) == 0
-    assert asked(plain, {"metadata": {"name": "b", "labels": {"judge": "me"}}}) == 1
-    assert asked(plain, {"metadata": {"name": "c"}, "data": {"x": "y"}}) == 1
-    assert asked(marked, {"metadata": {"name": "a"}}) == 1
-    assert asked(marked, {"metadata": {"name": "b", "labels": {"judge": "me"}}, "data": {"x": "y"}}) == 3
+    plain, marked = await api.namespace(account=False), await api.namespace(account=False, judge="all")
+    assert await asked(plain, {"metadata": {"name": "a"}}) == 0
+    assert await asked(plain, {"metadata": {"name": "b", "labels": {"judge": "me"}}}) == 1
+    assert await asked(plain, {"metadata": {"name": "c"}, "data": {"x": "y"}}) == 1
+    assert await asked(marked, {"metadata": {"name": "a"}}) == 1
+    assert await asked(marked, {"metadata": {"name": "b", "labels": {"judge": "me"}}, "data": {"x": "y"}}) == 3
 
 
-def test_a_condition_that_fails_refuses(api: Api, backend: Backend) -> None:
-    backend.configure("validating", {"matchConditions": [{"name": "c", "expression": "object.data.x == 'y'"}]})
-    answer = create(api)
+async def test_a_condition_that_fails_refuses(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {"matchConditions": [{"name": "c", "expression": "object.data.x == 'y'"}]})
+    answer = await create(api)
     assert (answer.status, answer.doc["reason"]) == (403, "Forbidden")
     assert answer.message == (
         "configmaps \"m\" is forbidden: expression 'object.data.x == 'y'' resulted in error: no such key: data"
     )
 
 
-def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: Backend) -> None:
-    made = create(api)
-    backend.configure("mutating", {})
+async def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: Backend) -> None:
+    made = await create(api)
+    await backend.configure("mutating", {})
     backend.reply = lambda request: patched({"op": "add", "path": "/data", "value": {}})
     path = f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m"
-    answer = api.delete(path)
+    answer = await api.delete(path)
     request = backend.asked[0]["request"]
     assert (request["object"], request["oldObject"]["metadata"]["name"], request["operation"]) == (None, "m", "DELETE")
     assert answer.message == (
@@ -446,9 +455,9 @@ def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: Backend
     )
 
 
-def test_the_configurations_themselves_are_exempt(api: Api, backend: Backend) -> None:
+async def test_the_configurations_themselves_are_exempt(api: Api, backend: Backend) -> None:
     everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
-    backend.configure("validating", {"rules": [everything]})
+    await backend.configure("validating", {"rules": [everything]})
     backend.reply = lambda request: {"allowed": False}
-    assert api.delete(f"{HOOKS}/validatingwebhookconfigurations/c").status == 200
-    assert create(api).status == 201
+    assert (await api.delete(f"{HOOKS}/validatingwebhookconfigurations/c")).status == 200
+    assert (await create(api)).status == 201

@@ -1,7 +1,7 @@
 """CA certificates in webhook configurations and definitions: for routes, and by cert-manager's annotations."""
 
+import asyncio
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION
-from tests.kit.asking import Api, Tree
+from tests.kit.api import Api, Tree, started
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -20,7 +20,7 @@ SERVICE = {"service": {"namespace": "default", "name": "hook", "port": 443}}
 PLACEHOLDER = "Cg=="
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def certificates() -> Certificates:
     return Certificates.load(None, LoopClock().now())
 
@@ -30,22 +30,17 @@ def ca(certificates: Certificates) -> str:
     return base64.b64encode(certificates.ca.certificate).decode()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def other() -> str:
     """Another CA."""
     return base64.b64encode(Certificates.load(None, LoopClock().now()).ca.certificate).decode()
 
 
 @pytest.fixture
-def api(certificates: Certificates) -> Iterator[Api]:
-    made = Api(certificates)
-    made.run(start(made, certificates))
-    yield made
-    made.close()
-
-
-async def start(api: Api, certificates: Certificates) -> None:
-    CaInjection(api.server.api.core, certificates.ca.certificate)
+async def api(certificates: Certificates) -> Api:
+    made = await started(certificates)
+    CaInjection(made.server.api.core, certificates.ca.certificate)
+    return made
 
 
 def configuration(*clients: Tree, **annotations: str) -> Tree:
@@ -75,88 +70,93 @@ def secret(name: str, ca: str, **annotations: str) -> Tree:
     return {"metadata": meta, "data": {"ca.crt": ca, "tls.crt": "", "tls.key": ""}}
 
 
-def bundles(api: Api, path: str = f"{HOOKS}/c") -> list[Any]:
-    doc = api.get(path).doc
+async def later(api: Api, path: str) -> Tree:
+    """An object, after the server has had time to change it."""
+    await asyncio.sleep(0.1)
+    return (await api.get(path)).doc
+
+
+async def bundles(api: Api, path: str = f"{HOOKS}/c") -> list[Any]:
+    doc = await later(api, path)
     return [each["clientConfig"].get("caBundle") for each in doc["webhooks"]]
 
 
-def test_webhooks_of_a_routed_service_are_given_the_clusters_ca(api: Api, ca: str, other: str) -> None:
+async def test_webhooks_of_a_routed_service_are_given_the_clusters_ca(api: Api, ca: str, other: str) -> None:
     url = {"url": "https://127.0.0.1:1/"}
     elsewhere = {"service": {"namespace": "default", "name": "elsewhere"}}
-    api.make(
+    await api.make(
         HOOKS,
         configuration(SERVICE, {**SERVICE, "caBundle": PLACEHOLDER}, {**SERVICE, "caBundle": other}, url, elsewhere),
     )
-    assert bundles(api) == [None, PLACEHOLDER, other, None, None]
-    api.run(route(api))
-    assert bundles(api) == [ca, ca, other, None, None]
+    assert await bundles(api) == [None, PLACEHOLDER, other, None, None]
+    route(api)
+    assert await bundles(api) == [ca, ca, other, None, None]
 
 
-async def route(api: Api) -> None:
+def route(api: Api) -> None:
     api.server.api.routes.add("hook.default", 1)
 
 
 @pytest.mark.parametrize("path", [HOOKS, MUTATING])
-def test_webhooks_that_are_created_later_get_it_too(api: Api, ca: str, path: str) -> None:
-    api.run(route(api))
-    made = api.make(path, configuration(SERVICE))
-    doc = api.get(f"{path}/c").doc
-    assert bundles(api, f"{path}/c") == [ca]
+async def test_webhooks_that_are_created_later_get_it_too(api: Api, ca: str, path: str) -> None:
+    route(api)
+    made = await api.make(path, configuration(SERVICE))
+    doc = await later(api, f"{path}/c")
+    assert await bundles(api, f"{path}/c") == [ca]
     assert (made["metadata"]["generation"], doc["metadata"]["generation"]) == (1, 2)
-    assert {each["manager"] for each in doc["metadata"]["managedFields"]} == {"unknown", "kcm-sandbox"}
+    assert {each["manager"] for each in doc["metadata"]["managedFields"]} == {"test", "kcm-sandbox"}
     made["metadata"]["resourceVersion"] = doc["metadata"]["resourceVersion"]
-    assert api.put(f"{path}/c", made).status == 200
-    assert bundles(api, f"{path}/c") == [ca], "an update that leaves it out is completed again"
+    assert (await api.put(f"{path}/c", made)).status == 200
+    assert await bundles(api, f"{path}/c") == [ca], "an update that leaves it out is completed again"
 
 
-def test_the_annotation_of_a_service_counts(api: Api, ca: str) -> None:
-    api.make(HOOKS, configuration(SERVICE))
+async def test_the_annotation_of_a_service_counts(api: Api, ca: str) -> None:
+    await api.make(HOOKS, configuration(SERVICE))
     service = {"metadata": {"name": "hook", "annotations": {ANNOTATION: "1"}}, "spec": {"ports": [{"port": 443}]}}
-    api.make("/api/v1/namespaces/default/services", service)
-    assert bundles(api) == [ca]
+    await api.make("/api/v1/namespaces/default/services", service)
+    assert await bundles(api) == [ca]
 
 
-def test_definitions_get_it_too(api: Api, ca: str) -> None:
-    api.run(route(api))
-    api.make(DEFINITIONS, definition(SERVICE))
-    doc = api.get(f"{DEFINITIONS}/things.x.test").doc
+async def test_definitions_get_it_too(api: Api, ca: str) -> None:
+    route(api)
+    await api.make(DEFINITIONS, definition(SERVICE))
+    doc = await later(api, f"{DEFINITIONS}/things.x.test")
     assert doc["spec"]["conversion"]["webhook"]["clientConfig"] == {**SERVICE, "caBundle": ca}
-    assert api.get("/apis/x.test/v1/things").status == 200
+    assert (await api.get("/apis/x.test/v1/things")).status == 200
 
 
-def test_without_an_issuer_the_clusters_ca_is_injected(api: Api, ca: str, other: str) -> None:
-    api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_ca_from="default/serving"))
-    assert bundles(api) == [ca, other]
+async def test_without_an_issuer_the_clusters_ca_is_injected(api: Api, ca: str, other: str) -> None:
+    await api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_ca_from="default/serving"))
+    assert await bundles(api) == [ca, other]
 
 
-def test_an_issued_certificate_replaces_the_previous_one(api: Api, other: str) -> None:
-    api.make(HOOKS, configuration(SERVICE, {"url": "https://127.0.0.1:1/"}, inject_ca_from="default/serving"))
-    api.make(SECRETS, secret("tls-of-another", PLACEHOLDER, certificate_name="another"))
-    api.make(SECRETS, secret("tls", other, certificate_name="serving"))
-    assert bundles(api) == [other, other]
+async def test_an_issued_certificate_replaces_the_previous_one(api: Api, other: str) -> None:
+    await api.make(HOOKS, configuration(SERVICE, {"url": "https://127.0.0.1:1/"}, inject_ca_from="default/serving"))
+    await api.make(SECRETS, secret("tls-of-another", PLACEHOLDER, certificate_name="another"))
+    await api.make(SECRETS, secret("tls", other, certificate_name="serving"))
+    assert await bundles(api) == [other, other]
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_secret_has_to_allow_its_injection(api: Api, other: str, allowed: bool) -> None:
-    api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret="default/tls"))
-    api.make(SECRETS, secret("tls", other, **({"allow_direct_injection": "true"} if allowed else {})))
-    assert bundles(api) == [other if allowed else None]
+async def test_a_secret_has_to_allow_its_injection(api: Api, other: str, allowed: bool) -> None:
+    await api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret="default/tls"))
+    await api.make(SECRETS, secret("tls", other, **({"allow_direct_injection": "true"} if allowed else {})))
+    assert await bundles(api) == [other if allowed else None]
 
 
-def test_the_api_servers_ca_is_the_clusters(api: Api, ca: str, other: str) -> None:
-    api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_apiserver_ca="true"))
-    assert bundles(api) == [ca, ca]
+async def test_the_api_servers_ca_is_the_clusters(api: Api, ca: str, other: str) -> None:
+    await api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_apiserver_ca="true"))
+    assert await bundles(api) == [ca, ca]
 
 
 @pytest.mark.parametrize("value", ["", "x", "/", "a/", "/b", "default/b/c"])
-def test_annotations_that_name_nothing_inject_nothing(api: Api, value: str) -> None:
-    api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret=value, inject_apiserver_ca=value))
-    assert bundles(api) == [None]
+async def test_annotations_that_name_nothing_inject_nothing(api: Api, value: str) -> None:
+    await api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret=value, inject_apiserver_ca=value))
+    assert await bundles(api) == [None]
 
 
-def test_existing_objects_get_it_at_the_start(certificates: Certificates, ca: str) -> None:
-    api = Api(certificates)
-    api.make(HOOKS, configuration(SERVICE, inject_apiserver_ca="true"))
-    api.run(start(api, certificates))
-    assert bundles(api) == [ca]
-    api.close()
+async def test_existing_objects_get_it_at_the_start(certificates: Certificates, ca: str) -> None:
+    api = await started(certificates)
+    await api.make(HOOKS, configuration(SERVICE, inject_apiserver_ca="true"))
+    CaInjection(api.server.api.core, certificates.ca.certificate)
+    assert await bundles(api) == [ca]

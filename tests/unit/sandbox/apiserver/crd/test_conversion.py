@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.apiserver.unconverted import Unconverted, one_request
 from kcm_cli.sandbox.transport import InProcessTransport
-from tests.kit.asking import Api
+from tests.kit.api import Answer, Api
 from tests.kit.embedded import ADMIN
 from tests.kit.hooks import HookServer, Tree
 
@@ -32,7 +32,7 @@ class Hook(HookServer):
     def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
         self.bend: Callable[[Tree], Tree | None] = lambda review: None
         self.api = api
-        super().__init__(api, certificates, folder, self._response)
+        super().__init__(certificates, folder, self._response)
 
     def _response(self, review: Tree) -> Tree:
         request = review.pop("request")
@@ -53,16 +53,20 @@ def version_of(name: str, field: str, **more: Any) -> Tree:
     return {"name": name, "served": True, "storage": name == "v1", "schema": schema, **more}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def certificates() -> Certificates:
     """Valid at the real time, since the connections are real."""
     return Certificates.load(None, LoopClock().now())
 
 
 @pytest.fixture
-def hook(certificates: Certificates, tmp_path: Path) -> Iterator[Hook]:
-    api = Api(certificates)
-    made = Hook(api, certificates, tmp_path)
+async def hook(api: Api, certificates: Certificates, tmp_path: Path) -> AsyncIterator[Hook]:
+    async with Hook(api, certificates, tmp_path) as made:
+        await define(made)
+        yield made
+
+
+async def define(made: Hook) -> None:
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": made.config("/c")}
     spec = {
         "group": "x.test",
@@ -71,12 +75,9 @@ def hook(certificates: Certificates, tmp_path: Path) -> Iterator[Hook]:
         "versions": [version_of("v1", "a"), version_of("v2", "b")],
         "conversion": {"strategy": "Webhook", "webhook": webhook},
     }
-    api.make(DEFINITIONS, {"metadata": {"name": "things.x.test"}, "spec": spec})
-    while api.get(path("v1")).status != 200:
-        api.run(asyncio.sleep(0.01))
-    yield made
-    made.close()
-    api.close()
+    await made.api.make(DEFINITIONS, {"metadata": {"name": "things.x.test"}, "spec": spec})
+    while (await made.api.get(path("v1"))).status != 200:
+        await asyncio.sleep(0.01)
 
 
 def path(version: str, name: str = "") -> str:
@@ -87,26 +88,26 @@ def thing(version: str, name: str = "a", **spec: str) -> Tree:
     return {"apiVersion": f"x.test/{version}", "kind": "Thing", "metadata": {"name": name}, "spec": spec}
 
 
-def test_each_version_shows_what_the_webhook_makes_of_the_stored_one(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
+async def test_each_version_shows_what_the_webhook_makes_of_the_stored_one(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
     assert hook.asked == []
-    assert hook.api.get(path("v2", "a")).doc["spec"] == {"b": "1"}
-    assert [item["spec"] for item in hook.api.get(path("v2")).doc["items"]] == [{"b": "1"}]
+    assert (await hook.api.get(path("v2", "a"))).doc["spec"] == {"b": "1"}
+    assert [item["spec"] for item in (await hook.api.get(path("v2"))).doc["items"]] == [{"b": "1"}]
     assert len(hook.asked) == 1, "what has not changed is not asked for again"
 
 
-def test_more_objects_than_are_cached_are_converted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_objects_than_are_cached_are_converted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "_KEPT", 2)
     for name in "abcd":
-        hook.api.make(path("v1"), thing("v1", name, a=name))
-    assert [item["spec"]["b"] for item in hook.api.get(path("v2")).doc["items"]] == [*"abcd"]
+        await hook.api.make(path("v1"), thing("v1", name, a=name))
+    assert [item["spec"]["b"] for item in (await hook.api.get(path("v2"))).doc["items"]] == [*"abcd"]
 
 
-def test_more_objects_than_are_cached_are_deleted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_objects_than_are_cached_are_deleted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "_KEPT", 2)
     for name in "abcd":
-        hook.api.make(path("v1"), thing("v1", name, a=name))
-    assert [item["spec"]["b"] for item in hook.api.delete(path("v2")).doc["items"]] == [*"abcd"]
+        await hook.api.make(path("v1"), thing("v1", name, a=name))
+    assert [item["spec"]["b"] for item in (await hook.api.delete(path("v2"))).doc["items"]] == [*"abcd"]
 
 
 async def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwhile(
@@ -185,59 +186,59 @@ def test_a_failure_is_raised_in_its_own_request_only() -> None:
     assert asyncio.run(request(left=False)) == {**doc, "apiVersion": "x.test/v2"}
 
 
-def test_requests_for_one_object_call_the_webhook_and_lists_use_what_is_known(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
-    assert hook.api.get(path("v2", "a")).status == 200
+async def test_requests_for_one_object_call_the_webhook_and_lists_use_what_is_known(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    assert (await hook.api.get(path("v2", "a"))).status == 200
     hook.bend = lambda review: {"response": None}
-    assert hook.api.get(path("v2")).status == 200
-    for found in (hook.api.get(path("v2", "a")), hook.api.delete(path("v2", "a")), merged(hook, "2")):
+    assert (await hook.api.get(path("v2"))).status == 200
+    for found in (await hook.api.get(path("v2", "a")), await hook.api.delete(path("v2", "a")), await merged(hook, "2")):
         assert (found.status, found.message.partition(" failed: ")[0]) == (
             500,
             "conversion webhook for x.test/v1, Kind=Thing",
         )
 
 
-def merged(hook: Hook, value: str) -> Any:
-    return hook.api.merge(path("v2", "a"), {"spec": {"b": value}})
+async def merged(hook: Hook, value: str) -> Any:
+    return await hook.api.merge(path("v2", "a"), {"spec": {"b": value}})
 
 
-def applied(hook: Hook, config: Tree, more: str = "", version: str = "v2") -> Any:
+async def applied(hook: Hook, config: Tree, more: str = "", version: str = "v2") -> Any:
     target = path(version, "a") + "?fieldManager=m" + more
-    return hook.api.run(hook.api.ask("PATCH", target, config, content_type="application/apply-patch+yaml"))
+    return await hook.api.call("PATCH", target, config, content_type="application/apply-patch+yaml")
 
 
-def test_fields_of_managers_are_compared_in_their_versions(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
+async def test_fields_of_managers_are_compared_in_their_versions(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
     config = {key: value for key, value in thing("v2", b="2").items() if key != "metadata"}
-    refused = applied(hook, config)
+    refused = await applied(hook, config)
     assert refused.status == 409 and refused.message.endswith("using x.test/v1: .spec.a")
-    forced = applied(hook, config, "&force=true").doc["metadata"]["managedFields"]
+    forced = (await applied(hook, config, "&force=true")).doc["metadata"]["managedFields"]
     fields = {one["manager"]: one["fieldsV1"]["f:spec"] for one in forced}
-    assert fields == {"m": {"f:b": {}}, "unknown": {}}
-    later = merged(hook, "3").doc["metadata"]["managedFields"]
+    assert fields == {"m": {"f:b": {}}, "test": {}}
+    later = (await merged(hook, "3")).doc["metadata"]["managedFields"]
     assert [(one["manager"], one["apiVersion"], one["fieldsV1"]["f:spec"]) for one in later] == [
-        ("unknown", "x.test/v1", {}),
-        ("unknown", "x.test/v2", {"f:b": {}}),
+        ("test", "x.test/v1", {}),
+        ("test", "x.test/v2", {"f:b": {}}),
     ]
 
 
-def test_changes_remove_managers_whose_version_the_webhook_does_not_make(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
-    managers = merged(hook, "2").doc["metadata"]["managedFields"]
+async def test_changes_remove_managers_whose_version_the_webhook_does_not_make(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    managers = (await merged(hook, "2")).doc["metadata"]["managedFields"]
     assert [one["apiVersion"] for one in managers] == ["x.test/v1", "x.test/v2"]
     hook.bend = lambda review: {"response": None}
     config = {"apiVersion": "x.test/v1", "kind": "Thing", "spec": {"a": "3"}}
-    refused = applied(hook, config, "&force=true", version="v1")
+    refused = await applied(hook, config, "&force=true", version="v1")
     assert refused.status == 500 and refused.message.startswith("conversion webhook for x.test/v1, Kind=Thing failed: ")
-    changed = hook.api.merge(path("v1", "a"), {"spec": {"a": "3"}})
+    changed = await hook.api.merge(path("v1", "a"), {"spec": {"a": "3"}})
     assert changed.status == 200 and changed.doc["spec"] == {"a": "3"}
     assert "managedFields" not in changed.doc["metadata"]
 
 
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize("ask", ["get", "list", "merge", "apply"])
-def test_a_request_ends_with_the_definition_with_which_it_began(hook: Hook, ask: str, gone: bool) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
+async def test_a_request_ends_with_the_definition_with_which_it_began(hook: Hook, ask: str, gone: bool) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
     config = {"apiVersion": "x.test/v2", "kind": "Thing", "spec": {"b": "1"}}
 
     def change(review: Tree) -> None:
@@ -254,29 +255,29 @@ def test_a_request_ends_with_the_definition_with_which_it_began(hook: Hook, ask:
             store.update(gvr, "", "things.x.test", doc)
 
     hook.bend = change
-    asks: dict[str, Callable[[], Any]] = {
+    asks: dict[str, Callable[[], Awaitable[Answer]]] = {
         "get": lambda: hook.api.get(path("v2", "a")),
         "list": lambda: hook.api.get(path("v2")),
         "merge": lambda: merged(hook, "2"),
         "apply": lambda: applied(hook, config, "&force=true"),
     }
-    found = asks[ask]()
+    found = await asks[ask]()
     assert found.status == 200, found.message
 
 
-def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
-    revision = hook.api.get(path("v1")).doc["metadata"]["resourceVersion"]
+async def test_a_running_watch_converts_only_changed_objects(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    revision = (await hook.api.get(path("v1"))).doc["metadata"]["resourceVersion"]
     hook.bend = lambda review: {"response": None}
-    assert hook.api.get(path("v2") + f"?watch=true&timeoutSeconds=-1&resourceVersion={revision}").status == 200
+    assert (await hook.api.get(path("v2") + f"?watch=true&timeoutSeconds=-1&resourceVersion={revision}")).status == 200
     assert hook.asked == []
 
 
 @pytest.mark.parametrize("start", ["0", "before"])
-def test_watches_use_what_is_converted(hook: Hook, start: str) -> None:
-    before = hook.api.get(path("v1")).doc["metadata"]["resourceVersion"]
-    hook.api.make(path("v1"), thing("v1", a="1"))
-    assert hook.api.get(path("v2", "a")).status == 200
+async def test_watches_use_what_is_converted(hook: Hook, start: str) -> None:
+    before = (await hook.api.get(path("v1"))).doc["metadata"]["resourceVersion"]
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    assert (await hook.api.get(path("v2", "a"))).status == 200
     hook.bend = lambda review: {"response": None}
     query = (("watch", "true"), ("resourceVersion", before if start == "before" else start))
 
@@ -286,43 +287,43 @@ def test_watches_use_what_is_converted(hook: Hook, start: str) -> None:
                 return cast("Tree", json.loads(chunk))
         raise AssertionError("the watch has no events")
 
-    event = hook.api.run(first())
+    event = await first()
     assert (event["type"], event["object"]["spec"]) == ("ADDED", {"b": "1"})
 
 
-def test_objects_are_converted_to_the_storage_version(hook: Hook) -> None:
-    made = hook.api.make(path("v2"), thing("v2", b="1"))
+async def test_objects_are_converted_to_the_storage_version(hook: Hook) -> None:
+    made = await hook.api.make(path("v2"), thing("v2", b="1"))
     assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": "1"})
     seen = len(hook.asked)
-    assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "1"}
+    assert (await hook.api.get(path("v1", "a"))).doc["spec"] == {"a": "1"}
     assert len(hook.asked) == seen, "the stored version needs no webhook"
-    assert hook.api.merge(path("v2", "a"), {"spec": {"b": "2"}}).doc["spec"] == {"b": "2"}
-    assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "2"}
+    assert (await hook.api.merge(path("v2", "a"), {"spec": {"b": "2"}})).doc["spec"] == {"b": "2"}
+    assert (await hook.api.get(path("v1", "a"))).doc["spec"] == {"a": "2"}
 
 
-def test_a_dry_run_is_converted_and_stores_nothing(hook: Hook) -> None:
-    assert hook.api.post(path("v2") + "?dryRun=All", thing("v2", b="1")).doc["spec"] == {"b": "1"}
+async def test_a_dry_run_is_converted_and_stores_nothing(hook: Hook) -> None:
+    assert (await hook.api.post(path("v2") + "?dryRun=All", thing("v2", b="1"))).doc["spec"] == {"b": "1"}
     assert len(hook.asked) == 2
-    assert hook.api.get(path("v1", "a")).status == 404
+    assert (await hook.api.get(path("v1", "a"))).status == 404
 
 
-def test_a_pending_deletion_keeps_the_storage_version(hook: Hook) -> None:
+async def test_a_pending_deletion_keeps_the_storage_version(hook: Hook) -> None:
     doc = thing("v1", a="1")
     doc["metadata"]["finalizers"] = ["x.y/z"]
-    hook.api.make(path("v1"), doc)
-    left = hook.api.delete(path("v2", "a")).doc
+    await hook.api.make(path("v1"), doc)
+    left = (await hook.api.delete(path("v2", "a"))).doc
     assert (left["apiVersion"], left["spec"]) == ("x.test/v2", {"b": "1"})
-    assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "1"}
+    assert (await hook.api.get(path("v1", "a"))).doc["spec"] == {"a": "1"}
 
 
-def test_only_labels_and_annotations_of_metadata_can_be_converted(hook: Hook) -> None:
+async def test_only_labels_and_annotations_of_metadata_can_be_converted(hook: Hook) -> None:
     def bend(review: Tree) -> None:
         meta = review["response"]["convertedObjects"][0]["metadata"]
         meta |= {"labels": {"k": "v"}, "generation": 77}
 
     hook.bend = bend
-    hook.api.make(path("v1"), thing("v1", a="1"))
-    meta = hook.api.get(path("v2", "a")).doc["metadata"]
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    meta = (await hook.api.get(path("v2", "a"))).doc["metadata"]
     assert (meta["labels"], meta["generation"]) == ({"k": "v"}, 1)
 
 
@@ -368,26 +369,30 @@ def meta(**fields: Any) -> Callable[[Tree], None]:
         pytest.param(lambda review: "text", "cannot unmarshal string into Go value", id="not an object"),
     ],
 )
-def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], object], problem: str) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
+async def test_invalid_responses_are_refused(hook: Hook, bend: Callable[[Tree], object], problem: str) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
     hook.bend = bend
-    for found in (hook.api.get(path("v2", "a")), hook.api.get(path("v2")), hook.api.delete(path("v2", "a"))):
+    for found in (
+        await hook.api.get(path("v2", "a")),
+        await hook.api.get(path("v2")),
+        await hook.api.delete(path("v2", "a")),
+    ):
         assert found.status == 500
         assert found.message.startswith("conversion webhook for x.test/v1, Kind=Thing ")
         assert problem in found.message
-    assert hook.api.post(path("v2"), thing("v2", "b", b="1")).status == 500
-    assert hook.api.get(path("v1", "b")).status == 404, "what cannot be converted is not stored"
+    assert (await hook.api.post(path("v2"), thing("v2", "b", b="1"))).status == 500
+    assert (await hook.api.get(path("v1", "b"))).status == 404, "what cannot be converted is not stored"
 
 
-def test_null_for_an_object(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
+async def test_null_for_an_object(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
     hook.bend = lambda review: review["response"].update(convertedObjects=[None])
-    assert hook.api.get(path("v2", "a")).message == "unexpected end of JSON input"
+    assert (await hook.api.get(path("v2", "a"))).message == "unexpected end of JSON input"
 
 
-def test_an_unreachable_webhook(hook: Hook) -> None:
-    hook.api.make(path("v1"), thing("v1", a="1"))
-    hook.close()
-    found = hook.api.get(path("v2", "a"))
+async def test_an_unreachable_webhook(hook: Hook) -> None:
+    await hook.api.make(path("v1"), thing("v1", a="1"))
+    await hook.__aexit__()
+    found = await hook.api.get(path("v2", "a"))
     assert "connect: connection refused" in found.message
-    assert hook.api.get(path("v1", "a")).status == 200
+    assert (await hook.api.get(path("v1", "a"))).status == 200

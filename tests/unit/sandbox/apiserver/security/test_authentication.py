@@ -109,7 +109,6 @@ def test_an_unknown_token_is_refused(world: World, token: str) -> None:
 def test_a_certificate_identifies_the_user(world: World, certificates: Certificates) -> None:
     pair = certificates.client("jane", ("dev", "ops"))
     der = x509.load_pem_x509_certificate(pair.certificate).public_bytes(serialization.Encoding.DER)
-    world.clock.time = datetime.now(UTC)
     user = world.security.authenticator.authenticate({"authorization": "Bearer static"}, der)
     assert (user.name, user.groups) == ("jane", ("dev", "ops", "system:authenticated"))
     assert user.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")

@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
-from tests.kit.asking import Answer, Api
+from tests.kit.api import Answer, Api
 from tests.kit.places import REFERENCE
 
 Tree = dict[str, Any]
@@ -29,21 +29,21 @@ class Grants:
         self.api = api
         self.count = 0
 
-    def user(self, *rules: Tree, namespace: str = "", groups: tuple[str, ...] = ()) -> User:
+    async def user(self, *rules: Tree, namespace: str = "", groups: tuple[str, ...] = ()) -> User:
         """A user with these permissions, in the cluster or in one namespace."""
         self.count += 1
         name = f"u{self.count}"
         kind, plural = ("Role", "roles") if namespace else ("ClusterRole", "clusterroles")
         where = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
         binding = "rolebindings" if namespace else "clusterrolebindings"
-        self.api.make(f"{where}/{plural}", {"metadata": {"name": name}, "rules": list(rules)})
+        await self.api.make(f"{where}/{plural}", {"metadata": {"name": name}, "rules": list(rules)})
         subject = {"apiGroup": GROUP, "kind": "User", "name": name}
         ref = {"apiGroup": GROUP, "kind": kind, "name": name}
-        self.api.make(f"{where}/{binding}", {"metadata": {"name": name}, "roleRef": ref, "subjects": [subject]})
+        await self.api.make(f"{where}/{binding}", {"metadata": {"name": name}, "roleRef": ref, "subjects": [subject]})
         return User(name, groups=("system:authenticated", *groups))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def grants(api: Api) -> Grants:
     return Grants(api)
 
@@ -85,14 +85,14 @@ def may(api: Api, user: User, verb: str, plural: str, **more: Any) -> bool:
         pytest.param(rule("list", on="pods", names=("a",)), {"verb": "list", "plural": "pods"}, False, id="nameless"),
     ],
 )
-def test_rules(api: Api, grants: Grants, granted: Tree, asked: Tree, allowed: bool) -> None:
-    user = grants.user(granted)
+async def test_rules(api: Api, grants: Grants, granted: Tree, asked: Tree, allowed: bool) -> None:
+    user = await grants.user(granted)
     assert may(api, user, **asked) is allowed
     assert may(api, user, **asked, namespace="default") is allowed
 
 
-def test_a_right_in_a_namespace_ends_there(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("get", on="pods"), namespace=(namespace := api.namespace()))
+async def test_a_right_in_a_namespace_ends_there(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("get", on="pods"), namespace=(namespace := await api.namespace()))
     assert may(api, user, "get", "pods", namespace=namespace)
     assert not may(api, user, "get", "pods", namespace="default")
     assert not may(api, user, "get", "pods")
@@ -101,36 +101,36 @@ def test_a_right_in_a_namespace_ends_there(api: Api, grants: Grants) -> None:
 @pytest.mark.parametrize(
     ("path", "allowed"), [("/healthz", True), ("/logs/a/b", True), ("/logs", False), ("/secret", False)]
 )
-def test_urls(api: Api, grants: Grants, path: str, allowed: bool) -> None:
-    user = grants.user(rule("get", urls=("/healthz", "/logs/*")))
+async def test_urls(api: Api, grants: Grants, path: str, allowed: bool) -> None:
+    user = await grants.user(rule("get", urls=("/healthz", "/logs/*")))
     info = RequestInfo("get", path, False)
     assert api.server.api.core.security.authorizer.authorize(user, info).allowed is allowed
 
 
-def test_changes_count_at_once(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("get", on="pods"))
+async def test_changes_count_at_once(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("get", on="pods"))
     path = f"{RBAC}/clusterroles/{user.name}"
-    assert api.merge(path, {"rules": [rule("get", on="secrets")]}).status == 200
+    assert (await api.merge(path, {"rules": [rule("get", on="secrets")]})).status == 200
     assert (may(api, user, "get", "pods"), may(api, user, "get", "secrets")) == (False, True)
-    api.delete(path)
-    answer = api.get("/api/v1/secrets", user=user)
+    await api.delete(path)
+    answer = await api.get("/api/v1/secrets", user=user)
     assert answer.message == (
         f'secrets is forbidden: User "{user.name}" cannot list resource "secrets" in API group "" at the cluster '
         f'scope: RBAC: clusterrole.rbac.authorization.k8s.io "{user.name}" not found'
     )
-    api.delete(f"{RBAC}/clusterrolebindings/{user.name}")
-    assert not api.get("/api/v1/secrets", user=user).message.endswith("not found")
+    await api.delete(f"{RBAC}/clusterrolebindings/{user.name}")
+    assert not (await api.get("/api/v1/secrets", user=user)).message.endswith("not found")
 
 
-def test_service_accounts_and_groups_are_subjects_too(api: Api) -> None:
-    api.make(f"{RBAC}/clusterroles", {"metadata": {"name": "seer"}, "rules": [rule("get", on="pods")]})
+async def test_service_accounts_and_groups_are_subjects_too(api: Api) -> None:
+    await api.make(f"{RBAC}/clusterroles", {"metadata": {"name": "seer"}, "rules": [rule("get", on="pods")]})
     subjects = [
         {"kind": "ServiceAccount", "namespace": "ns", "name": "robot"},
         {"apiGroup": GROUP, "kind": "Group", "name": "people"},
     ]
     ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "seer"}
     binding = {"metadata": {"name": "seer"}, "roleRef": ref, "subjects": subjects}
-    api.make(f"{RBAC}/clusterrolebindings", binding)
+    await api.make(f"{RBAC}/clusterrolebindings", binding)
     assert may(api, User("system:serviceaccount:ns:robot"), "get", "pods")
     assert may(api, User("x", groups=("people",)), "get", "pods")
     assert not may(api, User("system:serviceaccount:other:robot"), "get", "pods")
@@ -162,24 +162,24 @@ def test_service_accounts_and_groups_are_subjects_too(api: Api) -> None:
         ),
     ],
 )
-def test_anonymous_requests(api: Api, method: str, path: str, status: int, message: str) -> None:
+async def test_anonymous_requests(api: Api, method: str, path: str, status: int, message: str) -> None:
     anonymous = User("system:anonymous", groups=("system:unauthenticated",))
-    answer = api.run(api.ask(method, path, user=anonymous))
+    answer = await api.call(method, path, user=anonymous)
     assert (answer.status, answer.message) == (status, message)
 
 
 # Escalation
 
 
-def grant(api: Api, user: User, role: str, *rules: Tree) -> Answer:
-    return api.post(f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": list(rules)}, user=user)
+async def grant(api: Api, user: User, role: str, *rules: Tree) -> Answer:
+    return await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": list(rules)}, user=user)
 
 
-def test_granting_requires_the_granted_permissions(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("create,update", on="clusterroles", groups=GROUP), rule("get", on="pods"))
-    writer = grants.user(rule("create", on="clusterroles", groups=GROUP), rule("get", on="pods"))
-    assert grant(api, writer, "fine", rule("get", on="pods")).status == 201
-    answer = grant(api, writer, "more", rule("get", "list", on="pods,secrets"))
+async def test_granting_requires_the_granted_permissions(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("create,update", on="clusterroles", groups=GROUP), rule("get", on="pods"))
+    writer = await grants.user(rule("create", on="clusterroles", groups=GROUP), rule("get", on="pods"))
+    assert (await grant(api, writer, "fine", rule("get", on="pods"))).status == 201
+    answer = await grant(api, writer, "more", rule("get", "list", on="pods,secrets"))
     assert user.name != writer.name
     assert (answer.status, answer.message) == (
         403,
@@ -190,22 +190,25 @@ def test_granting_requires_the_granted_permissions(api: Api, grants: Grants) -> 
     )
 
 
-def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> None:
-    escalating = grants.user(rule("create", "escalate", on="clusterroles", groups=GROUP))
-    assert grant(api, escalating, "lifted", rule("*", on="*", groups="*")).status == 201
+async def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> None:
+    escalating = await grants.user(rule("create", "escalate", on="clusterroles", groups=GROUP))
+    assert (await grant(api, escalating, "lifted", rule("*", on="*", groups="*"))).status == 201
     bindings = rule("create", on="clusterrolebindings", groups=GROUP)
-    plain, binding = grants.user(bindings), grants.user(bindings, rule("bind", on="clusterroles", groups=GROUP))
+    plain, binding = (
+        await grants.user(bindings),
+        await grants.user(bindings, rule("bind", on="clusterroles", groups=GROUP)),
+    )
     ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "lifted"}
     doc = {"metadata": {"name": "lift"}, "roleRef": ref, "subjects": []}
-    assert api.post(f"{RBAC}/clusterrolebindings", doc, user=plain).status == 403
-    assert api.post(f"{RBAC}/clusterrolebindings", doc, user=binding).status == 201
+    assert (await api.post(f"{RBAC}/clusterrolebindings", doc, user=plain)).status == 403
+    assert (await api.post(f"{RBAC}/clusterrolebindings", doc, user=binding)).status == 201
 
 
-def test_a_binding_to_a_missing_role_is_not_found(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("create", on="rolebindings", groups=GROUP))
+async def test_a_binding_to_a_missing_role_is_not_found(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("create", on="rolebindings", groups=GROUP))
     ref = {"apiGroup": GROUP, "kind": "Role", "name": "none"}
     doc = {"metadata": {"name": "lift"}, "roleRef": ref, "subjects": []}
-    answer = api.post(f"{RBAC}/namespaces/default/rolebindings", doc, user=user)
+    answer = await api.post(f"{RBAC}/namespaces/default/rolebindings", doc, user=user)
     assert (answer.status, answer.message) == (404, 'rolebindings.rbac.authorization.k8s.io "none" not found')
 
 
@@ -216,24 +219,24 @@ CONSTRAINED = "authentication.k8s.io"
 _NODE = "system:node:x"
 
 
-def whoami(api: Api, asking: User, /, **headers: str) -> Answer:
+async def whoami(api: Api, asking: User, /, **headers: str) -> Answer:
     named = {f"impersonate_{key}": value for key, value in headers.items()}
-    return api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=asking, **named)
+    return await api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=asking, **named)
 
 
-def test_masters_may_impersonate_any_user(api: Api) -> None:
+async def test_masters_may_impersonate_any_user(api: Api) -> None:
     master = User("root", groups=("system:masters",))
-    answer = whoami(api, master, user="jane", group="dev\nops", uid="7", **{"extra-scopes": "a\nb"})
+    answer = await whoami(api, master, user="jane", group="dev\nops", uid="7", **{"extra-scopes": "a\nb"})
     assert answer.doc["status"]["userInfo"] == {
         "username": "jane",
         "uid": "7",
         "groups": ["dev", "ops", "system:authenticated"],
         "extra": {"scopes": ["a", "b"]},
     }
-    named = whoami(api, master, user="jürgen".encode().decode("latin-1"), group="日本".encode().decode("latin-1"))
+    named = await whoami(api, master, user="jürgen".encode().decode("latin-1"), group="日本".encode().decode("latin-1"))
     assert named.doc["status"]["userInfo"]["username"] == "jürgen"
     assert named.doc["status"]["userInfo"]["groups"][0] == "日本"
-    robot = whoami(api, master, user="system:serviceaccount:ns:robot").doc["status"]["userInfo"]
+    robot = (await whoami(api, master, user="system:serviceaccount:ns:robot")).doc["status"]["userInfo"]
     assert robot["groups"] == ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
 
 
@@ -251,10 +254,12 @@ def test_masters_may_impersonate_any_user(api: Api) -> None:
         ),
     ],
 )
-def test_permissions_for_impersonation(api: Api, grants: Grants, headers: dict[str, str], resource: str | None) -> None:
+async def test_permissions_for_impersonation(
+    api: Api, grants: Grants, headers: dict[str, str], resource: str | None
+) -> None:
     on = rule("impersonate-on:user-info:create", on="*", groups="*")
-    user = grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
-    answer = whoami(api, user, **headers)
+    user = await grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
+    answer = await whoami(api, user, **headers)
     if resource is None:
         assert answer.status == 201
     else:
@@ -270,35 +275,37 @@ def test_permissions_for_impersonation(api: Api, grants: Grants, headers: dict[s
         ("acme.io%2ff%20o", '"f o": Invalid path (regex used for validation is'),
     ],
 )
-def test_keys_of_impersonated_extra_are_paths(api: Api, grants: Grants, key: str, why: str) -> None:
+async def test_keys_of_impersonated_extra_are_paths(api: Api, grants: Grants, key: str, why: str) -> None:
     on = rule("impersonate-on:user-info:create", on="*", groups="*")
-    user = grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
-    answer = whoami(api, user, user="jane", **{f"extra-{key}": "y"})
+    user = await grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
+    answer = await whoami(api, user, user="jane", **{f"extra-{key}": "y"})
     text = "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "
     assert text + why in answer.message
 
 
-def test_the_old_impersonation_permission_suffices(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("impersonate", on="users", names=("jane",)))
-    answer = whoami(api, user, user="joe")
+async def test_the_old_impersonation_permission_suffices(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("impersonate", on="users", names=("jane",)))
+    answer = await whoami(api, user, user="joe")
     assert f'User "{user.name}" cannot impersonate-on:user-info:create resource' in answer.message, "the first refusal"
-    assert whoami(api, user, user="jane").status == 201
+    assert (await whoami(api, user, user="jane")).status == 201
 
 
-def test_the_last_successful_impersonation_mode_is_tried_first(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("impersonate", on="users", names=("jane",)))
-    assert whoami(api, user, user="jane").status == 201
-    answer = whoami(api, user, user="joe")
+async def test_the_last_successful_impersonation_mode_is_tried_first(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("impersonate", on="users", names=("jane",)))
+    assert (await whoami(api, user, user="jane")).status == 201
+    answer = await whoami(api, user, user="joe")
     assert f'User "{user.name}" cannot impersonate resource "users"' in answer.message
     master = User("superuser", groups=("system:masters",))
-    groups = [whoami(api, master, user=name).doc["status"]["userInfo"]["groups"] for name in (_NODE, "jane", _NODE)]
+    groups = [
+        (await whoami(api, master, user=name)).doc["status"]["userInfo"]["groups"] for name in (_NODE, "jane", _NODE)
+    ]
     assert groups == [["system:nodes", "system:authenticated"], ["system:authenticated"], groups[0]]
-    whoami(api, master, user="jane", group="system:masters")  # which only the old mode allows
-    assert whoami(api, master, user=_NODE).doc["status"]["userInfo"]["groups"] == ["system:authenticated"]
+    await whoami(api, master, user="jane", group="system:masters")  # which only the old mode allows
+    assert (await whoami(api, master, user=_NODE)).doc["status"]["userInfo"]["groups"] == ["system:authenticated"]
 
 
-def test_impersonating_groups_requires_a_user(api: Api) -> None:
-    answer = whoami(api, User("root", groups=("system:masters",)), group="g")
+async def test_impersonating_groups_requires_a_user(api: Api) -> None:
+    answer = await whoami(api, User("root", groups=("system:masters",)), group="g")
     assert (answer.status, answer.message) == (
         400,
         'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without '
@@ -309,20 +316,20 @@ def test_impersonating_groups_requires_a_user(api: Api) -> None:
 # Reviews
 
 
-def review(api: Api, kind: str, spec: Tree, *, namespace: str = "", user: User | None = None) -> Answer:
+async def review(api: Api, kind: str, spec: Tree, *, namespace: str = "", user: User | None = None) -> Answer:
     where = f"/namespaces/{namespace}" if namespace else ""
     options = {} if user is None else {"user": user}
-    return api.post(f"/apis/authorization.k8s.io/v1{where}/{kind}", {"spec": spec}, **options)
+    return await api.post(f"/apis/authorization.k8s.io/v1{where}/{kind}", {"spec": spec}, **options)
 
 
 @pytest.mark.parametrize("verb", ["get", "delete"])
-def test_access_reviews_agree_with_the_authorizer(api: Api, grants: Grants, verb: str) -> None:
-    user = grants.user(rule("get", on="pods"))
+async def test_access_reviews_agree_with_the_authorizer(api: Api, grants: Grants, verb: str) -> None:
+    user = await grants.user(rule("get", on="pods"))
     attributes = {"verb": verb, "resource": "pods", "namespace": "default"}
     expected = verb == "get"
-    of_other = review(api, "subjectaccessreviews", {"user": user.name, "resourceAttributes": attributes})
-    own = review(api, "selfsubjectaccessreviews", {"resourceAttributes": attributes}, user=user)
-    local = review(
+    of_other = await review(api, "subjectaccessreviews", {"user": user.name, "resourceAttributes": attributes})
+    own = await review(api, "selfsubjectaccessreviews", {"resourceAttributes": attributes}, user=user)
+    local = await review(
         api, "localsubjectaccessreviews", {"user": user.name, "resourceAttributes": attributes}, namespace="default"
     )
     for answer in (of_other, own, local):
@@ -334,23 +341,23 @@ def test_access_reviews_agree_with_the_authorizer(api: Api, grants: Grants, verb
         )
 
 
-def test_reviews_have_managed_fields(api: Api) -> None:
-    made = review(api, "subjectaccessreviews", {"user": "x", "resourceAttributes": {"verb": "get"}}).doc
+async def test_reviews_have_managed_fields(api: Api) -> None:
+    made = (await review(api, "subjectaccessreviews", {"user": "x", "resourceAttributes": {"verb": "get"}})).doc
     owned = {"f:spec": {"f:resourceAttributes": {".": {}, "f:verb": {}}, "f:user": {}}}
     assert [entry["fieldsV1"] for entry in made["metadata"]["managedFields"]] == [owned]
 
 
-def test_a_review_is_of_the_namespace_of_its_path(api: Api) -> None:
+async def test_a_review_is_of_the_namespace_of_its_path(api: Api) -> None:
     doc = {"metadata": {"namespace": "other"}, "spec": {"user": "x", "nonResourceAttributes": {"path": "/"}}}
     base = "/apis/authorization.k8s.io/v1"
-    assert api.post(f"{base}/subjectaccessreviews", doc).status == 201
-    answer = api.post(f"{base}/namespaces/default/localsubjectaccessreviews", doc)
+    assert (await api.post(f"{base}/subjectaccessreviews", doc)).status == 201
+    answer = await api.post(f"{base}/namespaces/default/localsubjectaccessreviews", doc)
     assert answer.message == "the namespace of the provided object does not match the namespace sent on the request"
 
 
-def test_rules_reviews_list_all_rules(api: Api, grants: Grants) -> None:
-    user = grants.user(rule("get", on="pods"), rule("get", urls=("/mine",)))
-    status = review(api, "selfsubjectrulesreviews", {"namespace": "default"}, user=user).doc["status"]
+async def test_rules_reviews_list_all_rules(api: Api, grants: Grants) -> None:
+    user = await grants.user(rule("get", on="pods"), rule("get", urls=("/mine",)))
+    status = (await review(api, "selfsubjectrulesreviews", {"namespace": "default"}, user=user)).doc["status"]
     assert {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]} in status["resourceRules"]
     assert {"verbs": ["get"], "nonResourceURLs": ["/mine"]} in status["nonResourceRules"]
     assert status["incomplete"] is False
@@ -367,7 +374,7 @@ def account(entry: Tree) -> User:
     )
 
 
-def test_controllers_have_the_permissions_of_upstreams_roles(api: Api) -> None:
+async def test_controllers_have_the_permissions_of_upstreams_roles(api: Api) -> None:
     wanted = json.loads((REFERENCE / "controller-roles.json").read_text())
     authorizer = api.server.api.core.security.authorizer
     missing: list[str] = []
@@ -389,7 +396,7 @@ def test_controllers_have_the_permissions_of_upstreams_roles(api: Api) -> None:
     assert not missing
 
 
-def test_bootstrap_objects(api: Api) -> None:
+async def test_bootstrap_objects(api: Api) -> None:
     for path in (
         "/api/v1/namespaces/kube-node-lease",
         "/api/v1/namespaces/default/services/kubernetes",
@@ -399,17 +406,17 @@ def test_bootstrap_objects(api: Api) -> None:
         f"{RBAC}/clusterroles/cluster-admin",
         f"{RBAC}/namespaces/kube-system/roles/extension-apiserver-authentication-reader",
     ):
-        assert api.get(path).status == 200, path
+        assert (await api.get(path)).status == 200, path
 
 
-def test_long_names_and_paths_are_not_kept(api: Api) -> None:
+async def test_long_names_and_paths_are_not_kept(api: Api) -> None:
     server: Any = api.server.api
     caches = server._flows._known, server.core.security.authorizer._bindings._grants
     stranger = User("stranger", groups=("system:authenticated",))
     paths = [f"/{'x' * 5000}", f"/api/v1/namespaces/{'n' * 5000}/pods", "/api/v1/namespaces/unknown/pods"]
     users = [stranger, User("u" * 5000), User("u", groups=("g" * 5000,))]
     for user in users:
-        assert [api.get(path, user=user).status for path in paths] == [403] * 3
+        assert [(await api.get(path, user=user)).status for path in paths] == [403] * 3
     kept = [str(key) for cache in caches for key in cache]
     assert any("stranger" in key for key in kept)
     assert max(map(len, kept)) < 5000
@@ -427,7 +434,7 @@ def test_long_names_and_paths_are_not_kept(api: Api) -> None:
         (("AlwaysDeny",), "joe", None),
     ],
 )
-def test_several_modes(modes: tuple[str, ...], user: str, reason: str | None, api: Api) -> None:
+async def test_several_modes(modes: tuple[str, ...], user: str, reason: str | None, api: Api) -> None:
     authorizer = Authorizer(api.server.store, modes)
     decision = authorizer.authorize(
         User(user, groups=("system:authenticated",)), RequestInfo("get", "", True, plural="pods")
