@@ -22,6 +22,8 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.errors import AccessError, CredentialsError, KubeconfigError, TLSFilesError
 from tests.trust.cases import LEAF, sign
 
+pytestmark = pytest.mark.real_time
+
 V1 = "client.authentication.k8s.io/v1"
 PLUGIN = """
 import json, os, pathlib, sys
@@ -98,31 +100,28 @@ def pair() -> dict[str, str]:
     return {"clientCertificateData": signed.pem.decode(), "clientKeyData": signed.secret.decode()}
 
 
-def test_a_plugin_runs_once_until_its_token_is_rejected(kit: Kit, capfd: pytest.CaptureFixture[str]) -> None:
-    async def main() -> None:
-        credentials = (await kit.load()).credentials
-        assert credentials.current() is None
-        first = await credentials.renew()
-        assert first.header == "Bearer token-1"
-        assert await credentials.renew() is first
-        credentials.reject(first)
-        assert (await credentials.renew()).header == "Bearer token-2"
-
-    asyncio.run(main())
+async def test_a_plugin_runs_once_until_its_token_is_rejected(kit: Kit, capfd: pytest.CaptureFixture[str]) -> None:
+    credentials = (await kit.load()).credentials
+    assert credentials.current() is None
+    first = await credentials.renew()
+    assert first.header == "Bearer token-1"
+    assert await credentials.renew() is first
+    credentials.reject(first)
+    assert (await credentials.renew()).header == "Bearer token-2"
     assert capfd.readouterr().err == "words for people\n" * 2
     assert kit.calls == [(0, "no_error")] * 2
 
 
-def test_a_plugin_gets_its_environment_and_arguments(kit: Kit) -> None:
+async def test_a_plugin_gets_its_environment_and_arguments(kit: Kit) -> None:
     kit.configure(args=["a", "--b"], env=[{"name": "PREFIX", "value": "x"}, {"name": "HOME", "value": "mine"}])
-    asyncio.run(renewed(kit))
+    await renewed(kit)
     (run,) = kit.runs()
     assert run["args"] == ["a", "--b"]
     assert run["info"] == {"kind": "ExecCredential", "apiVersion": V1, "spec": {"interactive": False}}
     assert {"PREFIX": "x", "HOME": "mine"}.items() <= run["env"].items()  # type: ignore[attr-defined]
 
 
-def test_a_plugin_gets_cluster_info_if_requested(kit: Kit) -> None:
+async def test_a_plugin_gets_cluster_info_if_requested(kit: Kit) -> None:
     bundle = sign(LEAF).pem
     (kit.folder / "ca.pem").write_bytes(bundle)
     config = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": ["a"]}}
@@ -136,7 +135,7 @@ def test_a_plugin_gets_cluster_info_if_requested(kit: Kit) -> None:
         provideClusterInfo=True,
         apiVersion="client.authentication.k8s.io/v1beta1",
     )
-    asyncio.run(renewed(kit))
+    await renewed(kit)
     info = kit.runs()[0]["info"]
     assert info["apiVersion"] == "client.authentication.k8s.io/v1beta1"  # type: ignore[index]
     assert info["spec"]["cluster"] == {  # type: ignore[index]
@@ -148,7 +147,7 @@ def test_a_plugin_gets_cluster_info_if_requested(kit: Kit) -> None:
     }
 
 
-def test_an_unreadable_ca_for_cluster_info_is_one_error(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreadable_ca_for_cluster_info_is_one_error(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     ca, read = kit.folder / "ca.pem", Path.read_bytes
 
     def refused(path: Path) -> bytes:
@@ -160,39 +159,31 @@ def test_an_unreadable_ca_for_cluster_info_is_one_error(kit: Kit, monkeypatch: p
     kit.configure({"certificate-authority": "ca.pem"}, provideClusterInfo=True)
     monkeypatch.setattr(Path, "read_bytes", refused)
     with pytest.raises(TLSFilesError, match=r"ca\.pem: Permission denied"):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
 
 
 @pytest.mark.parametrize(("ends_s", "left_s"), [(3600, 3570), (100, 90), (-100, None)])
-def test_a_plugin_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, left_s: float | None) -> None:
+async def test_a_plugin_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, left_s: float | None) -> None:
     kit.status({"token": "NUMBER", "expirationTimestamp": in_s(ends_s)})
-
-    async def main() -> None:
-        credentials = (await kit.load()).credentials
-        lease = await credentials.renew()
-        if left_s is None:
-            assert credentials.current() is None
-            assert (await credentials.renew()).header == "Bearer 2"
-        else:
-            assert lease.lifetime_s is not None
-            assert abs(lease.lifetime_s - left_s) < 10
-
-    asyncio.run(main())
+    credentials = (await kit.load()).credentials
+    lease = await credentials.renew()
+    if left_s is None:
+        assert credentials.current() is None
+        assert (await credentials.renew()).header == "Bearer 2"
+    else:
+        assert lease.lifetime_s is not None
+        assert abs(lease.lifetime_s - left_s) < 10
 
 
-def test_unchanged_credentials_are_used_until_they_expire(kit: Kit) -> None:
+async def test_unchanged_credentials_are_used_until_they_expire(kit: Kit) -> None:
     kit.status({"token": "same", "expirationTimestamp": in_s(1000)})
-
-    async def main() -> None:
-        plugin = (await kit.load()).credentials
-        first = await plugin.renew()
-        plugin.reject(first)
-        again = await plugin.renew()
-        assert again == first
-        assert again.lifetime_s is not None and first.lifetime_s is not None
-        assert again.lifetime_s > first.lifetime_s
-
-    asyncio.run(main())
+    plugin = (await kit.load()).credentials
+    first = await plugin.renew()
+    plugin.reject(first)
+    again = await plugin.renew()
+    assert again == first
+    assert again.lifetime_s is not None and first.lifetime_s is not None
+    assert again.lifetime_s > first.lifetime_s
 
 
 async def renewed(kit: Kit) -> str:
@@ -218,23 +209,19 @@ def test_a_plugin_runs_once_for_all_loops(kit: Kit) -> None:
     assert got == ["Bearer token-1"] * 4
 
 
-def test_a_client_certificate_is_used_and_has_metrics(kit: Kit) -> None:
+async def test_a_client_certificate_is_used_and_has_metrics(kit: Kit) -> None:
     first, second = pair(), pair()
     kit.status(first)
     youngest = (datetime.now(UTC) - LEAF.starts).total_seconds()
-
-    async def main() -> None:
-        loaded = await kit.load()
-        assert loaded.certificate() is None
-        lease = await loaded.credentials.renew()
-        assert lease.header == ""
-        assert loaded.certificate() == (first["clientCertificateData"].encode(), first["clientKeyData"].encode())
-        kit.status(second)
-        loaded.credentials.reject(lease)
-        assert await loaded.credentials.renew() != lease
-        assert loaded.certificate() == (second["clientCertificateData"].encode(), second["clientKeyData"].encode())
-
-    asyncio.run(main())
+    loaded = await kit.load()
+    assert loaded.certificate() is None
+    lease = await loaded.credentials.renew()
+    assert lease.header == ""
+    assert loaded.certificate() == (first["clientCertificateData"].encode(), first["clientKeyData"].encode())
+    kit.status(second)
+    loaded.credentials.reject(lease)
+    assert await loaded.credentials.renew() != lease
+    assert loaded.certificate() == (second["clientCertificateData"].encode(), second["clientKeyData"].encode())
     assert [int(end or 0) for end in kit.ends] == [int(LEAF.ends.timestamp())] * 2
     oldest = (datetime.now(UTC) - LEAF.starts).total_seconds()
     assert [youngest - 1 <= age <= oldest + 1 for age in kit.ages] == [True]
@@ -256,10 +243,10 @@ PRINTED = {
 
 
 @pytest.mark.parametrize(("code", "text"), PRINTED.values(), ids=PRINTED.keys())
-def test_invalid_output_is_one_clear_line(kit: Kit, code: str, text: str) -> None:
+async def test_invalid_output_is_one_clear_line(kit: Kit, code: str, text: str) -> None:
     kit.script(code)
     with pytest.raises(CredentialsError) as raised:
-        asyncio.run(renewed(kit))
+        await renewed(kit)
     assert text in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -276,96 +263,91 @@ STATUSES = {
 
 
 @pytest.mark.parametrize(("status", "text"), STATUSES.values(), ids=STATUSES.keys())
-def test_an_invalid_status_is_one_clear_line(kit: Kit, status: object, text: str) -> None:
+async def test_an_invalid_status_is_one_clear_line(kit: Kit, status: object, text: str) -> None:
     kit.status(status)
     with pytest.raises(CredentialsError, match=text):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
 
 
-def test_yaml_is_accepted(kit: Kit) -> None:
+async def test_yaml_is_accepted(kit: Kit) -> None:
     kit.script(f"print('apiVersion: {V1}\\nkind: ExecCredential\\nstatus:\\n  token: 123')")
-    assert asyncio.run(renewed(kit)) == "Bearer 123"
+    assert await renewed(kit) == "Bearer 123"
 
 
-def test_a_missing_command_is_named_with_its_hint(kit: Kit) -> None:
+async def test_a_missing_command_is_named_with_its_hint(kit: Kit) -> None:
     kit.configure(command="no-such-plugin", installHint="\x1b[31mInstall\x1b[0m it\nfirst")
     with pytest.raises(CredentialsError) as raised:
-        asyncio.run(renewed(kit))
+        await renewed(kit)
     assert str(raised.value) == "exec: executable no-such-plugin not found: Install it first"
     assert kit.calls == [(1, "plugin_not_found_error")]
 
 
-def test_a_command_without_a_slash_is_searched_in_the_path_only(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_command_without_a_slash_is_searched_in_the_path_only(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kit.configure(command="plugin")
     monkeypatch.chdir(kit.folder)
     with pytest.raises(CredentialsError, match="executable plugin not found"):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
 
 
-def test_input_is_closed_unless_it_is_a_terminal(kit: Kit) -> None:
+async def test_input_is_closed_unless_it_is_a_terminal(kit: Kit) -> None:
     kit.script(f"import sys; print({PLUGIN!r} and sys.stdin.read())")
     kit.configure(interactiveMode="IfAvailable")
     with pytest.raises(CredentialsError, match="decoding stdout"):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
     kit.configure(interactiveMode="Always")
     with pytest.raises(CredentialsError, match="standard input is not a terminal"):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
 
 
-def test_a_hanging_plugin_is_killed_with_its_children(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_plugin_is_killed_with_its_children(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
     kit.script("import subprocess; subprocess.run(['sleep', '1000'])")
     with pytest.raises(CredentialsError, match="was not done within"):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
 
 
 @pytest.mark.parametrize("session", [False, True], ids=["of its group", "of a session that it opened"])
-def test_a_child_that_holds_the_output_is_not_waited_for(
+async def test_a_child_that_holds_the_output_is_not_waited_for(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, session: bool
 ) -> None:
     monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
     pid = kit.folder / "pid"  # by a shell: on a busy machine Python may not have started when the time is over
     (kit.folder / "plugin").write_text(f"#!/bin/sh\n{'setsid ' if session else ''}sleep 1000 &\necho $! > '{pid}'\n")
     with pytest.raises(CredentialsError, match="was not done within"):
-        asyncio.run(asyncio.wait_for(renewed(kit), 60))
+        await asyncio.wait_for(renewed(kit), 60)
     with suppress(ProcessLookupError):
         os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
-def test_a_plugin_can_take_longer_than_a_request(kit: Kit) -> None:
+async def test_a_plugin_can_take_longer_than_a_request(kit: Kit) -> None:
     """Requests of the leader election have less time than a plugin may take."""
     kit.script(f"import time; time.sleep(1.5)\n{PLUGIN}")
-
-    async def main() -> str:
-        credentials = (await kit.load()).credentials
-        for _ in range(30):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(0.4):
-                    return (await credentials.renew()).header
-        raise AssertionError("no credentials")
-
-    assert asyncio.run(main()) == "Bearer token-1"
+    credentials, header = (await kit.load()).credentials, ""
+    for _ in range(30):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.4):
+                header = (await credentials.renew()).header
+                break
+    assert header == "Bearer token-1"
     assert len(kit.runs()) == 1
 
 
-def test_a_plugin_with_endless_output_is_killed(kit: Kit) -> None:
+async def test_a_plugin_with_endless_output_is_killed(kit: Kit) -> None:
     kit.script("while True: print('x' * 65536)")
     with pytest.raises(CredentialsError, match="failed with exit code"):
-        asyncio.run(renewed(kit))
+        await renewed(kit)
 
 
-def test_shutdown_does_not_wait_for_a_plugin(kit: Kit) -> None:
+async def test_shutdown_does_not_wait_for_a_plugin(kit: Kit) -> None:
     kit.script("import pathlib, sys, time; pathlib.Path(sys.argv[0] + '.on').touch(); time.sleep(1000)")
-
-    async def main() -> None:
-        task = asyncio.create_task(renewed(kit))
-        while not (kit.folder / "plugin.on").exists():
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-    asyncio.run(asyncio.wait_for(main(), 20))
+    task = asyncio.create_task(renewed(kit))
+    while not (kit.folder / "plugin.on").exists():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait([task], timeout=20)
+    assert task.cancelled()
 
 
 FAULTS = {
@@ -377,25 +359,25 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("plugin", "text"), FAULTS.values(), ids=FAULTS.keys())
-def test_invalid_settings_are_refused_at_once(kit: Kit, plugin: dict[str, object], text: str) -> None:
+async def test_invalid_settings_are_refused_at_once(kit: Kit, plugin: dict[str, object], text: str) -> None:
     kit.configure(**plugin)
     with pytest.raises(KubeconfigError, match=text):
-        asyncio.run(kit.load())
+        await kit.load()
 
 
-def test_auth_providers_are_refused_as_by_the_go_binary(kit: Kit) -> None:
+async def test_auth_providers_are_refused_as_by_the_go_binary(kit: Kit) -> None:
     path = kit.folder / "kubeconfig"
     document = yaml.safe_load(path.read_text())
     document["users"][0]["user"] = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
     path.write_text(yaml.safe_dump(document))
     with pytest.raises(AccessError, match='no auth provider found for name "oidc"'):
-        asyncio.run(kit.load())
+        await kit.load()
 
 
-def test_other_credentials_of_the_user_override_the_plugin(kit: Kit) -> None:
+async def test_other_credentials_of_the_user_override_the_plugin(kit: Kit) -> None:
     path = kit.folder / "kubeconfig"
     document = yaml.safe_load(path.read_text())
     document["users"][0]["user"]["token"] = "mine"
     path.write_text(yaml.safe_dump(document))
-    assert asyncio.run(renewed(kit)) == "Bearer mine"
+    assert await renewed(kit) == "Bearer mine"
     assert kit.runs() == []

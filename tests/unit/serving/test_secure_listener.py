@@ -3,19 +3,21 @@
 import asyncio
 import errno
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-import uvloop
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.serving import secure_listener
 from kcm_cli.serving.connection_limits import ConnectionLimits, Limits, Slot
 from kcm_cli.serving.secure_listener import ACCEPTS, Listener
 
-Loop = Callable[[], asyncio.AbstractEventLoop]
-both_loops = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+LOOPS = {"asyncio": False, "uvloop": True}
+pytestmark = pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {"use_uvloop": uses}) for uses in LOOPS.values()], ids=LOOPS
+)
+HUNG_S = 10.0
 
 
 class Sock(socket.socket):
@@ -65,7 +67,8 @@ async def listening(connections: int = 1000) -> AsyncIterator[Server]:
     server = Server(connections)
     listener = Listener(server.sock, server.limits, server.connection)
     try:
-        yield server
+        async with asyncio.timeout(HUNG_S):
+            yield server
     finally:
         listener.close()
         listener.close()
@@ -74,94 +77,69 @@ async def listening(connections: int = 1000) -> AsyncIterator[Server]:
             await asyncio.sleep(0)
 
 
-def run(loop: Loop, work: Callable[[], object]) -> None:
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(asyncio.wait_for(work(), 10))  # type: ignore[arg-type]
-
-
-@both_loops
-def test_connections_accepted_per_turn_are_limited(loop: Loop) -> None:
-    async def main() -> None:
-        async with listening() as server:
-            clients, turns = server.clients(300), 0
-            while len(server.made) < 300:
-                before, turns = len(server.made), turns + 1
-                await asyncio.sleep(0)
-                assert len(server.made) - before <= 2 * ACCEPTS
-            assert turns < 2 * 300 / ACCEPTS  # uvloop's own server takes a turn for each
-            for client in clients:
-                client.close()
-
-    run(loop, main)
-
-
-@both_loops
-def test_a_connection_beyond_the_limit_takes_the_place_of_another(loop: Loop) -> None:
-    async def main() -> None:
-        async with listening(3) as server:
-            first = server.clients(3)
-            while len(server.made) < 3:
-                await asyncio.sleep(0)
-            for slot in list(server.limits._slots):
-                slot.complete()  # their requests are handled: none of them waits for its client
-            (late,) = server.clients(1)
-            while len(server.made) < 4:
-                await asyncio.sleep(0)
-            assert await asyncio.to_thread(first[0].recv, 1) == b""
-            assert len(server.limits) == 3
-            for client in (*first, late):
-                client.close()
-
-    run(loop, main)
-
-
-@both_loops
-def test_a_connection_that_loses_its_slot_while_opening_is_closed(loop: Loop) -> None:
-    async def main() -> None:
-        async with listening(4) as server:
-            clients = server.clients(12)
-            while not server.lost:
-                await asyncio.sleep(0)
-            for client in clients[:8]:  # the oldest make room
-                assert await asyncio.to_thread(client.recv, 1) == b""
-            assert len(server.limits) == 4
-            for client in clients:
-                client.close()
-
-    run(loop, main)
-
-
-@both_loops
-def test_without_descriptors_the_listener_pauses_and_continues(
-    loop: Loop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        monkeypatch.setattr(secure_listener, "REST_S", 0.01)
-        async with listening() as server:
-            server.sock.failures = 2
-            (client,) = server.clients(1)
-            while not server.made:
-                await asyncio.sleep(0.005)
+async def test_connections_accepted_per_turn_are_limited() -> None:
+    async with listening() as server:
+        clients, turns = server.clients(300), 0
+        while len(server.made) < 300:
+            before, turns = len(server.made), turns + 1
+            await asyncio.sleep(0)
+            assert len(server.made) - before <= 2 * ACCEPTS
+        assert turns < 2 * 300 / ACCEPTS  # uvloop's own server takes a turn for each
+        for client in clients:
             client.close()
 
-    run(loop, main)
+
+async def test_a_connection_beyond_the_limit_takes_the_place_of_another() -> None:
+    async with listening(3) as server:
+        first = server.clients(3)
+        while len(server.made) < 3:
+            await asyncio.sleep(0)
+        for slot in list(server.limits._slots):
+            slot.complete()  # their requests are handled: none of them waits for its client
+        (late,) = server.clients(1)
+        while len(server.made) < 4:
+            await asyncio.sleep(0)
+        assert await asyncio.to_thread(first[0].recv, 1) == b""
+        assert len(server.limits) == 3
+        for client in (*first, late):
+            client.close()
+
+
+async def test_a_connection_that_loses_its_slot_while_opening_is_closed() -> None:
+    async with listening(4) as server:
+        clients = server.clients(12)
+        while not server.lost:
+            await asyncio.sleep(0)
+        for client in clients[:8]:  # the oldest make room
+            assert await asyncio.to_thread(client.recv, 1) == b""
+        assert len(server.limits) == 4
+        for client in clients:
+            client.close()
+
+
+async def test_without_descriptors_the_listener_pauses_and_continues(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(secure_listener, "REST_S", 0.01)
+    async with listening() as server:
+        server.sock.failures = 2
+        (client,) = server.clients(1)
+        while not server.made:
+            await asyncio.sleep(0.005)
+        client.close()
     assert [record.getMessage() for record in caplog.records] == ["Connections cannot be accepted for now"] * 2
 
 
-@both_loops
-def test_a_failed_protocol_frees_its_slot(loop: Loop) -> None:
-    async def main() -> None:
-        server, failed = Server(10), asyncio.Event()
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.set())
+async def test_a_failed_protocol_frees_its_slot() -> None:
+    server, failed = Server(10), asyncio.Event()
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failed.set())
 
-        def make(slot: Slot) -> asyncio.Protocol:
-            raise ValueError("no certificate")
+    def make(slot: Slot) -> asyncio.Protocol:
+        raise ValueError("no certificate")
 
-        listener = Listener(server.sock, server.limits, make)
-        (client,) = server.clients(1)
-        await failed.wait()
-        assert len(server.limits) == 0
-        listener.close()
-        client.close()
-
-    run(loop, main)
+    listener = Listener(server.sock, server.limits, make)
+    (client,) = server.clients(1)
+    await asyncio.wait_for(failed.wait(), HUNG_S)
+    assert len(server.limits) == 0
+    listener.close()
+    client.close()
