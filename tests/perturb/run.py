@@ -30,6 +30,8 @@ CASES: dict[str, Case] = {
     for module in (kopf_operators, lightkube_operators, asyncio_operators, plain_operators)
     for case in module.CASES
 }
+CORRECT: dict[str, Case] = CASES | {case.name: case for case in kopf_operators.FLAWS}
+"""Those that have a correct form: what kopf loses by itself is no bug of an operator, but can be avoided."""
 
 
 def bugs(sandbox: Sandbox, chosen: Sequence[str], *, stories: bool) -> int:
@@ -62,11 +64,12 @@ def correct(chosen: Sequence[str], seed: int, *, stories: bool) -> Pass:
     points = reports = 0
     with Sandbox(OPTIONS) as sandbox:
         for name in random.Random(seed).sample(list(chosen), len(chosen)):
-            outcomes = list(each(sandbox, CASES[name].scenario(False), seed=seed))
+            outcomes = list(each(sandbox, CORRECT[name].scenario(False), seed=seed))
             wrong = [one for one in outcomes if one.story]
             points, reports = points + len(outcomes), reports + len(wrong)
             if wrong or stories:
-                print(f"{name:22} {CASES[name].client:18} {len(outcomes):5} points  {len(wrong)} reports, seed {seed}")
+                client = CORRECT[name].client
+                print(f"{name:22} {client:18} {len(outcomes):5} points  {len(wrong)} reports, seed {seed}")
             for finding in wrong:
                 print(finding.story)
     took = time.monotonic() - began
@@ -91,7 +94,7 @@ def main() -> int:
             enough = bugs(sandbox, chosen, stories=args.stories) >= 0.75 * len(chosen)
     seeds = range(args.seed, args.seed + args.runs)
     with ProcessPoolExecutor(args.jobs, multiprocessing.get_context("spawn")) as pool:
-        passes = list(pool.map(partial(correct, chosen, stories=args.stories), seeds))
+        passes = list(pool.map(partial(correct, args.only or list(CORRECT), stories=args.stories), seeds))
     reports, clean = sum(one.reports for one in passes), sum(not one.reports for one in passes)
     points = sum(one.points for one in passes)
     print(f"{len(passes)} passes, {clean} clean: {reports} reports at {points} points")

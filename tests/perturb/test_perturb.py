@@ -10,7 +10,7 @@ import sys
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_b
 from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
 from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed
 from kcm_cli.testing.pytest_plugin import pytest_addoption, pytest_load_initial_conftests
-from tests.perturb.kit import OPTIONS, Case, config_map, core
+from tests.perturb.kit import OPTIONS, config_map, core
 from tests.perturb.kopf_operators import FLAWS
 from tests.perturb.run import CASES
 
@@ -56,10 +56,18 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def sandbox():
+def shared() -> Iterator[Sandbox]:
     with Sandbox(OPTIONS) as made:
         yield made
     gc.collect()  # here, not in a test that does not expect open connections
+
+
+@pytest.fixture
+def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
+    """It has nothing of other tests, which may run before in one run and after in another."""
+    base = shared.snapshot()
+    yield shared
+    shared.reset(base)
 
 
 @pytest.mark.parametrize("name", ["only-added", "counts-from-memory"])
@@ -85,9 +93,13 @@ def test_what_kopf_loses_is_noted(sandbox: Sandbox, name: str, point: str, note:
     assert (outcome.came_up, outcome.story, outcome.note) == (True, "", note)
 
 
-@pytest.mark.parametrize("case", FLAWS, ids=lambda case: case.name)
-def test_nothing_is_lost_around_the_flaws_of_kopf(sandbox: Sandbox, case: Case) -> None:
-    assert perturb(sandbox, case.scenario(False)) == []
+@pytest.mark.parametrize(("name", "kinds"), [("finalizer-lost", ("lost",)), ("status-by-patch", ("crash", "unsent"))])
+def test_nothing_is_lost_around_the_flaws_of_kopf(sandbox: Sandbox, name: str, kinds: Sequence[str]) -> None:
+    """Where the flaws are; ``make perturb`` has their other points."""
+    case = next(case for case in FLAWS if case.name == name)
+    outcomes = list(each(sandbox, case.scenario(False), kinds=kinds))
+    assert [one for one in outcomes if one.story or one.note or not one.came_up] == []
+    assert outcomes
 
 
 def test_differences_beside_a_late_status_are_reported() -> None:
@@ -150,9 +162,9 @@ async def looks_into_a_cache(kubeconfig: str) -> None:
     async with api.api_client:
         while True:
             known = (await api.list_namespaced_config_map("default", resource_version="0")).items
-            if not any(one.metadata.name.startswith("made-") for one in known):
+            if not (made := any(one.metadata.name.startswith("made-") for one in known)):
                 await api.create_namespaced_config_map("default", {"metadata": {"generateName": "made-"}})
-            await asyncio.sleep(0.7)
+            await asyncio.sleep(60 if made else 0.7)
 
 
 def test_what_was_written_may_not_be_seen_for_a_second(sandbox: Sandbox) -> None:
@@ -322,7 +334,7 @@ def test_a_command_is_killed_and_restarted(sandbox: Sandbox, tmp_path: Path) -> 
 
 
 def test_each_operator_has_its_user(sandbox: Sandbox) -> None:
-    one = trial.OperatorTrial(sandbox, base := sandbox.snapshot())
+    one = trial.OperatorTrial(sandbox, sandbox.snapshot())
     try:
         for user in ("operator", "second"):
             one.operator(speaks_protobuf, user=user)
@@ -333,7 +345,6 @@ def test_each_operator_has_its_user(sandbox: Sandbox) -> None:
             one.operator(speaks_protobuf, user="second")
     finally:
         one.stop()
-        sandbox.reset(base)
 
 
 def test_the_story_names_the_writer_of_several_operators(sandbox: Sandbox) -> None:
@@ -409,13 +420,12 @@ async def speaks_protobuf(kubeconfig: str) -> None:
 
 
 def test_writes_in_protobuf_have_names_and_count_if_effective(sandbox: Sandbox) -> None:
-    one = OperatorTrial(sandbox, base := sandbox.snapshot())
+    one = OperatorTrial(sandbox, sandbox.snapshot())
     try:
         one.operator(speaks_protobuf)
         one.finish()
     finally:
         one.stop()
-        sandbox.reset(base)
     assert [str(one) for one in one.record.writes] == [
         "create:configmaps:default/packed#1",
         "update:configmaps:default/packed#1",
@@ -472,7 +482,7 @@ async def writes_in_vain(kubeconfig: str) -> None:
 
 
 def test_writes_without_effect_count_as_rest(sandbox: Sandbox) -> None:
-    one = trial.OperatorTrial(sandbox, base := sandbox.snapshot())
+    one = trial.OperatorTrial(sandbox, sandbox.snapshot())
     try:
         one.operator(writes_in_vain)
         one.settle()
@@ -480,7 +490,6 @@ def test_writes_without_effect_count_as_rest(sandbox: Sandbox) -> None:
         assert one.record.written == {"create of configmaps default/there": 1, "patch of configmaps default/there": 1}
     finally:
         one.stop()
-        sandbox.reset(base)
 
 
 async def takes_nothing() -> None: ...
@@ -624,7 +633,6 @@ def test_the_wait_for_the_lease_of_a_killed_leader_is_limited(sandbox: Sandbox) 
         meta = {"name": name, "namespace": "default"}
         sandbox.apply({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec})
         waited.append(sandbox.run(trial._lease_s))
-    sandbox.reset(base)
     assert waited == [0.0, 15.0, 180.0]
 
 
@@ -811,7 +819,6 @@ def test_the_order_of_several_words_is_recorded(sandbox: Sandbox) -> None:
     assert [place for place in words if place.startswith("* pods a spec.containers")] == [
         "* pods a spec.containers.0.args.*"
     ]
-    sandbox.reset(base)
 
 
 def test_words_are_taken_from_texts_and_secrets(sandbox: Sandbox) -> None:
@@ -828,7 +835,6 @@ def test_words_are_taken_from_texts_and_secrets(sandbox: Sandbox) -> None:
     assert words["secrets a data.k"] == ["hunter22"]
     assert words["configmaps a data.k"] == []
     assert words["secrets a metadata.uid"] == [secret.doc["metadata"]["uid"]]
-    sandbox.reset(base)
 
 
 def test_help_names_all_kinds() -> None:
