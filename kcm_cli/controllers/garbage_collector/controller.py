@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.api.well_known import FOREGROUND
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2
@@ -91,6 +92,8 @@ class GarbageCollector:
         self.to_delete, self.to_orphan = context.queues
         self._changed = asyncio.Event()
         """The watched resources have changed."""
+        self._listed: set[tuple[GVR, str]] = set()
+        """The resources of the last discovery, and their kinds."""
         self._served: set[str] = set()
         """The names of the definitions, or what they would be, of all that is served."""
         self.discovery = Refreshes(context, self.refresh, lambda names: not names <= self._served)
@@ -109,13 +112,15 @@ class GarbageCollector:
             log.info("failed to discover preferred resources", extra={"fields": {"error": str(error)}})
             self._errors.inc()
             return
-        self._served = {name_of(one.gvr.group, one.gvr.plural) for one in found.all()}
+        listed, self._listed = self._listed, {(one.gvr, one.kind) for one in found.all()}
+        self._served = {name_of(gvr.group, gvr.plural) for gvr, _ in self._listed}
         outcome = self._monitors.refresh(found)
         if outcome is Outcome.FAILED:
             log.log(V2, "no resources reported by discovery, skipping garbage collector sync")
             self._errors.inc()
         elif outcome is Outcome.CHANGED:
             self._changed.set()
+        if self._listed - listed:  # also a group that could not be read, whose monitors have stayed
             await self._retry(list(self._unmapped))
 
     async def _follow(self) -> None:

@@ -597,6 +597,32 @@ async def test_kinds_missing_from_discovery_for_a_while_keep_their_informers(sto
         assert await story.left() == {}
 
 
+def the_core_is_stale(doc: dict[str, Any]) -> None:
+    for group in doc["items"]:
+        if not group["metadata"].get("name"):
+            group["versions"] = [{"version": "v1", "freshness": "Stale"}]
+
+
+async def test_what_had_no_kind_is_collected_when_discovery_lists_it_again(story: Story):
+    """Its monitor has stayed, so that nothing changes but what can be mapped. The backoff is minutes by then."""
+    stale = [False]
+
+    def edit(request: Request, response: Response) -> Response:
+        return edited(request, response, the_core_is_stale) if stale[0] else response
+
+    async with story.running(Rewriting(story.world.server.transport(), edit)):
+        await story.make("child", await story.make("root"))
+        await story.world.wait(5)
+        stale[0] = True
+        await story.world.wait(35)
+        await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
+        await story.world.wait(200)
+        assert not await story.is_deleted("child")
+        stale[0] = False
+        await story.world.wait(35)
+        assert await story.is_deleted("child")
+
+
 async def test_failed_discovery_is_counted_and_retried(story: Story):
     broken = [True]
     transport = Refusing(
