@@ -17,6 +17,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.controllers import controllers
+from kcm_cli.sandbox.apiserver.controllers.api_services import of_declared
 from kcm_cli.sandbox.apiserver.controllers.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.controllers.upkeep import Upkeep
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
@@ -282,6 +283,7 @@ class ApiServer:
     async def bootstrap(self, documents: Sequence[Doc]) -> None:
         """Create the objects that are missing, and restore them from then on. Watches can start from the revision after
         that."""
+        documents = [*documents, *of_declared(self.core.kinds)]
         await create_missing(self, documents)
         await self.core.clock.sleep(0)  # the server writes to some of them in the next turn
         self.core.store.compact(self.core.store.revision)

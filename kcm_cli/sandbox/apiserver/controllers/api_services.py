@@ -5,7 +5,7 @@ pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36
 """
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.core import Core, Kinds
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.store.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
 DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _PRIORITIES: Tree = {"groupPriorityMinimum": 1000, "versionPriority": 100}
-_LABEL, _ALWAYS = "kube-aggregator.kubernetes.io/automanaged", "true"
+_LABEL, _ALWAYS, _ONCE = "kube-aggregator.kubernetes.io/automanaged", "true", "onstart"
 
 
 class CustomApiServices:
@@ -57,11 +57,17 @@ class CustomApiServices:
         return found
 
 
-def _api_service(group: str, version: str) -> Tree:
+def of_declared(kinds: Kinds) -> list[Tree]:
+    """The APIServices of the groups of built-in kinds that are not recorded of upstream."""
+    places = {kind.facts.gv for kind in kinds if kind.facts is not None and kind.group}
+    return [_api_service(group, version, _ONCE) for group, version in sorted(places)]
+
+
+def _api_service(group: str, version: str, managed: str = _ALWAYS) -> Tree:
     return {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
-        "metadata": {"name": f"{version}.{group}", "labels": {_LABEL: _ALWAYS}},
+        "metadata": {"name": f"{version}.{group}", "labels": {_LABEL: managed}},
         "spec": {"group": group, "version": version, **_PRIORITIES},
     }
 
