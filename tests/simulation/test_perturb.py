@@ -65,7 +65,7 @@ def test_each_controller_that_writes_is_in_a_story() -> None:
     """``recorded`` sees to it that they write in theirs."""
     in_stories = {f"{name}-controller" for story in STORIES.values() for name in story.about}
     names = {descriptor.name for descriptor in CONTROLLERS if not descriptor.cloud_only}
-    assert names - in_stories == WITHOUT_STORY.keys()
+    assert names - in_stories == WITHOUT_STORY.keys(), "add a story to a file of tests/simulation/stories"
     assert in_stories <= names
 
 

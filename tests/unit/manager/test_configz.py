@@ -15,6 +15,7 @@ from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.configz import configz, text
 from kcm_cli.manager.options import ComponentConfig
+from tests.kit.own import own_controllers
 
 CHANGED = [
     "--controllers=*,-deployment",
@@ -35,7 +36,11 @@ def config(*args: str) -> Config:
 
 
 def test_defaults_equal_upstreams(reference: Callable[[str], Any]) -> None:
-    assert json.dumps(configz(config().component)) == json.dumps(reference("configz.json"))
+    found: Any = configz(config().component)
+    for controller in own_controllers():
+        found["kubecontrollermanager.config.k8s.io"].pop(controller.config_key, None)
+    same = json.dumps(found) == json.dumps(reference("configz.json"))
+    assert same, "an option that upstream lacks has a flag and no key, unless its controller is not upstream's either"
 
 
 @pytest.mark.parametrize("args", [pytest.param([], id="defaults"), pytest.param(CHANGED, id="changed")])
