@@ -53,10 +53,6 @@ def policy(text: str) -> dict[str, Any]:
 
 
 STORIES = {
-    "team": Story(
-        about=("namespace-team",),
-        steps=(create(SPACES, "extra"), patch(SPACES, "extra", {"metadata": {"labels": {"a": "b"}}})),
-    ),
     "namespace": Story(
         about=("namespace", "serviceaccount"),
         steps=(
