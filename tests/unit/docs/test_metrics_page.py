@@ -17,3 +17,9 @@ def test_upstreams_metrics_are_as_recorded(reference: Callable[[str], list[dict[
 def test_each_of_kcms_own_has_a_help() -> None:
     own = [metric for metric in metrics() if metric.name.startswith("kcm_")]
     assert len(own) >= 6 and all(metric.help for metric in own)
+
+
+def test_a_name_that_upstream_lacks_begins_with_kcm(reference: Callable[[str], list[dict[str, Any]]]) -> None:
+    known = {fact["name"] for fact in reference("metrics.json")}
+    own = [one.name for one in metrics() if one.name not in known]
+    assert [name for name in own if not name.startswith(("kcm_", "process_", "python_"))] == []

@@ -1,6 +1,7 @@
 """A new kind is one declaration: its fields, defaults, rules, columns and a status."""
 
 import random
+import re
 
 import pytest
 
@@ -17,6 +18,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import rules
 from tests.kit.api import Api
 from tests.kit.embedded import EmbeddedServer
+from tests.kit.places import ROOT
 
 _SPEC = rules.fields(rules.required("berth"), rules.optional("lines", rules.at_least(2, "must be at least 2")))
 _STATUS = rules.fields(*rules.counters("taut"))
@@ -123,3 +125,20 @@ async def test_clients_find_and_show_it(harbour: Api) -> None:
     assert schema["properties"]["spec"]["properties"]["berth"]["description"] == "Its place."
     whole = await harbour.json("GET", "/openapi/v2", headers={"accept": "application/json"})
     assert {"com.example.harbour.v1.Mooring", "com.example.harbour.v1.MooringList"} <= whole["definitions"].keys()
+
+
+async def test_the_kind_of_the_page_is_whole(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    (text,) = re.findall(r"```python\n(\"\"\"Berth: .*?)```", page, re.DOTALL)
+    declared: dict[str, Kind] = {}
+    exec(text, declared)
+    monkeypatch.setattr(assembly, "KINDS", Kinds([*KINDS, declared["KIND"]]))
+    api = Api(EmbeddedServer(LoopClock(), random.Random(1), certificates))
+    await api.server.start()
+    path = "/apis/harbour.example.com/v1/namespaces/default/berths"
+    made = await api.json("POST", path, {"metadata": {"name": "b"}, "spec": {"ship": "anna"}}, status=201)
+    assert (made["spec"], made["status"]) == ({"ship": "anna", "side": "Port"}, {})
+    refused = await api.json("POST", path, {"metadata": {"name": "c"}, "spec": {"side": "Bow"}}, status=422)
+    assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.ship", "spec.side"]
+    table = await api.json("GET", path, headers={"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"})
+    assert table["rows"][0]["cells"][:2] == ["b", "anna"]
