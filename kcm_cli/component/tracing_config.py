@@ -5,9 +5,8 @@ upstream: staging/src/k8s.io/component-base/tracing/api/v1, staging/src/k8s.io/a
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from kcm_cli.component.options import option
+from kcm_cli.component.options import OptionGroup, option
 from kcm_cli.component.value_types import INT32, STRING
 
 ALL = 1_000_000
@@ -16,8 +15,7 @@ _WITHOUT_SLASHES = tuple(f"{scheme}:" for scheme in _SCHEMES)
 _CONTROL = range(33)
 
 
-@dataclass(frozen=True)
-class TracingConfig:
+class TracingConfig(OptionGroup):
     """Where spans are sent, and of how many traces.
 
     endpoint: as gRPC names it, ``host:port`` or a URL of one of three schemes; "" for OTLP's default, localhost:4317 or

@@ -84,7 +84,6 @@ class Client:
         self.local = is_local(transport)
         self._transport = transport
         self._limiter = limiter
-        self._user_agent = user_agent
         self._clock = clock
         self._metrics = metrics
         self._logged_at = float("-inf")

@@ -22,7 +22,7 @@ from kcm_cli.component.tracing_config import TracingConfig
 )
 def test_grpc_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch, endpoint: str, target: str) -> None:
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
-    config = TracingConfig(endpoint, 1)
+    config = TracingConfig(endpoint=endpoint, rate=1)
     assert problems(config) == []
     otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.grpc.trace_exporter")
     exporter = otlp.OTLPSpanExporter(config.target or None, insecure=True)
@@ -51,7 +51,7 @@ def test_grpc_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch, endpoint: str, 
     ],
 )
 def test_an_endpoint_that_cannot_work_is_refused(endpoint: str, problem: str) -> None:
-    (found,) = problems(TracingConfig(endpoint, 1))
+    (found,) = problems(TracingConfig(endpoint=endpoint, rate=1))
     assert found.startswith(f"endpoint {problem}") or problem in found
 
 
