@@ -1,11 +1,9 @@
 """A new kind is one declaration: its fields, defaults, rules, columns and a status."""
 
-import random
 import re
 
 import pytest
 
-from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import assembly
 from kcm_cli.sandbox.apiserver.kinds import KINDS
@@ -16,8 +14,7 @@ from kcm_cli.sandbox.apiserver.strategy.base import Strategy, by_spec, status_ch
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, at, layout
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import rules
-from tests.kit.api import Api
-from tests.kit.embedded import EmbeddedServer
+from tests.kit.api import Api, started
 from tests.kit.places import ROOT
 
 _SPEC = rules.fields(rules.required("berth"), rules.optional("lines", rules.at_least(2, "must be at least 2")))
@@ -61,10 +58,10 @@ PATH = "/apis/harbour.example.com/v1/namespaces/default/moorings"
 
 
 @pytest.fixture
-def harbour(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Api:
+async def harbour(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Api:
     """A server that has the kind, too."""
     monkeypatch.setattr(assembly, "KINDS", Kinds([*KINDS, MOORING]))
-    return Api(EmbeddedServer(LoopClock(), random.Random(1), certificates))
+    return await started(certificates)
 
 
 def mooring(**spec: object) -> Doc:
@@ -72,7 +69,6 @@ def mooring(**spec: object) -> Doc:
 
 
 async def test_its_fields_are_decoded_defaulted_and_validated(harbour: Api) -> None:
-    await harbour.server.start()
     made = await harbour.json("POST", PATH, mooring(), status=201)
     assert (made["kind"], made["apiVersion"], made["spec"]) == (
         "Mooring",
@@ -87,7 +83,6 @@ async def test_its_fields_are_decoded_defaulted_and_validated(harbour: Api) -> N
 
 
 async def test_its_status_is_written_apart(harbour: Api) -> None:
-    await harbour.server.start()
     made = await harbour.json("POST", PATH, mooring() | {"status": {"taut": 9}}, status=201)
     assert made["status"] == {}
     changed = await harbour.json("PUT", f"{PATH}/m/status", made | {"spec": {"berth": "8"}, "status": {"taut": 2}})
@@ -96,7 +91,6 @@ async def test_its_status_is_written_apart(harbour: Api) -> None:
 
 
 async def test_its_lists_are_applied_by_their_type(harbour: Api) -> None:
-    await harbour.server.start()
     for manager, fender in (("one", "a"), ("two", "b")):
         body = mooring(fenders=[fender]) | {"apiVersion": "harbour.example.com/v1", "kind": "Mooring"}
         applied = await harbour.call(
@@ -111,7 +105,6 @@ async def test_its_lists_are_applied_by_their_type(harbour: Api) -> None:
 
 
 async def test_clients_find_and_show_it(harbour: Api) -> None:
-    await harbour.server.start()
     await harbour.json("POST", PATH, mooring(), status=201)
     listed = await harbour.json("GET", "/apis/harbour.example.com/v1")
     assert [one["name"] for one in listed["resources"]] == ["moorings", "moorings/status"]
@@ -133,8 +126,7 @@ async def test_the_kind_of_the_page_is_whole(certificates: Certificates, monkeyp
     declared: dict[str, Kind] = {}
     exec(text, declared)
     monkeypatch.setattr(assembly, "KINDS", Kinds([*KINDS, declared["KIND"]]))
-    api = Api(EmbeddedServer(LoopClock(), random.Random(1), certificates))
-    await api.server.start()
+    api = await started(certificates)
     path = "/apis/harbour.example.com/v1/namespaces/default/berths"
     made = await api.json("POST", path, {"metadata": {"name": "b"}, "spec": {"ship": "anna"}}, status=201)
     assert (made["spec"], made["status"]) == ({"ship": "anna", "side": "Port"}, {})
