@@ -46,10 +46,13 @@ class SandboxManager:
 
     real_time: whether a late loop has stalled, which is not so where time may be moved. started: set when all
     controllers run. causes: the record of what they do, and why, in which the other parts of the cluster may record
-    theirs; None if the manager has no port to show it, or calls another API server than this one.
+    theirs; None if the manager has no port to show it and is not to be recorded, or calls another API server.
     """
 
-    def __init__(self, server: SandboxServer, flags: Sequence[str], *, real_time: bool = False) -> None:
+    def __init__(
+        self, server: SandboxServer, flags: Sequence[str], *, real_time: bool = False, recorded: bool = False
+    ) -> None:
+        """recorded: also without a port."""
         self._server = server
         self._real_time = real_time
         given = flag_set().parse(flags)
@@ -66,8 +69,8 @@ class SandboxManager:
             if self._listener is not None:
                 self._listener.close()
             raise
-        served = self.config.serving.port > 0 or self._listener is not None
-        self.causes = CauseRing(server.clock, 2 * MOST_BYTES) if served and self._own_kubeconfig else None
+        shown = recorded or self.config.serving.port > 0 or self._listener is not None
+        self.causes = CauseRing(server.clock, 2 * MOST_BYTES) if shown and self._own_kubeconfig else None
         self.started = asyncio.Event()
         self._show: Observability | None = None
 

@@ -71,6 +71,7 @@ class AsyncSandbox:
     get = _threaded(Sandbox.get)
     list = _threaded(Sandbox.list)
     report = _threaded(Sandbox.report)
+    trace = _threaded(Sandbox.trace)
     make_namespace = _threaded(Sandbox.make_namespace)
     drop_namespace = _threaded(Sandbox.drop_namespace)
     add_user = _threaded(Sandbox.add_user)

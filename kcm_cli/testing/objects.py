@@ -7,6 +7,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import Request
+from kcm_cli.trace.join import Target
 
 Object = dict[str, Any]
 """An object as decoded JSON."""
@@ -25,6 +26,12 @@ async def list_all(client: Client, kind: str, namespace: str, selector: str) -> 
     answer = codec.decode(await client.call(Request("GET", _path(resource, namespace), query)), Object)
     version = resource.gvr.group_version
     return [{"apiVersion": version, "kind": resource.kind, **item} for item in answer["items"]]
+
+
+async def target_of(client: Client, kind: str, name: str, namespace: str) -> Target:
+    """An object, by the kind of the cluster. See ``Sandbox.trace``."""
+    served = await _served(client, kind)
+    return Target(served.kind, namespace if served.namespaced else "", name)
 
 
 async def _served(client: Client, kind: str) -> ServedResource:

@@ -33,6 +33,7 @@ from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import Request, RequestError
+from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.tasks import Stopped, innermost, unless
 from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
@@ -48,12 +49,13 @@ from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA
-from kcm_cli.testing.objects import get, list_all
+from kcm_cli.testing.objects import get, list_all, target_of
 from kcm_cli.testing.operators import Identity, Operator, Program
 from kcm_cli.testing.report import report
 from kcm_cli.testing.waiting import IGNORED, Errors, Steps, wait, wait_async
 from kcm_cli.testing.wall_clock import adapt, zero_of
 from kcm_cli.testing.warp import PATIENCE_S, WarpLoop
+from kcm_cli.trace.source import told
 
 T = TypeVar("T")
 START_S, STOP_S = 60.0, 10.0
@@ -119,6 +121,7 @@ class Sandbox:
         self._clock: LoopClock
         self._client: Client
         self._cluster: Running[Nodes]
+        self._causes: CauseRing | None = None
         self._server: SandboxServer
         self.token = secrets.token_urlsafe(24)
         self.url = ""
@@ -267,6 +270,19 @@ class Sandbox:
             return self.call(report(self._admin, namespace))
         except (RequestError, SandboxError) as error:
             return f"no report can be given: {error}"
+
+    def trace(self, kind: str, name: str, namespace: str = "default") -> str:
+        """What happened to an object and why, as ``kcm trace`` tells it: who created, changed and deleted it, and what
+        for. The object may be gone. kind: see ``get``.
+
+        Raises ValueError for a kind that is not served, and SandboxError for a sandbox without controllers, or whose
+        controllers use another API server: nothing is recorded there.
+        """
+        __tracebackhide__ = True
+        ring, target = self._causes, self.call(target_of(self._admin, kind, name, namespace))
+        if ring is None:
+            raise SandboxError("nothing is recorded: this sandbox has no controllers, or they use another API server")
+        return told(*self.run(lambda: (ring.snapshot(), ring.now() + ring.shift)), target)
 
     # -- who asks
 
@@ -544,6 +560,7 @@ class Sandbox:
             server.write_kubeconfig()
             self.url = server.url
             manager = self._manager(server)
+            self._causes = manager.causes if manager is not None else None
             async with sandbox_cluster(server, manager).running(self._stop) as cluster:
                 self._cluster, self._client = cluster, cluster.client("kcm-sandbox")
                 with contextlib.suppress(Stopped):
@@ -561,7 +578,8 @@ class Sandbox:
             raise SandboxError("the controllers have ended; what is wrong is on standard error")
 
     def _manager(self, server: SandboxServer) -> SandboxManager | None:
-        return SandboxManager(server, (*ALONE, *self._options.flags)) if self._options.controllers else None
+        flags = (*ALONE, *self._options.flags)
+        return SandboxManager(server, flags, recorded=True) if self._options.controllers else None
 
     async def _make_namespace(self, name: str) -> None:
         doc: Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

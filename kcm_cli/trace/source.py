@@ -5,14 +5,23 @@ from collections import deque
 import msgspec
 
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
-from kcm_cli.runtime.cause_document import CausesDocument
-from kcm_cli.runtime.cause_ring import Entry
+from kcm_cli.runtime.cause_document import About, CausesDocument, document
+from kcm_cli.runtime.cause_ring import Entry, Snapshot
+from kcm_cli.trace.join import Target, trace
+from kcm_cli.trace.text import day, lines
 
 PATH = "/debug/causes"
 MOST_BYTES = 64 << 20
 MOST_ENTRIES = 100_000
 _TIMEOUT_S = 30.0
 _DECODER = msgspec.json.Decoder(CausesDocument)
+
+
+def told(taken: Snapshot, now: float, target: Target) -> str:
+    """What a record in this process says of an object, as text. now: Unix time."""
+    found = _DECODER.decode(document(taken, About(), now))
+    source = f"Recorded since {day(found.started)}."
+    return "\n".join(lines(trace(found.entries, target, forgotten=found.forgotten), [source]))
 
 
 class Source:

@@ -163,3 +163,29 @@ def test_pods_are_disturbed_from_a_test() -> None:
         sandbox.set_ready("default", "a", True)
         sandbox.advance(2)
         assert "1/1" in sandbox.report()
+
+
+def test_what_happened_to_an_object_can_be_asked() -> None:
+    web = {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 1}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}
+    spec |= {"template": {"metadata": {"labels": {"a": "b"}}, "spec": web}}
+    with Sandbox(HostOptions(nodes=1)) as sandbox:
+        head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+        sandbox.apply({**head, "spec": spec})
+        sandbox.advance(20)
+        (pod,) = [one["metadata"]["name"] for one in sandbox.list("po", "default")]
+        sandbox.apply({**head, "spec": {**spec, "replicas": 0}})
+        sandbox.advance(20)
+        story = sandbox.trace("po", pod).splitlines()
+        assert "was deleted by replicaset-controller" in story[0], story
+        assert any("patch Deployment default/web" in line for line in story[1:5]), story
+        assert str(sandbox.now().year) in story[-2]
+        assert "kubelet" in "\n".join(story)
+        assert "Nothing" in sandbox.trace("pod", "never") or "nothing" in sandbox.trace("pod", "never")
+        with pytest.raises(ValueError, match="no kind 'thing'"):
+            sandbox.trace("thing", "x")
+
+
+def test_without_controllers_nothing_is_recorded() -> None:
+    with Sandbox(HostOptions(nodes=0, controllers=False)) as sandbox, pytest.raises(SandboxError, match="recorded"):
+        sandbox.trace("pod", "web")
