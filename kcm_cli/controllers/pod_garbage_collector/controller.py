@@ -7,8 +7,9 @@ upstream: pkg/controller/podgc
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-from kcm_cli.api.core import NODES, PODS, Pod
+from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.pod_garbage_collector import plan
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
@@ -21,6 +22,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime import causes
 from kcm_cli.runtime.store import by_node
 
 log = logging.getLogger(__name__)
@@ -73,6 +75,10 @@ class PodGarbageCollector:
         self._pods.store.add_index(NODE, by_node)
         self._pods.store.add_index(PHASE, plan.phase_index)
         self._nodes = context.cache(NODES)
+        self._nodes.listen(on_delete=self._node_deleted)
+        self._causes = context.causes
+        self._gone: dict[str, causes.Cause] = {}
+        """Why pods are orphaned: the deletion of their node, by its name."""
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
             "pod_gc_collector_force_delete_pods_total", "Number of pods deleted by force.", labels=labels
@@ -99,8 +105,33 @@ class PodGarbageCollector:
             await self._remove(terminated.first(surplus), Reason.TERMINATED)
         await self._remove(await self._on_shut_down_nodes(out_of_service), Reason.OUT_OF_SERVICE)
         for node in await self._deleted_nodes():
-            await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
+            with self._because(node):
+                await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
         await self._remove(unscheduled, Reason.UNSCHEDULED)
+
+    def _node_deleted(self, node: Node) -> None:
+        if self._causes is not None and (cause := causes.told()) is not None:
+            self._gone[node.name] = cause
+
+    @contextmanager
+    def _because(self, node: str) -> Iterator[None]:
+        """What is written within is recorded as work for a node that was deleted."""
+        ring, cause, sweep = self._causes, self._gone.get(node), causes.working()
+        if ring is None or cause is None:
+            yield
+            return
+        found = causes.Causes([cause])
+        causes.set_working(
+            causes.Work(
+                controller=self._name, queue="", kind="Node", key=node, at=ring.now(), causes=found, note=ring.note
+            )
+        )
+        try:
+            yield
+        finally:
+            if (work := causes.working()) is not None:
+                ring.ended(work)
+            causes.set_working(sweep)
 
     async def _deleted_nodes(self) -> list[str]:
         """The nodes of pods that have been missing for QUARANTINE_S and do not exist on the API server."""
@@ -109,9 +140,10 @@ class PodGarbageCollector:
             node = await self.queue.get()
             if await self._is_deleted(node):
                 found.append(node)
-        for name in self._pods.store.index_values(NODE):
-            if name and self._nodes.store.get(name) is None:
-                self.queue.add_after(name, QUARANTINE_S)
+        orphaned = [n for n in self._pods.store.index_values(NODE) if n and self._nodes.store.get(n) is None]
+        for name in orphaned:
+            self.queue.add_after(name, QUARANTINE_S)
+        self._gone = {name: self._gone[name] for name in (*found, *orphaned) if name in self._gone}
         return found
 
     async def _is_deleted(self, node: str) -> bool:
@@ -125,10 +157,16 @@ class PodGarbageCollector:
 
     async def _on_shut_down_nodes(self, pods: "_Oldest") -> list[Pod]:
         """Those pods whose node is out of service by the API server, too: its pods may run again since the taint that
-        the cache shows was removed. Each node is read once."""
-        chosen = list(pods.first(pods.count))
+        the cache shows was removed. Each node is read once, PARALLEL at a time."""
+        chosen, shut_down = list(pods.first(pods.count)), set[str]()
+
+        async def read(node: Node) -> None:
+            if await self._is_shut_down(node.name):
+                shut_down.add(node.name)
+
         names = sorted({pod.spec.node_name for pod in chosen})
-        shut_down = {name for name in names if await self._is_shut_down(name)}
+        nodes = [node for name in names if (node := self._nodes.store.get(name)) is not None]
+        await for_each(self._name, nodes, read, workers=PARALLEL)
         return [pod for pod in chosen if pod.spec.node_name in shut_down]
 
     async def _is_shut_down(self, node: str) -> bool:

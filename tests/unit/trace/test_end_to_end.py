@@ -3,13 +3,14 @@
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.runtime.cause_ring import CauseRing, Wrote
 from kcm_cli.trace.join import AT_START, OTHERS, Target, Trace, trace
 from kcm_cli.trace.text import HEAD, head, tree
 from tests.kit.controlling import controllers
-from tests.kit.world import PODS, World, resource
+from tests.kit.world import NODES, PODS, World, resource
 
 DEPLOYMENTS, REPLICA_SETS = resource("deployments", "apps"), resource("replicasets", "apps")
 QUOTAS, JOBS = resource("resourcequotas"), resource("jobs", "batch")
@@ -150,3 +151,20 @@ async def test_what_the_ring_holds_has_no_part_of_a_body(world: World):
     taken = ring.snapshot()
     assert any(isinstance(entry, Wrote) and entry.code == 201 for entry in taken.entries())
     assert not any(b"sesame" in entry for entry in taken.encoded)
+
+
+async def test_a_pod_goes_with_its_node(world: World):
+    """The sweep that deletes it comes a minute later; its cause is the deletion of the node."""
+    ring = CauseRing(world.clock)
+    await world.pod("p")
+    await world.pod("other")
+    await world.wait(10)
+    node = await world.node_of("p")
+    async with controllers(world, PodGarbageCollectorConfig(), names=["pod-garbage-collector-controller"], causes=ring):
+        await world.wait(25)
+        await world.delete(NODES, node)
+        await world.wait(90)
+        assert await world.is_deleted("p")
+        story = told(ring, "po/p")
+        assert "pod-garbage-collector-controller" in story and f"Node {node} was deleted" in story, story
+        assert "unknown" not in story, story

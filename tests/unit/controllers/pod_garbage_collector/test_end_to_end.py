@@ -195,6 +195,7 @@ async def test_many_finished_pods_are_deleted_in_batches(world: World):
         queue=lambda name: WorkQueue(name, world.clock),
         gates=SimpleNamespace(enabled=lambda name: True),
         metrics=Registry(),
+        causes=None,
     )
     sweep = asyncio.create_task(PodGarbageCollector(context).sweep())
     while not most:
