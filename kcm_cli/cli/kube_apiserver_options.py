@@ -5,7 +5,6 @@ upstream: pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
 
 import csv
 import io
-import ipaddress
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from kcm_cli.sandbox.apiserver.registry.catalog import built_in_versions
 from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
 from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S, PLUGINS, Settings
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.networks import service_ranges
 
 _OFF_BY_DEFAULT_WORDS = """
 AlwaysAdmit AlwaysDeny AlwaysPullImages DenyServiceExternalIPs EventRateLimit ExtendedResourceToleration
@@ -195,18 +195,10 @@ class _Reader:
         return PLUGINS.intersection(disabled)
 
     def _ranges(self) -> tuple[str, ...]:
-        found = []
-        for text in self._text("service-cluster-ip-range").split(","):
-            try:
-                network = ipaddress.ip_network(text.strip(), strict=False)
-            except ValueError:
-                raise _Wrong("--service-cluster-ip-range: expected a CIDR, or two of different families") from None
-            if network.num_addresses < 2:
-                raise _Wrong("--service-cluster-ip-range: it must have two addresses at least")
-            found.append(network)
-        if len(found) > 2 or len({network.version for network in found}) != len(found):
-            raise _Wrong("--service-cluster-ip-range: expected a CIDR, or two of different families")
-        return tuple(map(str, found))
+        try:
+            return service_ranges(self._text("service-cluster-ip-range"))
+        except ValueError as error:
+            raise _Wrong(f"--service-cluster-ip-range: {error}") from None
 
     def _gates(self) -> tuple[str, ...]:
         pairs = self._given.get("feature-gates", ())

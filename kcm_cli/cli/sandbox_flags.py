@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.sandbox_assets import cluster_problems, pairs_of
@@ -16,6 +17,8 @@ from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT, Policy, policy_of
 from kcm_cli.sandbox.apiserver.entry.fault import faults_of
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS, SERVICE_RANGE
+from kcm_cli.sandbox.networks import service_ranges
 from kcm_cli.sandbox.run import SandboxOptions
 
 if TYPE_CHECKING:
@@ -61,7 +64,21 @@ _FLAGS = (
         "rules",
         STRING,
         "",
-        "YAML file with rules for the behavior of pods, by selector: docs/sandbox.md.",
+        "YAML file with rules for the behavior of pods, by selector and image: docs/sandbox.md.",
+        "Sandbox",
+    ),
+    Flag(
+        "service-cluster-ip-range",
+        STRING,
+        SERVICE_RANGE,
+        "CIDR of Service addresses, or two of different families, the default one first.",
+        "Sandbox",
+    ),
+    Flag(
+        "system-pods",
+        BOOL,
+        False,
+        "Run in kube-system what kubeadm and kind run there: coredns, kube-proxy, and the pods of the control plane.",
         "Sandbox",
     ),
     Flag(
@@ -136,6 +153,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
     rules, broken_rules = _file("rules", parsed.values.get("rules"), _rules)
     policies, broken_policy = _file("audit-policy-file", parsed.values.get("audit-policy-file"), _policies)
+    ranges, broken_ranges = _ranges(parsed.values.get("service-cluster-ip-range"))
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     options = SandboxOptions(
         port=_whole(values["port"]),
@@ -148,11 +166,21 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         routes=pairs_of(_texts(values["route"])),
         faults=faults,
         rules=rules,
+        settings=replace(DEFAULTS, service_ranges=ranges),
+        system_pods=bool(values["system-pods"]),
         audit=_audit(str(values["audit-log-path"]), _whole(values["audit-log-maxsize"]), policies),
     )
     view = not values["no-view"] and values["audit-log-path"] != "-"
     command = Command(options, view, tuple(manager_flags), bool(values["help"]))
-    return command, [*problems, *broken, *broken_rules, *broken_policy, *_problems(command, parsed.values)]
+    broken += [*broken_rules, *broken_policy, *broken_ranges]
+    return command, [*problems, *broken, *_problems(command, parsed.values)]
+
+
+def _ranges(given: object) -> tuple[tuple[str, ...], list[str]]:
+    try:
+        return service_ranges(str(given)) if given is not None else DEFAULTS.service_ranges, []
+    except ValueError as error:
+        return DEFAULTS.service_ranges, [f"--service-cluster-ip-range: {error}"]
 
 
 def _audit(path: str, megabytes: int, policies: tuple[Policy, ...]) -> AuditOptions | None:
@@ -194,6 +222,8 @@ def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:
     for name in ("kubeconfig", "data-dir", "audit-log-path"):
         if given.get(name) == "":
             yield f"--{name}: name a path"
+    if options.system_pods and not options.nodes:
+        yield "--system-pods: they need a node: --nodes 1"
     yield from cluster_problems(options.nodes, options.routes)
     if command.manager_flags and not options.manager:
         yield "--no-manager: there is no manager to take the flags after --"

@@ -11,8 +11,10 @@ from kcm_cli.sandbox.client_causes import ClientCauses
 from kcm_cli.sandbox.heartbeats import Heartbeats
 from kcm_cli.sandbox.means import Means
 from kcm_cli.sandbox.nodes.agents import NodeOptions
+from kcm_cli.sandbox.nodes.commands import FIRST
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.run import SCHEDULER, SIMULATION, SandboxServer
+from kcm_cli.sandbox.system_pods import static_pods
 from kcm_cli.sandbox.transport import InProcessTransport
 from kcm_cli.sandbox.usage.api import MetricsApi
 from kcm_cli.sandbox.work import acting_node
@@ -32,7 +34,8 @@ def sandbox_cluster(
     def nodes(means: Means) -> Nodes:
         ranged = manager is None or not manager.gives_ranges
         renewals = Heartbeats(server.store, server.api)
-        made = Nodes(means, NodeOptions(given.nodes, given.heartbeat_s, ranged, given.rules, renewals))
+        static = tuple(static_pods(FIRST)) if given.system_pods else ()
+        made = Nodes(means, NodeOptions(given.nodes, given.heartbeat_s, ranged, given.rules, renewals, static))
         _introduce(server, made)
         return made
 

@@ -1,6 +1,8 @@
 """The addresses of a sandbox's pods, nodes and Services, which are not routed anywhere."""
 
-from ipaddress import IPv4Address, IPv4Network, summarize_address_range
+from ipaddress import IPv4Address, IPv4Network, ip_network, summarize_address_range
+
+from kcm_cli.machinery.addresses import Network
 
 MOST_NODES = 24 * 256
 _POD_BLOCKS = ((IPv4Address("10.244.0.0"), 12 * 256), (IPv4Address("10.224.0.0"), 12 * 256))
@@ -10,10 +12,31 @@ _SPARE_BLOCKS = ((IPv4Address("100.64.0.0"), 4096), (IPv4Address("10.160.0.0"), 
 FIRST_HOST = IPv4Address("172.18.0.2")
 SERVICES = IPv4Network("10.0.0.0/16")
 """The default ServiceCIDR."""
-DNS = SERVICES[10]
-"""The address that kubeadm gives the cluster's DNS server."""
+_LEAST_ADDRESSES, _TWO = 2, "10.96.0.0/16,fd00:10:96::/112"
+DNS_OFFSET = 9
+"""kubeadm gives DNS the tenth address of the Services' range; the API server has the first one."""
+DNS = SERVICES[1 + DNS_OFFSET]
 ADVERTISED = IPv4Address("192.0.2.1")
 """What the endpoints of the service ``kubernetes`` name: they may not be loopback addresses."""
+
+
+def service_ranges(text: str) -> tuple[str, ...]:
+    """The value of ``--service-cluster-ip-range``: a CIDR, or two of different families, the default one first.
+
+    Raises ValueError.
+    """
+    found: list[Network] = []
+    for part in text.split(","):
+        try:
+            network = ip_network(part.strip(), strict=False)
+        except ValueError:
+            raise ValueError(f'"{part.strip()}" is no CIDR, such as {SERVICES}, or two: {_TWO}') from None
+        if network.num_addresses < _LEAST_ADDRESSES:
+            raise ValueError(f"{network} has fewer than {_LEAST_ADDRESSES} addresses")
+        found.append(network)
+    if len(found) > len({network.version for network in found}):
+        raise ValueError(f"two CIDRs are of different families, such as {_TWO}")
+    return tuple(map(str, found))
 
 
 def pods_of(number: int) -> IPv4Network:

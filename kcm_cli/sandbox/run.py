@@ -10,6 +10,7 @@ import random
 import socket
 import tempfile
 from collections.abc import Iterable
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,13 +23,14 @@ from kcm_cli.component.client_certificates import credential
 from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
+from kcm_cli.sandbox.apiserver.controllers.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.controllers.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.entrance import Observer
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditLog, AuditOptions
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
-from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
+from kcm_cli.sandbox.apiserver.security.certificates import LOOPBACK, Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
@@ -37,6 +39,7 @@ from kcm_cli.sandbox.assembly import Server, assemble
 from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
+from kcm_cli.sandbox.system_pods import system_objects
 from kcm_cli.sandbox.transport import Turns
 
 if TYPE_CHECKING:
@@ -59,7 +62,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     """The options of ``kcm sandbox``. ``kubeconfig``: by default a file in the data directory, or in a private one.
 
     routes: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT`` (``webhooks.routes``). settings: those
-    of the API server. keys: used instead of generated ones. audit: None for no audit log.
+    of the API server. keys: used instead of generated ones. system_pods: whether kube-system has what kubeadm runs in
+    it. audit: None for no audit log.
     """
 
     port: int = 6443
@@ -75,6 +79,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     keys: Keys = Keys()
     faults: tuple[Fault, ...] = ()
     rules: "tuple[Rule, ...]" = ()
+    system_pods: bool = False
     audit: AuditOptions | None = None
 
 
@@ -117,7 +122,9 @@ class SandboxServer:
         self.store = taken.enter_context(contextlib.closing(Store(journal)))
         self._listener = taken.enter_context(_bound(options.bind_address, options.port))
         self.port = self._listener.getsockname()[1]
-        addresses = (*SERVER_ADDRESSES, *(() if options.bind_address in _ANY else (options.bind_address,)))
+        service = [str(ip_network(one)[1]) for one in options.settings.service_ranges]
+        bound = () if options.bind_address in _ANY else (options.bind_address,)
+        addresses = tuple(dict.fromkeys((*LOOPBACK, *service, *bound)))
         self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now(), addresses, options.keys)
         self.folder = data or Path(
             taken.enter_context(tempfile.TemporaryDirectory(prefix="kcm-sandbox-", ignore_cleanup_errors=True))
@@ -157,6 +164,8 @@ class SandboxServer:
             today=today,
         )
         await self.api.bootstrap(first)
+        if self.options.system_pods:
+            await create_missing(self.api, system_objects(settings.service_ranges))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
 

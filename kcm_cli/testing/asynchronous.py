@@ -76,6 +76,8 @@ class AsyncSandbox:
     drop_namespace = _threaded(Sandbox.drop_namespace)
     add_user = _threaded(Sandbox.add_user)
     add_service_account = _threaded(Sandbox.add_service_account)
+    operator = _threaded(Sandbox.operator)
+    new_event_loop = _threaded(Sandbox.new_event_loop)
     record = _threaded(Sandbox.record)
     inject = _threaded(Sandbox.inject)
     snapshot = _threaded(Sandbox.snapshot)

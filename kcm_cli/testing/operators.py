@@ -59,7 +59,7 @@ class _Run(Protocol):
 
 
 class Operator:
-    """An operator on a sandbox. Use it in a ``with`` statement, or with ``start`` and ``stop``.
+    """An operator on a sandbox. Use it in a ``with`` or ``async with`` statement, or with ``start`` and ``stop``.
 
     virtual: whether it runs in the cluster's time. kubeconfig: that of the present run. user: its user.
     """
@@ -153,6 +153,13 @@ class Operator:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.stop)
 
 
 def _check(program: object) -> None:

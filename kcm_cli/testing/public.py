@@ -6,11 +6,13 @@ from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
 from kcm_cli.sandbox.kubelet_api.server import Asked, Output
 from kcm_cli.sandbox.manifests import Manifest, ManifestError
 from kcm_cli.sandbox.nodes.commands import NotSimulated
+from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.testing.asynchronous import AsyncSandbox
 from kcm_cli.testing.kind import KindCluster
 from kcm_cli.testing.operators import Operator, OperatorError, Program, pointing_to
-from kcm_cli.testing.sandbox import HostOptions, Injection, Recording, Sandbox, SandboxError, UnhitFault
+from kcm_cli.testing.perturb.trial import OperatorTrial
+from kcm_cli.testing.sandbox import HostOptions, Injection, Recording, Sandbox, SandboxError, Starter, UnhitFault
 
 __all__ = [
     "AlreadyExists",
@@ -30,11 +32,14 @@ __all__ = [
     "ManifestError",
     "Operator",
     "OperatorError",
+    "OperatorTrial",
     "Program",
     "RecordedRequest",
     "Recording",
+    "Rule",
     "Sandbox",
     "SandboxError",
     "Snapshot",
+    "Starter",
     "pointing_to",
 ]

@@ -17,8 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from kcm_cli.plan.testing import TwinOf
-    from kcm_cli.testing import HostOptions, Sandbox
-    from kcm_cli.testing.perturb.trial import OperatorTrial
+    from kcm_cli.testing import HostOptions, OperatorTrial, Sandbox, Starter
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -114,25 +113,11 @@ def kcm_twin() -> "type[TwinOf]":
     return TwinOf
 
 
-class Starter:
-    """Starts clusters."""
-
-    def __init__(self) -> None:
-        self.clusters: list[Sandbox] = []
-
-    def __call__(self, options: "HostOptions | None" = None) -> "Sandbox":
-        """Start a cluster. Raises SandboxError, ManifestError."""
-        sandbox: Sandbox = _testing().Sandbox(options)
-        sandbox.start()
-        self.clusters.append(sandbox)
-        return sandbox
-
-
 @pytest.fixture
-def kcm_start(pytestconfig: pytest.Config) -> Iterator[Starter]:
+def kcm_start(pytestconfig: pytest.Config) -> "Iterator[Starter]":
     """Starts clusters for one test: ``kcm_start(HostOptions(nodes=1))``. They are stopped after it."""
     _show_fields(pytestconfig)
-    starter = Starter()
+    starter: Starter = _testing().Starter()
     try:
         yield starter
     finally:

@@ -39,12 +39,15 @@ from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.faults import Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS, SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
+from kcm_cli.sandbox.networks import service_ranges
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.nodes import Nodes
+from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
@@ -70,7 +73,8 @@ class HostOptions(msgspec.Struct, frozen=True):
 
     controllers: whether they run. flags: the controllers' flags, as after ``--`` on the command line. heartbeat_s: the
     interval in which nodes renew their Leases, which are most events of a long time. manifests: what to apply at the
-    start, as for ``apply``.
+    start, as for ``apply``. rules: how pods behave, by labels and images. service_cluster_ip_range: of Services, as
+    kube-apiserver's flag. system_pods: whether kube-system has what kubeadm runs in it.
     """
 
     nodes: int = 3
@@ -78,12 +82,21 @@ class HostOptions(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
     manifests: tuple[Manifest, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    service_cluster_ip_range: str = SERVICE_RANGE
+    system_pods: bool = False
 
     def __post_init__(self) -> None:
         """Raises TypeError, ValueError."""
         check_fields(self)
         if self.nodes < 0:
             raise ValueError(f"HostOptions: nodes is 0 or more, not {self.nodes}")
+        try:
+            service_ranges(self.service_cluster_ip_range)
+        except ValueError as error:
+            raise ValueError(f"HostOptions: service_cluster_ip_range: {error}") from None
+        if self.system_pods and not self.nodes:
+            raise ValueError("HostOptions: system_pods need a node")
         if not 0 < self.heartbeat_s < float("inf"):
             raise ValueError(f"HostOptions: heartbeat_s is a number of seconds above 0, not {self.heartbeat_s}")
 
@@ -553,6 +566,9 @@ class Sandbox:
             kubeconfig=self.kubeconfig,
             nodes=chosen.nodes,
             heartbeat_s=chosen.heartbeat_s,
+            settings=replace(DEFAULTS, service_ranges=service_ranges(chosen.service_cluster_ip_range)),
+            rules=chosen.rules,
+            system_pods=chosen.system_pods,
         )
         self._server = server = SandboxServer(options, self._clock)
         try:
@@ -636,6 +652,20 @@ class Sandbox:
 def _check_pod(pattern: str) -> None:
     if pattern != "*" and pattern.count("/") != 1:
         raise ValueError(f"pods are named as NAMESPACE/NAME, with * and ?, not {pattern!r}")
+
+
+class Starter:
+    """Starts clusters: what the fixture ``kcm_start`` is."""
+
+    def __init__(self) -> None:
+        self.clusters: list[Sandbox] = []
+
+    def __call__(self, options: HostOptions | None = None) -> Sandbox:
+        """Start a cluster. Raises SandboxError, ManifestError."""
+        sandbox = Sandbox(options)
+        sandbox.start()
+        self.clusters.append(sandbox)
+        return sandbox
 
 
 class Recording:

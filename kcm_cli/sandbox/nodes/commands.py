@@ -15,6 +15,7 @@ from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.views import NODE_LEASES, NODES
 
 PREFIX = "node-"
+FIRST = f"{PREFIX}1"
 _METADATA = Resource(NODES.gvr, NODES.kind, PartialObject, False)
 
 

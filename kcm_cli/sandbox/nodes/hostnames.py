@@ -4,6 +4,8 @@ upstream: pkg/kubelet/kubelet_pods.go#GeneratePodHostNameAndDomain, managedHosts
 pkg/kubelet/network/dns/dns.go
 """
 
+from ipaddress import ip_address
+
 from kcm_cli.sandbox import networks
 from kcm_cli.sandbox.views import SimulatedPod
 
@@ -33,11 +35,14 @@ def fqdn_of(pod: SimulatedPod) -> str:
     return f"{_short(pod)}.{spec.subdomain}.{pod.namespace}.{_DOMAIN}"
 
 
-def file_of(pod: SimulatedPod, path: str) -> bytes | None:
+def file_of(pod: SimulatedPod, path: str, server: str = "") -> bytes | None:
     """Return the content of ``/etc/hostname``, ``/etc/hosts`` or ``/etc/resolv.conf``, or None for other files and for
-    the node's own."""
+    the node's own.
+
+    server: the address of the API server's Service, if it is known.
+    """
     if path == "/etc/resolv.conf":
-        return _resolver(pod).encode()
+        return _resolver(pod, server).encode()
     if path == "/etc/hostname":
         return f"{hostname_of(pod)}\n".encode()
     if path != "/etc/hosts" or pod.spec.host_network:
@@ -50,7 +55,7 @@ def file_of(pod: SimulatedPod, path: str) -> bytes | None:
     return text.encode()
 
 
-def _resolver(pod: SimulatedPod) -> str:
+def _resolver(pod: SimulatedPod, server: str) -> str:
     """The resolver's configuration of a pod. That of a node is empty, as of a kubelet with ``--resolv-conf=``."""
     spec = pod.spec
     policy = spec.dns_policy or "ClusterFirst"
@@ -58,7 +63,7 @@ def _resolver(pod: SimulatedPod) -> str:
     searches: list[str] = []
     options: dict[str, str] = {}
     if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.host_network):
-        servers = [str(networks.DNS)]
+        servers = [str(ip_address(server) + networks.DNS_OFFSET) if server else str(networks.DNS)]
         searches = [f"{pod.namespace}.svc.{_CLUSTER}", f"svc.{_CLUSTER}", _CLUSTER]
         options = {"ndots": "5"}
     elif policy != "None":

@@ -1,8 +1,10 @@
 """The simulated nodes of a sandbox, behind one class."""
 
 import asyncio
+import contextlib
 import logging
 
+from kcm_cli.machinery.documents import nested_str
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.sandbox.means import Means
@@ -16,7 +18,7 @@ from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.rules import Rules
-from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
 
 log = logging.getLogger(__name__)
 RETRY_S = 1.0
@@ -52,10 +54,19 @@ class Nodes:
         while True:
             try:
                 await self.ensure(self._options.count)
+                await self._mirror()
                 return
             except RequestError as error:
                 log.warning("Cannot register nodes", extra={"fields": {"err": str(error)}})
                 await self._clock.sleep(RETRY_S)
+
+    async def _mirror(self) -> None:
+        """Create the static pods that do not exist, once their node is ready. Raises RequestError."""
+        if self._options.static_pods:
+            await self._agents.has_room(commands.FIRST)
+        for doc in self._options.static_pods:
+            with contextlib.suppress(AlreadyExists):
+                await self._client.create(PODS, nested_str(doc, "metadata", "namespace"), doc)
 
     def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
         """Kill a container of the pod ``namespace/name``, by default the first regular one. Raises LookupError."""

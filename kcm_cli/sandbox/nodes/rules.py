@@ -1,13 +1,15 @@
 """Rules: annotations for all pods that a selector matches.
 
 A rule is a ConfigMap with the label ``sandbox.kcm.dev/rule: pods``. It applies to the pods of its namespace, and in
-``kube-system`` to all pods. Its data has ``selector`` (as for ``kubectl -l``; without it, all pods), and values by the
-names of annotations, without their prefix. A pod's own annotations have precedence, then the rules of its namespace,
+``kube-system`` to all pods. Its data has ``selector`` (as for ``kubectl -l``; without it, all pods), ``image`` (a
+pattern with ``*`` and ``?``; it applies to the containers whose images match), and values by the names of annotations,
+without their prefix. A pod's own annotations have precedence, then the rules of its namespace,
 then those of ``kube-system``, each in the order of their names, and last the rules in the sandbox's options.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.errors import FormatError
@@ -15,17 +17,20 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.nodes.script import PREFIX, number_of, seconds_of
-from kcm_cli.sandbox.views import Keyed, SimulatedPod
+from kcm_cli.sandbox.views import Keyed, SimulatedPod, containers_of
 
 LABEL, VALUE = f"{PREFIX}rule", "pods"
 SELECTOR = "selector"
 NAMESPACE = "namespace"
+IMAGE = "image"
 EVERYWHERE = "kube-system"
 WORDS = frozenset({
     "start-delay", "ready-delay", "run-time", "exit-code", "exit-reason", "restarts", "pull-error", "failing-probes",
     "stop-time", "cpu", "memory", "logs", "exec", "exec-code", "forward",
 })  # fmt: skip
 """The names of values in rules. Each may have the suffix ``.CONTAINER``."""
+_OF_PODS = frozenset({"start-delay", "forward"})
+"""Those that are the whole pod's."""
 _FORMS: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("start-delay", "ready-delay", "run-time", "stop-time"), seconds_of),
     **dict.fromkeys(("exit-code", "restarts", "exec-code"), number_of),
@@ -35,11 +40,17 @@ _FORMS: Mapping[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that is not in a ConfigMap. ``words``: values by names of ``WORDS``. ``namespace``: empty for all."""
+    """A rule that is not in a ConfigMap: ``Rule({"exit-code": "1", "run-time": "5s"}, image="*/worker:*")``.
+
+    words: values by the names of annotations, which may end in ``.CONTAINER``. selector: of labels, as for ``kubectl
+    -l``. namespace: empty for all. image: a pattern with ``*`` and ``?``, as ``Sandbox.fail_image`` has it; empty for
+    all.
+    """
 
     words: Mapping[str, str]
     selector: str = ""
     namespace: str = ""
+    image: str = ""
     chosen: Selector = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +74,7 @@ class Rule:
 
 
 def rules_of(found: object) -> tuple[Rule, ...]:
-    """Read a rule or a list of rules from parsed YAML: selector, namespace and words. Raises ValueError."""
+    """Read a rule or a list of rules from parsed YAML: selector, namespace, image and words. Raises ValueError."""
     if not isinstance(found, list):
         return (_rule(found),)
     rules = []
@@ -79,8 +90,8 @@ def _rule(found: object) -> Rule:
     if not isinstance(found, Mapping):
         raise ValueError(f"a rule is an object, not {found!r}")
     texts = {str(name): _text(name, value) for name, value in found.items()}
-    selector, namespace = texts.pop(SELECTOR, ""), texts.pop(NAMESPACE, "")
-    return Rule(texts, selector, namespace)
+    selector, namespace, image = (texts.pop(name, "") for name in (SELECTOR, NAMESPACE, IMAGE))
+    return Rule(texts, selector, namespace, image)
 
 
 def _text(name: object, value: object) -> str:
@@ -110,13 +121,11 @@ class Rules:
             return pod.annotations
         added: dict[str, str] = {}
         for rule in self._of(pod):
-            for name, value in (rule.data or {}).items():
-                if name != SELECTOR and isinstance(value, str):
-                    added.setdefault(f"{PREFIX}{name}", value)
+            data = {name: value for name, value in (rule.data or {}).items() if isinstance(value, str)}
+            _add(added, pod, data, data.pop(IMAGE, ""))
         for given in self._given:
             if given.applies(pod):
-                for name, value in given.words.items():
-                    added.setdefault(f"{PREFIX}{name}", value)
+                _add(added, pod, given.words, given.image)
         return {**added, **pod.annotations} if added else pod.annotations
 
     def _of(self, pod: SimulatedPod) -> Iterator[Keyed]:
@@ -147,6 +156,29 @@ class Rules:
     def _notify(self, namespace: str) -> None:
         for changed in self._listeners:
             changed("" if namespace == EVERYWHERE else namespace)
+
+
+def _add(added: dict[str, str], pod: SimulatedPod, words: Mapping[str, str], image: str) -> None:
+    """Add the annotations of a rule that are not there yet."""
+    for name, value in words.items():
+        if name == SELECTOR:
+            continue
+        if not image:
+            added.setdefault(f"{PREFIX}{name}", value)
+            continue
+        word, _, of = name.partition(".")
+        for container in containers_of(pod):
+            if not fnmatchcase(container.image, image) or (of and of != container.name):
+                continue
+            if word in _OF_PODS:
+                added.setdefault(f"{PREFIX}{word}", value)
+            elif not (container in pod.spec.containers and _has(word, pod.annotations, added)):
+                added.setdefault(f"{PREFIX}{word}.{container.name}", value)
+
+
+def _has(word: str, *annotations: Mapping[str, str]) -> bool:
+    """Whether there is a value for all regular containers, from what has precedence."""
+    return any(f"{PREFIX}{word}" in each for each in annotations)
 
 
 @remembered(1024)

@@ -96,7 +96,7 @@ class Volumes:
 
     def read(self, path: str) -> bytes:
         """Raises FileNotFoundError, IsADirectoryError, UnknownContent."""
-        managed = file_of(self._pod, normpath(path)) if not self.mount_point(path) else None
+        managed = None if self.mount_point(path) else file_of(self._pod, normpath(path), self._server())
         if managed is not None:
             return managed
         contents, paths, inner = self._place(path)
@@ -106,6 +106,10 @@ class Volumes:
                 raise IsADirectoryError
             raise FileNotFoundError
         return found() if callable(found) else found
+
+    def _server(self) -> str:
+        services = self._objects.services(self._pod.namespace, links=False)
+        return services.get("KUBERNETES_SERVICE_HOST", "")
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, sorted. Raises FileNotFoundError, NotADirectoryError, UnknownContent."""

@@ -26,6 +26,13 @@ def test_all_flags_are_set() -> None:
     assert (command.view, command.manager_flags) == (False, ("-v=2", "--", "x"))
 
 
+def test_the_cluster_of_kubeadm() -> None:
+    command, problems = read(["--system-pods", "--service-cluster-ip-range=10.96.0.1/12, fd00:10:96::/112"])
+    assert problems == []
+    assert command.options.system_pods
+    assert command.options.settings.service_ranges == ("10.96.0.0/12", "fd00:10:96::/112")
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -43,6 +50,16 @@ def test_all_flags_are_set() -> None:
         ("--route hook=1", '--route: "hook" does not name a Service: write NAME.NAMESPACE'),
         ("--route hook.ns", '--route: "" is no address: write PORT or HOST:PORT'),
         ("--route hook.ns=65536", '--route: "65536" is no address: write PORT or HOST:PORT'),
+        (
+            "--service-cluster-ip-range=10.0.0.0/33",
+            '--service-cluster-ip-range: "10.0.0.0/33" is no CIDR, such as 10.0.0.0/16, or two: '
+            "10.96.0.0/16,fd00:10:96::/112",
+        ),
+        (
+            "--service-cluster-ip-range=10.0.0.0/8,11.0.0.0/8",
+            "--service-cluster-ip-range: two CIDRs are of different families, such as 10.96.0.0/16,fd00:10:96::/112",
+        ),
+        ("--system-pods --nodes 0", "--system-pods: they need a node: --nodes 1"),
         ("word", "unexpected argument: word (see kcm sandbox --help)"),
         ("--prt 1", "unknown flag: --prt (did you mean --port?)"),
         (

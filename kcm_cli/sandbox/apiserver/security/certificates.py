@@ -29,7 +29,8 @@ SERVER_NAMES = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-SERVER_ADDRESSES = ("127.0.0.1", "::1", "10.0.0.1")
+LOOPBACK = ("127.0.0.1", "::1")
+SERVER_ADDRESSES = (*LOOPBACK, "10.0.0.1")
 ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", (MASTERS,)
 _EXPONENT, _BITS = 65537, 2048
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30

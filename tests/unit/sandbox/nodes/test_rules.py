@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kcm_cli.sandbox.nodes.rules import LABEL, WORDS, Rule, Rules, rules_of
-from kcm_cli.sandbox.views import Keyed, SimulatedPod
+from kcm_cli.sandbox.views import Keyed, SimulatedPod, SimulatedPodSpec
 from tests.kit.places import ROOT
 
 
@@ -94,11 +94,39 @@ def test_rules_in_options_have_the_lowest_precedence() -> None:
     assert world.of(pod({})) == {"run-time": "1s", "cpu": "2", "logs": "x"}
 
 
+def test_rules_for_images_are_about_the_containers_that_have_them() -> None:
+    world = World(
+        Rule({"run-time": "5s", "start-delay": "1s"}, image="*/crash:*"),
+        Rule({"exit-code.a": "3", "exit-code.b": "4"}, image="*/crash:*"),
+        Rule({"run-time": "9s", "cpu": "1"}),
+    )
+    found = with_images(pod({}), "r/crash:1", "r/other")
+    assert world.of(found) == {
+        "run-time.a": "5s",
+        "start-delay": "1s",
+        "exit-code.a": "3",
+        "run-time": "9s",
+        "cpu": "1",
+    }
+    own = with_images(pod({}, run_time="1s"), "r/crash:1", "r/other")
+    assert world.of(own) == {"run-time": "1s", "start-delay": "1s", "exit-code.a": "3", "cpu": "1"}
+    world.informer.add(rule("all", "kube-system", image="*/other", logs="hi"))
+    assert world.of(found)["logs.b"] == "hi"
+    assert "image" not in world.of(found)
+    assert world.of(with_images(pod({}), "x", "y")) == {"run-time": "9s", "cpu": "1"}
+
+
+def with_images(found: SimulatedPod, *images: str) -> SimulatedPod:
+    containers = [{"name": name, "image": image} for name, image in zip("ab", images, strict=True)]
+    return msgspec.structs.replace(found, spec=msgspec.convert({"containers": containers}, SimulatedPodSpec))
+
+
 def test_rules_are_read_from_yaml() -> None:
     found = [{"selector": "a=b", "namespace": "ns", "exit-code.main": 3}, {"run-time": "1s"}]
     assert rules_of(found) == (Rule({"exit-code.main": "3"}, "a=b", "ns"), Rule({"run-time": "1s"}))
     assert rules_of(found[1]) == (Rule({"run-time": "1s"}),)
     assert rules_of([]) == ()
+    assert rules_of({"image": "*/a:*", "cpu": "1"}) == (Rule({"cpu": "1"}, image="*/a:*"),)
 
 
 @pytest.mark.parametrize(
