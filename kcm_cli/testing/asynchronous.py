@@ -23,6 +23,7 @@ def _threaded(
         bound: Callable[P, T] = getattr(self.sandbox, method.__name__)  # of a subclass, perhaps
         return await asyncio.to_thread(bound, *args, **keywords)
 
+    run.__qualname__ = f"AsyncSandbox.{method.__name__}"  # for the warning about a call that is not awaited
     return run
 
 

@@ -1,5 +1,6 @@
 """``AsyncSandbox`` has what ``Sandbox`` has, and the fixtures have types that tests can import."""
 
+import gc
 import inspect
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -9,6 +10,13 @@ import pytest
 
 import kcm_cli.testing
 from kcm_cli.testing import AsyncSandbox, HostOptions, Rule, Sandbox, public, pytest_plugin
+
+
+def test_a_call_that_is_not_awaited_names_the_method() -> None:
+    with pytest.warns(RuntimeWarning, match=r"AsyncSandbox\.apply' was never awaited"):
+        AsyncSandbox.of(Sandbox()).apply()  # type: ignore[unused-coroutine]
+        gc.collect()
+
 
 ON_ITS_LOOP = {"server", "loop", "clock", "call", "run", "aside"}
 """What is for code on the sandbox's own loop."""
