@@ -14,8 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
 
-test: lint ## everything CI runs; the processes of e2e mostly wait, so the other tests run beside them
-	+$(MAKE) --no-print-directory -j 2 -O unit e2e
+test: $(READY) ## everything CI runs; the processes of e2e mostly wait, so all else runs beside them
+	+$(MAKE) --no-print-directory -j 4 -O e2e unit types style
 
 lint: $(READY)
 	+$(MAKE) --no-print-directory -j 2 -O types style
@@ -30,10 +30,10 @@ style: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY) ## everything that needs no process of its own
-	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "not e2e" --ignore tests/e2e
+	$(BIN)/python -m pytest -q -p tests.kit.forks --forks 3 -m "not e2e" --ignore tests/e2e
 
 e2e: $(READY) ## real processes over TLS, which mostly wait
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder tests/e2e
+	$(BIN)/python -m pytest -q -p tests.kit.forks --forks 3 tests/e2e
 
 $(READY): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("kcm needs Python 3.11 or newer, and $(PYTHON) is %d.%d: make PYTHON=python3.13 ..." % v[:2])'
@@ -115,7 +115,7 @@ lowest: ## unit tests with the lowest versions that pyproject.toml permits, in a
 	$(PYTHON) -m venv $(LOWEST) && $(LOWEST)/bin/pip install -q $(UV)
 	$(LOWEST)/bin/uv pip compile -q --resolution lowest-direct --python-version 3.11 --all-extras pyproject.toml -o $(LOWEST)/pins
 	$(LOWEST)/bin/pip install -q -r $(LOWEST)/pins && $(LOWEST)/bin/pip install -q --no-deps --no-build-isolation -e .
-	$(LOWEST)/bin/python -m pytest -q -n 3 --dist loadgroup -m "not e2e" --ignore tests/e2e
+	$(LOWEST)/bin/python -m pytest -q -p tests.kit.forks --forks 3 -m "not e2e" --ignore tests/e2e
 
 docs: $(READY) ## reference pages, man pages and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m tests.generate.docs

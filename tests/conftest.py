@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
 
 from kcm_cli.component.virtual import VirtualLoop
 from tests.kit.processes import KCM, Processes, ask, free_port, until
@@ -19,9 +17,6 @@ settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
 
 START_S = 90.0
-TOGETHER = ("tests/integration/plan/test_recorded_scenarios.py", "tests/integration/sandbox/test_docs.py")
-"""Modules whose tests share what takes long to make: each goes to one worker. (xdist 3.8 loses its mark ``xdist_group``
-with pytest 9.2, in which the id of a test cannot be changed.)"""
 LONG_S, SHOWN, SHOWN_DEPTH = 60.0, 12, 3
 TESTS_A_LOOK = 100
 """A look for garbage at all objects takes 0.15 s, and Python would make one every 30 tests: a seventh of their time."""
@@ -45,19 +40,6 @@ def pytest_runtest_logfinish() -> None:
 def _leave_alone() -> None:
     gc.collect()
     gc.freeze()
-
-
-class Scheduler(LoadScopeScheduling):
-    """Gives out single tests, and the modules ``TOGETHER`` as a whole."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        return module if module in TOGETHER else nodeid
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
-    return Scheduler(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
