@@ -3,13 +3,15 @@
 Each is one per store, whoever asks: ``LabelIndex.of(store)``, ``SelectorIndex.of(store, selector_of)``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.store import NAMESPACE, Store
+from kcm_cli.runtime.turns import Turns
 
 T = TypeVar("T", bound=Object)
 Keys = tuple[str, ...]
@@ -33,6 +35,9 @@ class LabelIndex(Generic[T]):
         """Use ``of``."""
         self._store = store
         self._keys: dict[str, list[str]] = {}
+        self._growing: dict[str, str] = {}
+        """The key for which the objects of a namespace are being filed: a change files them under it already."""
+        self._filing = asyncio.Lock()
         store.add_index(_LABELS, self._filed)
 
     @classmethod
@@ -41,40 +46,70 @@ class LabelIndex(Generic[T]):
         found: LabelIndex[T] = store.companion(_LABELS, lambda: cls(store))
         return found
 
+    async def prepare(self, namespace: str, selector: Selector) -> None:
+        """Index in turns of the loop what ``selected`` would index at once, which takes 2.5 µs for each object of the
+        namespace. May be cancelled."""
+        pairs = selector.exact_labels
+        if not selector.selectable or not self._wanted(namespace, pairs):
+            return
+        async with self._filing:
+            while key := self._wanted(namespace, pairs):
+                key = self._growing.setdefault(namespace, key)  # or the one at which another was cancelled
+                turns = Turns.of_loop()
+                for _ in self._store.filed_again(_LABELS, namespace):
+                    await turns.pause()
+                if self._growing.get(namespace) == key:  # else the namespace was empty meanwhile, or it is indexed
+                    self._indexed(namespace, key)
+
     def selected(self, namespace: str, selector: Selector) -> list[T]:
         """The objects of a namespace that a selector selects."""
         if not selector.selectable:
             return []
         return [obj for obj in self._candidates(namespace, selector.exact_labels) if selector.matches(obj.labels)]
 
-    def _candidates(self, namespace: str, pairs: Iterable[tuple[str, str]]) -> list[T]:
+    def _candidates(self, namespace: str, pairs: Sequence[tuple[str, str]]) -> list[T]:
         """The objects under the rarest of some pairs of which an object must have all."""
-        store, known = self._store, self._keys.get(namespace, [])
-        size, rarest = store.count(NAMESPACE, namespace), ""
-        for key, value in sorted(pairs, key=lambda pair: pair[0] not in known):  # the indexed ones first
-            if key not in known:
-                if size <= FEW or len(known) >= MOST_KEYS:
-                    break
-                known = self._keys.setdefault(namespace, [])
-                known.append(key)
-                store.file_again(_LABELS, namespace)
-            filed = _pair(namespace, key, value)
-            if (count := store.count(_LABELS, filed)) <= size:
-                size, rarest = count, filed
+        store = self._store
+        while key := self._wanted(namespace, pairs):
+            self._indexed(namespace, key)
+            for _ in store.filed_again(_LABELS, namespace):
+                pass
+        known = self._keys.get(namespace, ())
+        filed = [_pair(namespace, key, value) for key, value in pairs if key in known]
+        rarest = min(filed, key=lambda value: store.count(_LABELS, value), default="")
         return store.by_index(_LABELS, rarest) if rarest else store.list(namespace)
+
+    def _wanted(self, namespace: str, pairs: Sequence[tuple[str, str]]) -> str:
+        """The next key to index for some pairs; empty if few objects are left to compare."""
+        store, known = self._store, self._keys.get(namespace, ())
+        if len(known) >= MOST_KEYS or store.count(NAMESPACE, namespace) <= FEW:
+            return ""
+        new = ""
+        for key, value in pairs:
+            if key not in known:
+                new = new or key
+            elif store.count(_LABELS, _pair(namespace, key, value)) <= FEW:
+                return ""
+        return new
+
+    def _indexed(self, namespace: str, key: str) -> None:
+        self._keys.setdefault(namespace, []).append(key)
+        if self._growing.get(namespace) == key:
+            del self._growing[namespace]
 
     def _filed(self, obj: T) -> Iterator[str]:
         """The index function. At the end of a namespace its keys are forgotten: the store has no object of it then."""
         namespace = obj.namespace
-        keys = self._keys.get(namespace)
-        if not keys:
+        keys, growing = self._keys.get(namespace, ()), self._growing.get(namespace)
+        if not keys and growing is None:
             return
         labels = obj.labels
-        for key in keys:
+        for key in keys if growing is None else (*keys, growing):
             if (value := labels.get(key)) is not None:
                 yield _pair(namespace, key, value)
         if not self._store.count(NAMESPACE, namespace):
             self._keys.pop(namespace, None)
+            self._growing.pop(namespace, None)
 
 
 class SelectorIndex(Generic[T]):

@@ -69,10 +69,14 @@ class Store(Generic[T]):
             self._companions[name] = make()
         return self._companions[name]
 
-    def file_again(self, index: str, namespace: str) -> None:
-        """File the objects of a namespace under the values that they have by now, in addition to those they had."""
-        for key, obj in self._indexes[NAMESPACE].get(namespace, {}).items():
-            self._file(index, key, obj)
+    def filed_again(self, index: str, namespace: str) -> Iterator[None]:
+        """File the objects that a namespace has now under the values that they have by then, in addition to those they
+        had: one in each step, between which objects may be put and popped."""
+        for key in tuple(self._indexes[NAMESPACE].get(namespace, ())):
+            obj = self._objects.get(key)
+            if obj is not None:
+                self._file(index, key, obj)
+            yield
 
     def __len__(self) -> int:
         return len(self._objects)

@@ -83,6 +83,7 @@ class DisruptionController:
         except FormatError as error:
             self._emit(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
             raise
+        await LabelIndex.of(self._pods.store).prepare(budget.namespace, selector)
         pods = tuple(LabelIndex.of(self._pods.store).selected(budget.namespace, selector))
         if not pods:
             self._emit(budget, "Normal", "NoPods", "No matching pods found")

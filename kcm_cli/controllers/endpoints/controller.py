@@ -50,6 +50,7 @@ class EndpointsController:
             return
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return
+        await self.selected.prepare(service)
         write = plan(self._read(key, service))
         if write is None:
             return

@@ -75,6 +75,7 @@ class EndpointSliceController:
     async def _reconcile(self, key: str, service: Service) -> None:
         """Reconcile each address type, and delete the slices of types that the Service does not have. Raises
         SliceSyncError with all errors."""
+        await self.selected.prepare(service)
         types, snapshot = address_types(service), self._read(key, service)
         unsupported = [slice_ for slice_ in snapshot.slices if slice_.address_type not in types]
         for slice_ in unsupported:

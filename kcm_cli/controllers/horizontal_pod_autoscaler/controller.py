@@ -119,6 +119,7 @@ class AutoscalerController:
             selector = parse(scale.status.target_selector)
         except FormatError:
             return snapshot, target
+        await LabelIndex.of(self._pods.store).prepare(hpa.namespace, selector)
         autoscalers = await self._of_same_pods(hpa, selector)
         if len(autoscalers) > 1:
             return replace(snapshot, autoscalers=autoscalers), target

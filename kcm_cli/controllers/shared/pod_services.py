@@ -19,6 +19,10 @@ class PodServices:
         self._services = SelectorIndex.of(services.store, _selector_of)
         self._pods = LabelIndex.of(pods.store)
 
+    async def prepare(self, service: Service) -> None:
+        """Let ``pods_of`` find what it looks for, without a long step of the loop."""
+        await self._pods.prepare(service.namespace, _selector_of(service))
+
     def pods_of(self, service: Service) -> list[Pod]:
         """The cached pods that a Service selects."""
         return self._pods.selected(service.namespace, from_labels(service.spec.selector or {}))

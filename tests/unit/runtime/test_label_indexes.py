@@ -1,5 +1,7 @@
 """Indexes by labels agree with a search through all objects, whatever was asked and changed before."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 from unittest.mock import patch
 
@@ -16,6 +18,7 @@ from kcm_cli.machinery.labels import NOTHING, LabelSelector, Selector, from_labe
 from kcm_cli.machinery.meta import Object, ObjectMeta
 from kcm_cli.runtime.label_indexes import FEW, MOST_KEYS, LabelIndex, SelectorIndex
 from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.turns import Turns
 
 NAMESPACES = ("n1", "n2")
 keys = st.sampled_from(["a", "b", "c"])
@@ -68,6 +71,83 @@ def test_what_a_selector_selects(steps: list[tuple[str, str, str, dict[str, str]
         selector = from_label_selector(LabelSelector(found))
         assert {one.name for one in index.selected(namespace, selector)} == selected(store, namespace, selector)
     assert index.selected("n1", NOTHING) == []
+
+
+class Endless:
+    """Turns that are always over."""
+
+    async def pause(self) -> None:
+        await asyncio.sleep(0)
+
+
+Preparing = Coroutine[Any, Any, None] | None
+
+
+def gone_on(preparing: Preparing, steps: int) -> Preparing:
+    """So many steps later; None if it ended."""
+    try:
+        for _ in range(steps if preparing is not None else 0):
+            preparing.send(None)
+    except StopIteration:
+        return None
+    return preparing
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "pop", "ask", "prepare", "go on", "cancel", "empty"]), names, labels),
+        max_size=100,
+    ),
+    st.integers(FEW - 5, 2 * FEW),
+)
+def test_what_a_selector_selects_while_a_key_is_being_indexed(
+    steps: list[tuple[str, str, dict[str, str]]], crowd: int
+) -> None:
+    store: Store[Object] = Store()
+    index = LabelIndex.of(store)
+    for n in range(crowd):
+        store.put(obj(str(n), "n1", {"a": "x", "b": str(n % 3)}))
+    preparing: Preparing = None
+    with patch.object(Turns, "of_loop", Endless):
+        for step, name, found in steps:
+            selector = from_label_selector(LabelSelector(found))
+            if step == "put":
+                store.put(obj(name, "n1", found))
+            elif step == "pop":
+                store.pop(f"n1/{name}")
+            elif step == "empty":
+                for key in sorted(store.keys()):
+                    store.pop(key)
+            elif step == "ask":
+                assert {one.name for one in index.selected("n1", selector)} == selected(store, "n1", selector)
+            elif step == "prepare" and preparing is None:
+                preparing = index.prepare("n1", selector)
+            elif step == "cancel" and preparing is not None:
+                preparing.close()
+                preparing = None
+            preparing = gone_on(preparing, 7)
+        if preparing is not None:
+            preparing.close()
+    for found in ({"a": "x"}, {"b": "1"}, {"a": "x", "b": "y"}, {"c": ""}):
+        selector = from_label_selector(LabelSelector(found))
+        assert {one.name for one in index.selected("n1", selector)} == selected(store, "n1", selector)
+
+
+async def test_a_key_is_indexed_in_turns_of_the_loop() -> None:
+    store: Store[Object] = Store()
+    index, asked = LabelIndex.of(store), from_label_selector(LabelSelector({"a": "3"}))
+    for n in range(100):
+        store.put(obj(str(n), "n1", {"a": str(n % 50)}))
+    with patch.object(Turns, "of_loop", Endless), patch.object(store, "filed_again", wraps=store.filed_again) as filing:
+        preparing = asyncio.create_task(index.prepare("n1", asked))
+        other = asyncio.create_task(index.prepare("n1", asked))
+        turns = 0
+        while not (preparing.done() and other.done()):
+            turns += 1
+            await asyncio.sleep(0)
+        assert turns >= len(store)
+        assert {one.name for one in index.selected("n1", asked)} == {"3", "53"}
+        assert filing.call_count == 1
 
 
 def find(store: Store[ReplicaSet], namespace: str, found: dict[str, str]) -> set[str]:
