@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Stream
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
@@ -57,7 +57,6 @@ class Api:
     """Requests to one server, by an administrator or another user."""
 
     server: EmbeddedServer
-    clock: Clock
     user: User = ADMIN
     _namespaces: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -167,12 +166,11 @@ class Watching:
         assert self.status == 200
 
 
-async def started(certificates: Certificates, clock: Clock | None = None) -> Api:
-    """A fresh server. clock: by default one that starts at ``EPOCH``."""
-    clock = clock or LoopClock(EPOCH)
-    server = EmbeddedServer(clock, random.Random(1), certificates)
+async def started(certificates: Certificates) -> Api:
+    """A fresh server."""
+    server = EmbeddedServer(LoopClock(EPOCH), random.Random(1), certificates)
     await server.start()
-    api = Api(server, clock)
+    api = Api(server)
     await api.make("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     return api
 
