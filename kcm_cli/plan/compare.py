@@ -13,9 +13,9 @@ from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
 from kcm_cli.plan.observe import Occurrence
-from kcm_cli.plan.outcome import Outcome
 from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.simulation import Simulation
 
 _IGNORED_METADATA = frozenset(
     ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
@@ -50,7 +50,7 @@ _KEYED_BY = ("name", "type", "containerPort", "key", "ip")
 GENERATED = frozenset(("Pod", "EndpointSlice", "ControllerRevision", "PersistentVolume"))
 
 
-def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Difference]:
+def differences(base: Simulation, changed: Simulation, shown: Shown) -> list[Difference]:
     """The final differences, sorted by namespace, kind and name."""
     found: list[Difference] = []
     made: Counter[tuple[str, str, str]] = Counter()
@@ -90,7 +90,7 @@ def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Differenc
     return sorted(found, key=lambda one: (one.about.namespace, one.about.kind, one.about.name, one.owner, one.action))
 
 
-def timeline(base: Outcome, changed: Outcome) -> list[Happening]:
+def timeline(base: Simulation, changed: Simulation) -> list[Happening]:
     """What occurs only with the change, in order.
 
     An occurrence of one run is that of the other if it is the same, by the same client, about the same time: those at
@@ -144,7 +144,7 @@ def _grouped(kind: Occurrence, times: list[float]) -> Iterator[Happening]:
         yield Happening(first, last, kind.what, kind.about, count, kind.detail, kind.cause)
 
 
-def _end(outcome: Outcome, key: Key) -> dict[str, Any] | None:
+def _end(outcome: Simulation, key: Key) -> dict[str, Any] | None:
     """The final state of an object, even if the run did not write it."""
     data = outcome.finals.get(key, outcome.initial.get(key))
     if data is None and key not in outcome.finals:
@@ -152,7 +152,7 @@ def _end(outcome: Outcome, key: Key) -> dict[str, Any] | None:
     return codec.decode_doc(data) if data is not None else None
 
 
-def complete(base: Outcome, changed: Outcome) -> None:
+def complete(base: Simulation, changed: Simulation) -> None:
     """Add to each run the objects that only the other one wrote, as they are in the snapshot."""
     for one, other in ((base, changed), (changed, base)):
         for key, data in other.initial.items():
@@ -192,7 +192,7 @@ def _is_generated(doc: Mapping[str, Any]) -> bool:
 class _Changes:
     """The differences between the objects of two runs, without what differs in every run: uids and times."""
 
-    def __init__(self, base: Outcome, changed: Outcome) -> None:
+    def __init__(self, base: Simulation, changed: Simulation) -> None:
         self._base, self._changed = _objects_by_uid(base), _objects_by_uid(changed)
 
     def fields(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Field]:
@@ -234,7 +234,7 @@ class _Changes:
             return False
 
 
-def _objects_by_uid(outcome: Outcome) -> dict[str, str]:
+def _objects_by_uid(outcome: Simulation) -> dict[str, str]:
     """The objects that a run wrote, as resource/namespace/name by uid."""
     found: dict[str, str] = {}
     for (gvr, namespace, name), data in outcome.finals.items():

@@ -6,8 +6,8 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
 from kcm_cli.plan.losses import SERVICES
 from kcm_cli.plan.observe import NAMESPACES
-from kcm_cli.plan.outcome import Outcome
 from kcm_cli.plan.problems import Key
+from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.pods import DEFAULTS
 from kcm_cli.plan.twin.twin import lacking
@@ -27,12 +27,12 @@ _USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom re
 """What is not read unless it is asked for."""
 
 
-def not_modelled(snapshot: Snapshot, config: Config, outcome: Outcome) -> tuple[str, ...]:
+def not_modelled(snapshot: Snapshot, config: Config, outcome: Simulation) -> tuple[str, ...]:
     """One line for each limit, the specific ones first."""
     return (*outcome.notes, *_restored(outcome), *_cut(snapshot), *_controllers(snapshot, config), *_ALWAYS, DEFAULTS)
 
 
-def _restored(outcome: Outcome) -> Iterator[str]:
+def _restored(outcome: Simulation) -> Iterator[str]:
     for key, kind in _OF_THE_SERVER.items():
         if key in outcome.finals and outcome.finals[key] is None:
             yield f"the API server creates {kind} anew within a minute, which the plan does not show"

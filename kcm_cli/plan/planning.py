@@ -37,11 +37,11 @@ from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled
 from kcm_cli.plan.losses import lost_data, lost_endpoints
 from kcm_cli.plan.observe import NAMESPACES, NODES, PODS
-from kcm_cli.plan.outcome import Outcome, simulate, simulate_changes
 from kcm_cli.plan.questions import with_kinds
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.plan.regular import Regular
 from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.simulation import Simulation, simulate, simulate_changes
 from kcm_cli.plan.snapshot import PlanError, Snapshot, cluster_of
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
@@ -67,7 +67,7 @@ def plan(
     _check_namespace(snapshot, changes, options.namespace)
     config, is_audit = configured(options.flags), not changes
     snapshot, assumed = with_kinds(snapshot, changes)
-    runs: list[tuple[Outcome, Outcome]] = []
+    runs: list[tuple[Simulation, Simulation]] = []
     for number, seed in enumerate(options.seeds, 1):
         of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
         progress(f"running the cluster ahead{of}")
@@ -127,10 +127,10 @@ def _check_namespace(snapshot: Snapshot, changes: Sequence[Change], name: str) -
 
 
 def _risks(
-    run: tuple[Outcome, Outcome] | None,
+    run: tuple[Simulation, Simulation] | None,
     shown: Shown,
     progress: Progress,
-    without_images: Callable[[Sequence[str]], Outcome],
+    without_images: Callable[[Sequence[str]], Simulation],
 ) -> tuple[Risk, ...]:
     """The problems if images that no node has cannot be pulled. run: None if there are no changes."""
     images = run[1].images if run is not None else ()
@@ -180,11 +180,11 @@ def _timeline(happened: Sequence[Happening], shown: Shown) -> tuple[Happening, .
     return tuple(one for one in happened if shown.has(one.about))
 
 
-def _totals(base: Outcome, changed: Outcome, shown: Shown) -> Totals:
-    def of(outcome: Outcome, what: str) -> int:
+def _totals(base: Simulation, changed: Simulation, shown: Shown) -> Totals:
+    def of(outcome: Simulation, what: str) -> int:
         return sum(one.what == what and shown.has(one.about) for one in outcome.occurred)
 
-    def restarts(outcome: Outcome) -> int:
+    def restarts(outcome: Simulation) -> int:
         return sum(count for about, count in outcome.restarts.items() if shown.has(about))
 
     return Totals(
@@ -195,7 +195,7 @@ def _totals(base: Outcome, changed: Outcome, shown: Shown) -> Totals:
     )
 
 
-def _problems(runs: Sequence[tuple[Outcome, Outcome]], shown: Shown) -> tuple[Problem, ...]:
+def _problems(runs: Sequence[tuple[Simulation, Simulation]], shown: Shown) -> tuple[Problem, ...]:
     """The problems of the first run, then those of other runs only. They are matched by object and kind, since texts
     may differ. All are reported, wherever they are."""
     counts: Counter[tuple[str, Object]] = Counter()
@@ -217,7 +217,7 @@ def _problems(runs: Sequence[tuple[Outcome, Outcome]], shown: Shown) -> tuple[Pr
     return tuple(sorted(ranked, key=lambda one: (one.already, one.elsewhere, one.kind, one.about, one.text)))
 
 
-def _losses(base: Outcome, changed: Outcome) -> Iterator[Refusal]:
+def _losses(base: Simulation, changed: Simulation) -> Iterator[Refusal]:
     if base is not changed:
         yield from lost_endpoints(base.services, changed.services)
         yield from lost_data(base.finals, changed.finals, changed.initial)
@@ -244,7 +244,7 @@ def _evicted_jobs(happened: Sequence[Happening]) -> Iterator[str]:
         yield f"evicted pods of {about} end as failed, not with exit code 0 in the second after SIGTERM"
 
 
-def _fills(base: Outcome, changed: Outcome) -> list[Fill]:
+def _fills(base: Simulation, changed: Simulation) -> list[Fill]:
     fills = []
     for name in sorted({**base.fills, **changed.fills}):
         before, after = base.fills.get(name, (0, 0, 0)), changed.fills.get(name, (0, 0, 0))
@@ -257,8 +257,8 @@ def _resource(group: str, plural: str, subresource: str) -> str:
     return f"{name}/{subresource}" if subresource else name
 
 
-def _writes(base: Outcome, changed: Outcome, shown: Shown, *, is_audit: bool) -> tuple[Written, ...]:
-    def counted(outcome: Outcome, *, refused: bool = False) -> Counter[tuple[str, str, str, str]]:
+def _writes(base: Simulation, changed: Simulation, shown: Shown, *, is_audit: bool) -> tuple[Written, ...]:
+    def counted(outcome: Simulation, *, refused: bool = False) -> Counter[tuple[str, str, str, str]]:
         return Counter(
             (one.client, one.verb, _resource(one.group, one.resource, one.subresource), one.owner)
             for one in outcome.writes
@@ -284,7 +284,7 @@ def _about(write: Write) -> Object:
     return Object(kind, write.namespace, write.name)
 
 
-def _audit(base: Outcome, shown: Shown) -> tuple[OwnWrite, ...]:
+def _audit(base: Simulation, shown: Shown) -> tuple[OwnWrite, ...]:
     groups: dict[tuple[str, str, str, Object, str], OwnWrite] = {}
     regular = Regular()
     for write in base.writes:

@@ -12,7 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.plan.answer import Object
-from kcm_cli.plan.outcome import Outcome
+from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
 
 _NO_OBJECTS = frozenset(("Image",))
@@ -35,7 +35,7 @@ class _Head(View, frozen=True, gc=False):
 class Shown:
     """``namespace``: empty for all. Cluster-scoped objects are always shown, except other Namespaces."""
 
-    def __init__(self, namespace: str, selector: Selector, snapshot: Snapshot, outcomes: Iterable[Outcome]) -> None:
+    def __init__(self, namespace: str, selector: Selector, snapshot: Snapshot, outcomes: Iterable[Simulation]) -> None:
         self._namespace = namespace
         self._selector = selector
         self._labels: dict[Object, list[Mapping[str, str]]] = {}

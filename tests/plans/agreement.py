@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kcm_cli.plan import Options, load
-from kcm_cli.plan.outcome import simulate_changes
+from kcm_cli.plan.simulation import simulate_changes
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
 from tests.kit.places import ROOT

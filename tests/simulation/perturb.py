@@ -34,7 +34,7 @@ from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.run import MANAGER
-from kcm_cli.testing.perturb.campaign import Outcome, judged
+from kcm_cli.testing.perturb.campaign import TrialResult, judged
 from kcm_cli.testing.perturb.host import Measure
 from kcm_cli.testing.perturb.points import ALL_KINDS, Point, point_of
 from kcm_cli.testing.perturb.record import Record, reference_of
@@ -234,7 +234,7 @@ def points_of(reference: Record) -> list[Point]:
     return [one for one in found if one.spot.verb != "deletecollection" or one.spot.resource in present]
 
 
-def outcome_of(story: str, point: Point, reference: Record, *, shown: bool = False) -> Outcome:
+def outcome_of(story: str, point: Point, reference: Record, *, shown: bool = False) -> TrialResult:
     """What became of a point. shown: what was written is printed, too."""
     with staged(story, point, reference) as (trial, play):
         outcome = judged(trial, play)
@@ -247,7 +247,7 @@ class Result(msgspec.Struct, frozen=True):
     """What became of a story: the outcome of each point, and the CPU time."""
 
     story: str
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[TrialResult]
     cpu_s: float
 
 
@@ -275,7 +275,7 @@ def main() -> int:
     args = parser.parse_args()
     name, _, replay = args.replay.partition("/")
     stories = [name] if name else args.story or list(STORIES)
-    all_of: list[Outcome] = []
+    all_of: list[TrialResult] = []
     cpu_s = 0.0
     with ProcessPoolExecutor(args.jobs) as pool:
         waiting = [pool.submit(perturbed, story, args.sample, args.seed, replay) for story in stories]
@@ -289,13 +289,13 @@ def main() -> int:
     return 1 if any(outcome.story or not outcome.came_up for outcome in all_of) else 0
 
 
-def counted(outcomes: Sequence[Outcome]) -> str:
+def counted(outcomes: Sequence[TrialResult]) -> str:
     found, noted = sum(bool(one.story) for one in outcomes), sum(bool(one.note) for one in outcomes)
     idle = sum(not one.came_up for one in outcomes)
     return f"{len(outcomes):5} points, {found} not stood, {noted} explained, {idle} did not come up"
 
 
-def lines_of(story: str, outcome: Outcome) -> Iterator[str]:
+def lines_of(story: str, outcome: TrialResult) -> Iterator[str]:
     if not outcome.came_up:
         yield f"{story}/{outcome.point} did not come up"
     if outcome.story:

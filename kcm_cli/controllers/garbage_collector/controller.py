@@ -35,7 +35,7 @@ from kcm_cli.controllers.garbage_collector.changes import NAME as CHANGES
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.garbage_collector.dump import dot
 from kcm_cli.controllers.garbage_collector.graph import ORPHAN, Effects, Graph, Identity, Node, Parts, partition
-from kcm_cli.controllers.garbage_collector.monitors import Monitors, Outcome
+from kcm_cli.controllers.garbage_collector.monitors import DiscoveryResult, Monitors
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext
@@ -115,10 +115,10 @@ class GarbageCollector:
         listed, self._listed = self._listed, {(one.gvr, one.kind) for one in found.all()}
         self._served = {name_of(gvr.group, gvr.plural) for gvr, _ in self._listed}
         outcome = self._monitors.refresh(found)
-        if outcome is Outcome.FAILED:
+        if outcome is DiscoveryResult.FAILED:
             log.log(V2, "no resources reported by discovery, skipping garbage collector sync")
             self._errors.inc()
-        elif outcome is Outcome.CHANGED:
+        elif outcome is DiscoveryResult.CHANGED:
             self._changed.set()
         if self._listed - listed:  # also a group that could not be read, whose monitors have stayed
             await self._retry(list(self._unmapped))

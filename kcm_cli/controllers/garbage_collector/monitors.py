@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 VERBS = ("delete", "list", "watch")
 
 
-class Outcome(Enum):
+class DiscoveryResult(Enum):
     """The result of a discovery."""
 
     FAILED = "failed"
@@ -62,13 +62,13 @@ class Monitors:
         followed = self._followed.items()
         return {(gvr.group, one.kind) for gvr, one in followed if self._listening[gvr].synced.is_set()}
 
-    def refresh(self, found: Discovery) -> Outcome:
+    def refresh(self, found: Discovery) -> DiscoveryResult:
         """Watch the resources that are served. Groups whose discovery failed keep the monitors that have synced."""
         if found.failed:
             log.info("failed to discover some groups", extra={"fields": {"groups": str(found.failed)}})
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
         if not deletable:
-            return Outcome.FAILED
+            return DiscoveryResult.FAILED
         wanted = {resource.gvr: resource for resource in deletable if self._counts(resource)}
         for gvr, resource in self._followed.items():
             if not found.complete(gvr) and self._listening[gvr].synced.is_set():
@@ -76,7 +76,7 @@ class Monitors:
         added, removed = wanted.keys() - self._followed.keys(), self._followed.keys() - wanted.keys()
         if not added and not removed:
             self._release()
-            return Outcome.SAME
+            return DiscoveryResult.SAME
         diff = f"added: {sorted(map(str, added))}, removed: {sorted(map(str, removed))}"
         log.log(V2, "syncing garbage collector with updated resources from discovery", extra={"fields": {"diff": diff}})
         for gvr, resource in wanted.items():
@@ -86,7 +86,7 @@ class Monitors:
         self._by_kind = {(gvr.group_version, served.kind): self._listening[gvr] for gvr, served in wanted.items()}
         self._context.start_informers()
         self._release()
-        return Outcome.CHANGED
+        return DiscoveryResult.CHANGED
 
     def _counts(self, resource: ServedResource) -> bool:
         return (resource.gvr.group, resource.gvr.plural) not in self._ignored

@@ -18,8 +18,8 @@ from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run
 from kcm_cli.sandbox.nodes.empty_dirs import EmptyDirs, Left, Mounted
 from kcm_cli.sandbox.nodes.probes import Verdicts, after
 from kcm_cli.sandbox.nodes.script import Program, made_at_start, own_folders, program_of
+from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
-from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.views import SimulatedContainer, containers_of
 
 _MOST_PODS, _MOST_COMMANDS = 64, 64
@@ -39,7 +39,7 @@ class Started(msgspec.Struct, frozen=True):
     folders: Mounted
     there: There
 
-    def outcome(self, command: tuple[str, ...]) -> Outcome:
+    def outcome(self, command: tuple[str, ...]) -> Execution:
         """The outcome of a command, with its problem if it cannot be simulated."""
         return self.program.answer(command, self.there)
 
@@ -134,7 +134,7 @@ class Commands:
         *,
         is_long: bool = False,
         on_terminal: bool = False,
-    ) -> Outcome:
+    ) -> Execution:
         """Run a command in a container. The files that it writes and removes are kept. ``sent``: its standard input;
         is_long: it is too long to be known; on_terminal: it is a terminal."""
         started = self.started(pod, container, sent)
@@ -157,7 +157,7 @@ class Commands:
         there = There(made.seen_by(folders), scratch, made.gone_by(folders), self._clock.now(), sent)
         return Started(pod, container, program, folders, there)
 
-    def keep(self, started: Started, known: Outcome) -> bool:
+    def keep(self, started: Started, known: Execution) -> bool:
         """Keep the files that a command has written and removed; returns whether there is room for them."""
         pod, there = started.pod, started.there
         if known.files == there.files and known.gone == there.gone:

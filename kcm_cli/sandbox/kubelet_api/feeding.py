@@ -12,9 +12,9 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.pods import Pod
 from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.interpreter import SHELLS as SHELL_NAMES
 from kcm_cli.sandbox.programs.interpreter import program_name
-from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.simulate import RUNTIME, Session
 from kcm_cli.sandbox.programs.tar_command import is_whole
 from kcm_cli.sandbox.streams.remote import Console
@@ -118,12 +118,12 @@ class Feeding:
         known = self._commands.run(pod, container, command, None if is_long else _text(sent), is_long=is_long)
         return await self.carried_out(known, console, (pod.key, container.name))
 
-    async def carried_out(self, known: Outcome, console: Console, where: tuple[str, str]) -> Doc:
+    async def carried_out(self, known: Execution, console: Console, where: tuple[str, str]) -> Doc:
         """Write the output of a command; returns its end, or the error if it cannot be simulated."""
         code = await self.play(known, console, where)
         return failed(known.problem, where[1]) if known.problem else ended(code)
 
-    async def play(self, known: Outcome, console: Console, where: tuple[str, str], passed_s: float = 0.0) -> int:
+    async def play(self, known: Execution, console: Console, where: tuple[str, str], passed_s: float = 0.0) -> int:
         """Write the output of a command at its times, and send its signals; returns the exit code. where: pod and
         container. ``passed_s``: the time since it started."""
         signals = deque(known.signals)
@@ -188,7 +188,7 @@ class _Typed:
         folder, home = self._session.folder, self._started.program.env.get("HOME")
         return f"{'~' if folder == home else folder} {sign} ".encode()
 
-    def line(self, text: str, *, last: bool = False) -> tuple[Outcome | None, bool]:
+    def line(self, text: str, *, last: bool = False) -> tuple[Execution | None, bool]:
         """Run a line, when the command that it belongs to is complete; returns the outcome, and whether the shell has
         ended. last: it is the last one."""
         self._pending += text

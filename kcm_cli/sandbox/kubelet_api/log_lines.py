@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer, truthy
-from kcm_cli.sandbox.programs.outcomes import Written
+from kcm_cli.sandbox.programs.execution import Written
 
 
 def is_true(query: Mapping[str, str], name: str) -> bool:

@@ -35,8 +35,8 @@ from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, whole_lin
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
+from kcm_cli.sandbox.programs.execution import Execution, Written
 from kcm_cli.sandbox.programs.filesystem import There
-from kcm_cli.sandbox.programs.outcomes import Outcome, Written
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -277,7 +277,7 @@ class KubeletApi:
                 log = self._log_of(pod, name, current, self._clock.now())
                 if log is None:
                     return failed("attach: the output of the container is not known", name)
-                return await feeding.carried_out(Outcome(0.0, 0, output=_spans(log.lines)), console, where)
+                return await feeding.carried_out(Execution(0.0, 0, output=_spans(log.lines)), console, where)
             if scripted and self.commands.started(pod, container, "").reads(command):
                 return await feeding.input(pod, container, command, console)
             known = self.commands.run(pod, container, command, on_terminal=wanted.stdin and wanted.tty)

@@ -10,13 +10,13 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.sandbox.nodes.expansion import expand
+from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
-from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.simulate import MOST_WORK, Environment, simulate
 from kcm_cli.sandbox.views import ExecAction, Probe, SimulatedContainer
 
 Stages = Sequence[tuple[float, Files, frozenset[str]]]
-"""Seconds, and the files and deleted files from then on (``outcomes.Outcome``)."""
+"""Seconds, and the files and deleted files from then on (``execution.Execution``)."""
 _Answers = Sequence[tuple[float, bool]]
 """Seconds, and whether a probe succeeds from then on."""
 
@@ -110,7 +110,7 @@ def succeeds(probe: Probe, env: Environment, there: There, most_work: float = MO
     return None if known is None else known.code == 0 and known.lasts_s <= max(probe.timeout_seconds, 1)
 
 
-def _outcome(action: ExecAction, env: Environment, there: There, most_work: float) -> Outcome | None:
+def _outcome(action: ExecAction, env: Environment, there: There, most_work: float) -> Execution | None:
     words = [expand(word, env) or "" for word in action.command]
     return simulate(words, env, there, most_work=most_work)
 

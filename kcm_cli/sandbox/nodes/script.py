@@ -27,8 +27,8 @@ from kcm_cli.sandbox.nodes.hostnames import hostname_of
 from kcm_cli.sandbox.nodes.probes import Failure, Probed, Stages, probed
 from kcm_cli.sandbox.nodes.volumes import Objects, ReadOnce, Volumes, sub_path_of
 from kcm_cli.sandbox.programs import simulate as simulation
+from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
-from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.signals import Signals
 from kcm_cli.sandbox.programs.simulate import Environment
 from kcm_cli.sandbox.views import Lifecycle, LifecycleHandler, Probe, RestartRule, SimulatedContainer, SimulatedPod
@@ -358,7 +358,7 @@ class _Reader:
             return Hook() if known is None else Hook(known.lasts_s)
         return Hook(known.lasts_s, True, _hook_error(handler.exec.command, known, container, self._pod))
 
-    def _hooked(self, container: SimulatedContainer, handler: LifecycleHandler) -> Outcome | None:
+    def _hooked(self, container: SimulatedContainer, handler: LifecycleHandler) -> Execution | None:
         return hooked(container, self._pod, self._objects, handler, self._empty_dirs) if self._commands else None
 
     def _programmed(
@@ -398,13 +398,13 @@ class _Reader:
         ]
         return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
 
-    def _run(self, known: Outcome, container: SimulatedContainer, role: Role, scope: str, reason: str) -> Run:
+    def _run(self, known: Execution, container: SimulatedContainer, role: Role, scope: str, reason: str) -> Run:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
         lasts_s = self._annotations.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
         return Run(lasts_s, known.code, reason, message=_termination_message(known, container), done_s=known.lasts_s)
 
 
-def _hook_error(command: Sequence[str], known: Outcome, container: SimulatedContainer, pod: SimulatedPod) -> str:
+def _hook_error(command: Sequence[str], known: Execution, container: SimulatedContainer, pod: SimulatedPod) -> str:
     """upstream: pkg/kubelet/lifecycle/handlers.go"""
     words = " ".join(command)
     output, errors = ("".join(each.text for each in known.output if each.error is error) for error in (False, True))
@@ -424,7 +424,7 @@ def _no_handler(socket: Doc) -> str:
     return f"Cannot run handler: invalid handler: {handler}"
 
 
-def _termination_message(known: Outcome, container: SimulatedContainer) -> str:
+def _termination_message(known: Execution, container: SimulatedContainer) -> str:
     """The termination message: that in its file, or with FallbackToLogsOnError the end of the log of a failed run."""
     text = known.files.get(normpath(container.termination_message_path)) or ""
     if not text and known.code != 0 and container.termination_message_policy == "FallbackToLogsOnError":
@@ -469,7 +469,7 @@ class Program(msgspec.Struct, frozen=True):
         """The folders that have only files of the pod."""
         return tuple(self.own)
 
-    def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Outcome | None:
+    def outcome(self, scratch: tuple[str, ...], files: Files, until_s: float = math.inf) -> Execution | None:
         """The outcome with these files; None if it is unknown. scratch: the folders that have no others."""
         return self.among(There(files, scratch), until_s)
 
@@ -477,11 +477,11 @@ class Program(msgspec.Struct, frozen=True):
         """As ``simulate.reactions``."""
         return simulation.reactions(self.words, self.env, there, self.volumes)
 
-    def among(self, there: There, until_s: float = math.inf) -> Outcome | None:
+    def among(self, there: There, until_s: float = math.inf) -> Execution | None:
         """As ``simulate.simulate``."""
         return simulation.simulate(self.words, self.env, there, until_s, self.volumes)
 
-    def log(self, there: There, until_s: float) -> Outcome | None:
+    def log(self, there: There, until_s: float) -> Execution | None:
         """As ``simulate.log``."""
         return simulation.log(self.words, self.env, there, until_s, self.volumes)
 
@@ -489,7 +489,7 @@ class Program(msgspec.Struct, frozen=True):
         """As ``simulate.unsupported``."""
         return simulation.unsupported(self.words, self.env, there, self.volumes)
 
-    def answer(self, command: Sequence[str], there: There) -> Outcome:
+    def answer(self, command: Sequence[str], there: There) -> Execution:
         """As ``simulate.answer``."""
         return simulation.answer(command, self.env, there, self.volumes)
 
@@ -539,7 +539,7 @@ def hooked(
     objects: Objects | None,
     handler: LifecycleHandler,
     made: EmptyDirs,
-) -> Outcome | None:
+) -> Execution | None:
     """The outcome of a hook's command; None if it is unknown."""
     if handler.exec is None or not handler.exec.command:
         return None

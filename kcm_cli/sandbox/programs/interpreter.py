@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.programs import builtins, environment_commands, file_commands, syntax, text_commands
 from kcm_cli.sandbox.programs.control import Ended, Jump, NotFound, Returned
 from kcm_cli.sandbox.programs.errors import Refused, TooMuch, Unknown, Unsupported
+from kcm_cli.sandbox.programs.execution import Execution, Written
 from kcm_cli.sandbox.programs.expansion import Expansion
-from kcm_cli.sandbox.programs.outcomes import Outcome, Written
 from kcm_cli.sandbox.programs.shell import AWAY, ERRORS, LEAVE, OUTPUT, SCRIPT_ERROR, Job, Shell, Sink
 from kcm_cli.sandbox.programs.tar_command import tar
 
@@ -58,10 +58,10 @@ class Interpreter(Shell):
         if self.job_count:  # background jobs end with it
             self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
 
-    def outcome(self, problem: str = "") -> Outcome:
+    def outcome(self, problem: str = "") -> Execution:
         """The outcome after a run."""
         self.stage()
-        return Outcome(
+        return Execution(
             self.elapsed_s,
             self.code,
             self.fs.texts,

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from kcm_cli.sandbox.programs import syntax
 from kcm_cli.sandbox.programs.control import Captured, Ended, Failed, Jump, Returned
 from kcm_cli.sandbox.programs.errors import Malformed, TooMuch, Unknown
+from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER, Files, FileSystem
-from kcm_cli.sandbox.programs.outcomes import Written
 from kcm_cli.sandbox.programs.variables import Variables
 
 MOST_STEPS, MOST_OUTPUT = 2000, 4 << 20
@@ -84,7 +84,7 @@ class Shell(msgspec.Struct):
     """The start of an endless loop whose iterations are equal, and the duration of one."""
     repeated: tuple[int, float] = (0, 0.0)
     is_cut: bool = False
-    """As in ``Outcome``."""
+    """As in ``Execution``."""
     times: int = 0
     """How often it has read the clock."""
     jobs: list[Job] = msgspec.field(default_factory=list)

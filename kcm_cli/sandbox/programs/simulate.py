@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from kcm_cli.sandbox.programs.control import Ended, Failed, Jump, NotFound, Returned
 from kcm_cli.sandbox.programs.errors import Incomplete, TooMuch, Unknown, Unsupported
+from kcm_cli.sandbox.programs.execution import Execution, Written
 from kcm_cli.sandbox.programs.filesystem import Files, FileSystem, Host, There, Work
 from kcm_cli.sandbox.programs.interpreter import Interpreter
-from kcm_cli.sandbox.programs.outcomes import Outcome, Written
 from kcm_cli.sandbox.programs.shell import LEAVE, MOST_STEPS
 from kcm_cli.sandbox.programs.signals import Reaction, Signals
 from kcm_cli.sandbox.programs.syntax import parse
@@ -37,7 +37,7 @@ def simulate(
     until_s: float = math.inf,
     host: Host | None = None,
     most_work: float = MOST_WORK,
-) -> Outcome | None:
+) -> Execution | None:
     """The outcome of a container's program with its arguments; None if it is unknown, as for programs of an image.
 
     files: what it finds. until_s: when the simulation ends. most_work: programs that cost more are unknown, too.
@@ -62,7 +62,7 @@ def unsupported(words: Sequence[str], env: Environment, files: There, host: Host
     return ""
 
 
-def answer(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> Outcome:
+def answer(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> Execution:
     """The outcome of a command in a container. The image is assumed to have the programs that are known here and no
     others. ``problem`` tells why the rest of a command cannot be simulated."""
     machine = _machine(files, env, host, Work(MOST_WORK), assumes=True)
@@ -104,7 +104,7 @@ _MOST_SHOWN = 1000
 
 def log(
     words: Sequence[str], env: Environment, files: There, until_s: float, host: Host | None = None
-) -> Outcome | None:
+) -> Execution | None:
     """As ``simulate``, but variables that are not known do not exist. Of a program that takes too many steps only the
     output up to the limit is known."""
     work = Work(MOST_WORK)
@@ -116,7 +116,7 @@ def log(
     except Unknown:
         if (machine.steps <= MOST_STEPS and work.done <= MOST_WORK) or not machine.output_known:
             return None
-    return Outcome(math.inf, 0, output=(*machine.output, Written(machine.elapsed_s, _NO_MORE)))
+    return Execution(math.inf, 0, output=(*machine.output, Written(machine.elapsed_s, _NO_MORE)))
 
 
 def reactions(words: Sequence[str], env: Environment, files: There, host: Host | None = None) -> Signals | None:
@@ -174,7 +174,7 @@ class Session:
         """The working directory."""
         return self._machine.folder
 
-    def feed(self, script: str, files: There, at_s: float, *, last: bool = False) -> tuple[Outcome, bool] | None:
+    def feed(self, script: str, files: There, at_s: float, *, last: bool = False) -> tuple[Execution, bool] | None:
         """Run the next lines, at a time since the start. files: what they find. last: no more lines follow.
 
         Returns the outcome, with the output of these lines only, and whether the shell has ended; None if more lines
@@ -205,11 +205,11 @@ class Session:
             machine.say(f"{machine.called}: {unsimulated((script.strip(),), why)}\n", error=True)
         return machine.outcome(), ended
 
-    def refused(self, message: str) -> Outcome:
+    def refused(self, message: str) -> Execution:
         """The outcome of lines that are not run."""
         self._machine.code = _SHELL_FAILS
         text = f"{self._machine.called}: {message}"
-        return Outcome(self._machine.elapsed_s, _SHELL_FAILS, output=(Written(self._machine.elapsed_s, text, True),))
+        return Execution(self._machine.elapsed_s, _SHELL_FAILS, output=(Written(self._machine.elapsed_s, text, True),))
 
     def interrupt(self, at_s: float, code: int) -> None:
         """End the command that runs."""

@@ -20,7 +20,7 @@ MOST = 100
 _log = logging.getLogger(__name__)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class TrialResult(msgspec.Struct, frozen=True):
     """The result of a point. story: what happened if the operator failed, else empty.
 
     came_up: whether the point was reached. If not, nothing was tested. note: the flaw of the operator's framework that
@@ -42,13 +42,13 @@ def perturb(
     most: int = MOST,
     only: Sequence[Point] = (),
     enough: int = 0,
-) -> list[Outcome]:
+) -> list[TrialResult]:
     """Run a scenario at all of its points. Returns the failed ones.
 
     only: run at these points. enough: stop after this number of failures. Between runs the cluster is reset. Points
     that were not reached are logged as warnings. Raises ValueError for unknown kinds, and errors of the reference runs.
     """
-    found: list[Outcome] = []
+    found: list[TrialResult] = []
     for outcome in each(sandbox, scenario, kinds=kinds, most=most, only=only):
         if not outcome.came_up:
             _log.warning("%s did not come up: nothing was perturbed", outcome.point)
@@ -70,7 +70,7 @@ def each(
     most: int = MOST,
     only: Sequence[Point] = (),
     seed: int | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[TrialResult]:
     """Like ``perturb``, but yields the outcome of each run. ``seed``: shuffles the points."""
     if wrong := [kind for kind in kinds if kind not in ALL_KINDS]:
         raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(ALL_KINDS)}")
@@ -96,7 +96,7 @@ def each(
         yield judged(trial, partial(run, trial))
 
 
-def judged(trial: Trial, run: Callable[[], object]) -> Outcome:
+def judged(trial: Trial, run: Callable[[], object]) -> TrialResult:
     """Run a trial with a perturbation."""
     assert trial.point is not None
     story = note = ""
@@ -105,4 +105,4 @@ def judged(trial: Trial, run: Callable[[], object]) -> Outcome:
     except Perturbed as error:
         note = error.note
         story = "" if note else str(error)
-    return Outcome(trial.point, story, trial.fired, note)
+    return TrialResult(trial.point, story, trial.fired, note)

@@ -12,17 +12,17 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.plan.answer import Field, Object
 from kcm_cli.plan.compare import differences, timeline
 from kcm_cli.plan.observe import Occurrence
-from kcm_cli.plan.outcome import Outcome
 from kcm_cli.plan.problems import Key
 from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
 
 ONE, OTHER = "37d0dc72-d670-4dba-a71a-bc32986f97db", "a37cacb2-59d7-42f3-8cfd-ba75be8d7023"
 
 
-def outcome(finals: dict[Key, Any]) -> Outcome:
+def outcome(finals: dict[Key, Any]) -> Simulation:
     encoded = {key: codec.encode(doc) for key, doc in finals.items()}
-    return Outcome(0.0, [], [], [], encoded, {}, [], {}, {})  # type: ignore[arg-type]
+    return Simulation(0.0, [], [], [], encoded, {}, [], {}, {})  # type: ignore[arg-type]
 
 
 def job(uid: str, *, ended: str = "2026-11-22T19:10:36Z", parallelism: int = 1) -> dict[Key, Any]:
@@ -43,7 +43,7 @@ def fields(base: dict[Key, Any], changed: dict[Key, Any]) -> list[Field]:
     return [one for found in differences(outcome(base), outcome(changed), shown) for one in found.fields]
 
 
-def happens(*occurrences: tuple[float, str, str]) -> Outcome:
+def happens(*occurrences: tuple[float, str, str]) -> Simulation:
     """An outcome with occurrences: seconds, what, by whom."""
     web = Object("Deployment", "default", "web")
     found = outcome({})

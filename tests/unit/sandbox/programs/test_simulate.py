@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.sandbox.programs.execution import Execution
 from kcm_cli.sandbox.programs.filesystem import Files, There
-from kcm_cli.sandbox.programs.outcomes import Outcome
 from kcm_cli.sandbox.programs.simulate import log, reactions, simulate
 from kcm_cli.sandbox.programs.syntax import MOST_CHARACTERS
 from kcm_cli.sandbox.programs.tar_command import is_whole
@@ -27,13 +27,13 @@ def outcome(
     scratch: tuple[str, ...] = (),
     files: Files = MappingProxyType({}),
     volumes: "Folders | None" = None,
-) -> Outcome | None:
+) -> Execution | None:
     return simulate(words, env, There(files, scratch), host=volumes)
 
 
 def outcome_among(
     there: There, words: Sequence[str], env: Mapping[str, str], until_s: float = math.inf
-) -> Outcome | None:
+) -> Execution | None:
     return simulate(words, env, there, until_s)
 
 
@@ -548,7 +548,7 @@ def test_archives_are_written_and_read() -> None:
     files = {"/d/a": "1\n", "/d/s/b": "\udcff", "/d/s/": ""}
     there = There(files, ("/d", "/e"))
 
-    def run(there: There, *words: str) -> Outcome:
+    def run(there: There, *words: str) -> Execution:
         known = outcome_among(there, words, {})
         assert known is not None
         return known

@@ -18,7 +18,7 @@ class Written(NamedTuple):
     error: bool = False
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Execution(msgspec.Struct, frozen=True):
     """Seconds until the command ends (infinite: not by itself), its exit code, and the files at its end."""
 
     lasts_s: float

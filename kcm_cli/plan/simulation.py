@@ -47,7 +47,7 @@ _NAMED = 5
 _BY_POD = "Preempted by pod "
 
 
-class Outcome(msgspec.Struct):
+class Simulation(msgspec.Struct):
     """The outcome of a run.
 
     finals: the final state of written objects; None for deleted ones. initial: their state in the snapshot, and that of
@@ -76,7 +76,7 @@ class Outcome(msgspec.Struct):
 
 def simulate(
     snapshot: Snapshot, config: Config, seed: int, changes: Sequence[Change], options: Options
-) -> tuple[Outcome, Outcome]:
+) -> tuple[Simulation, Simulation]:
     """Run the twin for the horizon without the changes and with them; returns both outcomes. Without changes it runs
     once."""
     life = partial(_Life, snapshot, config, seed, options)
@@ -96,7 +96,7 @@ def simulate_changes(
     changes: Sequence[Change],
     options: Options,
     unpullable: Sequence[str] = (),
-) -> Outcome:
+) -> Simulation:
     """Run the twin with the changes only. unpullable: images that cannot be pulled. Raises PlanError."""
     with _rare_collections():
         return run(_one(partial(_Life, snapshot, config, seed, options, unpullable), tuple(changes)))
@@ -113,14 +113,14 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-async def _one(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> Outcome:
+async def _one(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> Simulation:
     life = make()
     async with life.twin:
         await life.begin()
         return await life.lead(changes)
 
 
-async def _both(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> tuple[Outcome, Outcome]:
+async def _both(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> tuple[Simulation, Simulation]:
     life = make()
     async with life.twin:
         await life.begin()
@@ -148,7 +148,7 @@ class _Life:
         """Wait until the caches have synced."""
         await self.twin.settle()
 
-    async def lead(self, changes: tuple[Change, ...]) -> Outcome:
+    async def lead(self, changes: tuple[Change, ...]) -> Simulation:
         """Make the changes, and wait for the horizon. Raises PlanError."""
         twin, failed = self.twin, list[tuple[str, BaseException]]()
         drains = Tasks(lambda name, error: failed.append((name, error)))
@@ -169,7 +169,7 @@ def _initial(loaded: Mapping[Key, bytes], keys: Sequence[Key]) -> dict[Key, byte
     return {**{key: loaded[key] for key in volumes if key in loaded}, **found}
 
 
-def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options, begins_at: str) -> Outcome:
+def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options, begins_at: str) -> Simulation:
     keys = [key for key in twin.loaded.touched if key[0] not in _UNSHOWN]
     loaded = {(gvr, space, name): data for gvr, space, name, _, data in twin.loaded.rows}
     finals: dict[Key, bytes | None] = {}
@@ -180,7 +180,7 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Option
     if applying.drain is not None:
         problems += applying.drain.problems(span(options.horizon_s))
     services = serving(twin.store, observer)
-    return Outcome(
+    return Simulation(
         since_s=observer.since_s,
         writes=twin.written.writes,
         events=list(twin.written.events.values()),
