@@ -40,8 +40,12 @@ class Story:
         return [one["verbs"][0] for one in (await self.world.get(ROLES, name)).get("rules") or ()]
 
 
-async def test_aggregated_rules_follow_the_selected_roles(world: World):
-    story = Story(world)
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
+async def test_aggregated_rules_follow_the_selected_roles(world: World, story: Story):
     async with story.running():
         await story.all()
         await story.part("b", "list", "get")
@@ -60,8 +64,7 @@ async def test_aggregated_rules_follow_the_selected_roles(world: World):
         assert await story.verbs() == ["watch", "delete"]
 
 
-async def test_rules_written_by_another_client_are_reverted(world: World):
-    story = Story(world)
+async def test_rules_written_by_another_client_are_reverted(world: World, story: Story):
     async with story.running():
         await story.all()
         await story.part("a", "get")
@@ -71,8 +74,7 @@ async def test_rules_written_by_another_client_are_reverted(world: World):
         assert await story.verbs() == ["get"]
 
 
-async def test_an_aggregated_role_may_be_part_of_another(world: World):
-    story = Story(world)
+async def test_an_aggregated_role_may_be_part_of_another(world: World, story: Story):
     async with story.running():
         await story.all()
         await story.all("above", {"example.com/above": "true"})
@@ -82,8 +84,7 @@ async def test_an_aggregated_role_may_be_part_of_another(world: World):
         assert await story.verbs("above") == ["get"] == await story.verbs()
 
 
-async def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(world: World):
-    story = Story(world)
+async def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(world: World, story: Story):
     async with story.running():
         await story.all()
         await story.part("a", "get")
@@ -94,8 +95,7 @@ async def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(world: Wor
         assert await story.verbs() == ["get"]
 
 
-async def test_the_controller_owns_only_the_rules(world: World):
-    story = Story(world)
+async def test_the_controller_owns_only_the_rules(world: World, story: Story):
     async with story.running():
         await story.all()
         await story.part("a", "get")
@@ -107,8 +107,7 @@ async def test_the_controller_owns_only_the_rules(world: World):
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_lost_requests_and_answers(world: World, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
     async with story.running(faulty):
         await story.all()

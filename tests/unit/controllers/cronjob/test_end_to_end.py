@@ -58,8 +58,12 @@ class Story:
         return [reason for reason, _ in await self.world.events("c")]
 
 
-async def test_jobs_run_on_schedule_and_history_is_limited(world: World):
-    story = Story(world)
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
+async def test_jobs_run_on_schedule_and_history_is_limited(world: World, story: Story):
     async with story.running():
         await story.make(successfulJobsHistoryLimit=2)
         await world.wait(5 * MINUTE)
@@ -86,8 +90,7 @@ async def test_jobs_run_on_schedule_and_history_is_limited(world: World):
         pytest.param("Replace", {"00:30": "running"}, id="Replace"),
     ],
 )
-async def test_concurrency_policies(world: World, policy, expected):
-    story = Story(world)
+async def test_concurrency_policies(world: World, story: Story, policy, expected):
     async with story.running():
         await story.make("5000s", concurrencyPolicy=policy)
         await world.wait(32 * MINUTE)
@@ -95,16 +98,14 @@ async def test_concurrency_policies(world: World, policy, expected):
         assert ("JobAlreadyActive" in await story.reasons()) is (policy == "Forbid")
 
 
-async def test_a_forbidden_run_starts_when_the_running_job_ends(world: World):
-    story = Story(world)
+async def test_a_forbidden_run_starts_when_the_running_job_ends(world: World, story: Story):
     async with story.running():
         await story.make("1500s", concurrencyPolicy="Forbid")
         await world.wait(45 * MINUTE)
         assert await story.jobs() == {"00:10": "Complete", "00:30": "running"}
 
 
-async def test_after_suspension_only_the_latest_run_starts(world: World):
-    story = Story(world)
+async def test_after_suspension_only_the_latest_run_starts(world: World, story: Story):
     async with story.running():
         await story.make(suspend=True)
         await world.wait(35 * MINUTE)
@@ -118,8 +119,7 @@ async def test_after_suspension_only_the_latest_run_starts(world: World):
     ("deadline", "expected"),
     [pytest.param(600, ["00:30"], id="in time"), pytest.param(60, [], id="too late")],
 )
-async def test_a_missed_start_time(world: World, deadline, expected):
-    story = Story(world)
+async def test_a_missed_start_time(world: World, story: Story, deadline, expected):
     await story.make(startingDeadlineSeconds=deadline)
     await world.wait(35 * MINUTE)
     async with story.running():
@@ -127,8 +127,7 @@ async def test_a_missed_start_time(world: World, deadline, expected):
         assert list(await story.jobs()) == expected
 
 
-async def test_a_changed_schedule_takes_effect_at_once(world: World):
-    story = Story(world)
+async def test_a_changed_schedule_takes_effect_at_once(world: World, story: Story):
     async with story.running():
         await story.make(schedule="0 12 * * *")
         await world.wait(15 * MINUTE)
@@ -137,8 +136,7 @@ async def test_a_changed_schedule_takes_effect_at_once(world: World):
         assert list(await story.jobs()) == ["00:20"]
 
 
-async def test_a_time_zone(world: World):
-    story = Story(world)
+async def test_a_time_zone(world: World, story: Story):
     async with story.running():
         await story.make(schedule="30 5 * * *", timeZone="Asia/Kolkata")
         await world.wait(61 * MINUTE)
@@ -148,8 +146,7 @@ async def test_a_time_zone(world: World):
         assert list(await story.jobs()) == ["07:00"]
 
 
-async def test_failed_jobs_have_their_history_limit(world: World):
-    story = Story(world)
+async def test_failed_jobs_have_their_history_limit(world: World, story: Story):
     async with story.running():
         await story.make(exit_code=1, failedJobsHistoryLimit=1)
         await world.wait(35 * MINUTE)
@@ -157,8 +154,7 @@ async def test_failed_jobs_have_their_history_limit(world: World):
         assert "lastSuccessfulTime" not in await story.status()
 
 
-async def test_a_missing_job_is_removed_from_active(world: World):
-    story = Story(world)
+async def test_a_missing_job_is_removed_from_active(world: World, story: Story):
     async with story.running():
         await story.make("5000s", concurrencyPolicy="Forbid")
         await world.wait(11 * MINUTE)
@@ -171,9 +167,8 @@ async def test_a_missing_job_is_removed_from_active(world: World):
         assert list(await story.jobs()) == ["00:20"]
 
 
-async def test_an_active_entry_without_a_name_does_not_stop_the_cronjob(world: World):
+async def test_an_active_entry_without_a_name_does_not_stop_the_cronjob(world: World, story: Story):
     """Whoever may write the status can write such a one."""
-    story = Story(world)
     await story.make()
     doc = world.server.store.get(CRON_JOBS.gvr, "default", "c").copy()
     doc["status"] = {"active": [{"kind": "Job", "namespace": "default", "name": "ghost", "uid": "u"}, {}]}
@@ -184,8 +179,7 @@ async def test_an_active_entry_without_a_name_does_not_stop_the_cronjob(world: W
         assert not (await story.status()).get("active")
 
 
-async def test_a_failed_creation_is_reported_and_retried(world: World):
-    story = Story(world)
+async def test_a_failed_creation_is_reported_and_retried(world: World, story: Story):
     broken = [True]
 
     def answer(request: Request) -> Response | None:
@@ -203,9 +197,8 @@ async def test_a_failed_creation_is_reported_and_retried(world: World):
         assert list(await story.jobs()) == ["00:10"]
 
 
-async def test_a_job_missing_in_the_status_is_not_created_twice(world: World):
+async def test_a_job_missing_in_the_status_is_not_created_twice(world: World, story: Story):
     """The status could not be written; the Job of that time is found by its name."""
-    story = Story(world)
     broken = [True]
 
     def answer(request: Request) -> Response | None:
@@ -224,8 +217,7 @@ async def test_a_job_missing_in_the_status_is_not_created_twice(world: World):
         assert list(await story.jobs()) == ["00:10"]
 
 
-async def test_jobs_of_other_owners_are_reported_and_not_changed(world: World):
-    story = Story(world)
+async def test_jobs_of_other_owners_are_reported_and_not_changed(world: World, story: Story):
     async with story.running():
         await story.make()
         await world.wait(1)
@@ -275,9 +267,8 @@ async def test_the_next_time_is_kept_while_jobs_are_refused(world: World):
         assert "01:00" in await story.jobs()
 
 
-async def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(world: World):
+async def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(world: World, story: Story):
     """Neither reported nor deleted: the garbage collector does that."""
-    story = Story(world)
     async with story.running():
         await story.make(successfulJobsHistoryLimit=0)
         for kind, name in (("CronJob", "former"), ("Team", "foreign")):
@@ -289,9 +280,8 @@ async def test_jobs_of_a_former_cronjob_of_this_name_are_left_alone(world: World
         assert len(await world.items(JOBS)) == 2
 
 
-async def test_jobs_of_another_namespace_are_none_of_a_cronjob(world: World):
+async def test_jobs_of_another_namespace_are_none_of_a_cronjob(world: World, story: Story):
     """Another tenant may write the uid into a reference: no history is deleted for it, and no run recorded."""
-    story = Story(world)
     async with story.running():
         await story.make(successfulJobsHistoryLimit=1)
         await world.wait(12 * MINUTE)
@@ -308,9 +298,8 @@ async def test_jobs_of_another_namespace_are_none_of_a_cronjob(world: World):
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_lost_requests_and_answers(world: World, seed):
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     """No time is left out and none runs twice."""
-    story = Story(world)
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
     async with story.running(faulty):
         await story.make(successfulJobsHistoryLimit=10)
@@ -347,8 +336,9 @@ def test_the_local_time_zone_without_the_variable(monkeypatch, tmp_path):
         pytest.param(("annotations",), {"00:10": "running", "00:20": "running"}, id="another client's"),
     ],
 )
-async def test_an_active_job_that_was_recreated_does_not_stop_a_replacing_cronjob(world: World, kept, expected):
-    story = Story(world)
+async def test_an_active_job_that_was_recreated_does_not_stop_a_replacing_cronjob(
+    world: World, story: Story, kept, expected
+):
     async with story.running():
         await story.make("5000s", concurrencyPolicy="Replace")
         await world.wait(11 * MINUTE)

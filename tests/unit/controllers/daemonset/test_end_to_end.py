@@ -80,13 +80,17 @@ class Story:
         return {pod["spec"]["nodeName"]: pod["spec"]["containers"][0]["image"] for pod in pods}
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 @pytest.mark.parametrize(
     "rolling",
     [{"maxUnavailable": 1}, {"maxUnavailable": "100%"}, {"maxSurge": 1, "maxUnavailable": 0}],
     ids=["one", "all", "surge"],
 )
-async def test_lifecycle(world: World, rolling):
-    story = Story(world)
+async def test_lifecycle(world: World, story: Story, rolling):
     nodes = await story.nodes()
     await story.taint(*nodes)
     async with story.running():
@@ -109,8 +113,7 @@ async def test_lifecycle(world: World, rolling):
         assert set(await story.images()) == set(nodes)
 
 
-async def test_a_restarted_controller_writes_nothing(world: World):
-    story = Story(world)
+async def test_a_restarted_controller_writes_nothing(world: World, story: Story):
     await story.taint(*await story.nodes())
     async with story.running():
         await story.make()
@@ -128,8 +131,7 @@ async def test_a_restarted_controller_writes_nothing(world: World):
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_lost_requests_and_answers_only_delay(world: World, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers_only_delay(world: World, story: Story, seed):
     nodes = await story.nodes()
     await story.taint(*nodes)
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
@@ -145,8 +147,7 @@ async def test_lost_requests_and_answers_only_delay(world: World, seed):
     assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
 
 
-async def test_a_new_revision_does_not_count_as_an_expected_pod(world: World, made):
-    story = Story(world)
+async def test_a_new_revision_does_not_count_as_an_expected_pod(world: World, story: Story, made):
     await story.taint(*await story.nodes())
     async with story.running():
         await story.make()
@@ -160,8 +161,7 @@ async def test_a_new_revision_does_not_count_as_an_expected_pod(world: World, ma
         assert not expectations.satisfied("default/agent", world.clock.monotonic(), uid)
 
 
-async def test_a_revision_of_another_client_is_kept_until_the_next_sync(world: World, made):
-    story = Story(world)
+async def test_a_revision_of_another_client_is_kept_until_the_next_sync(world: World, story: Story, made):
     await story.taint(*await story.nodes())
     async with story.running():
         await story.make()
@@ -177,8 +177,7 @@ async def test_a_revision_of_another_client_is_kept_until_the_next_sync(world: W
         assert [each["metadata"]["name"] for each in await world.items(CONTROLLER_REVISIONS)] == ["again"]
 
 
-async def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(world: World, made):
-    story = Story(world)
+async def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(world: World, story: Story, made):
     await story.taint(*await story.nodes())
     gone = []
 
@@ -197,8 +196,7 @@ async def test_a_running_sync_keeps_no_state_of_a_deleted_daemonset(world: World
 
 
 @pytest.mark.parametrize("fault", ["a budget that is none", "a revision that cannot be deleted"])
-async def test_the_status_is_written_although_the_sync_failed(world: World, fault):
-    story = Story(world)
+async def test_the_status_is_written_although_the_sync_failed(world: World, story: Story, fault):
 
     def refused(request: Request) -> bool:
         return fault.startswith("a revision") and request.method == "DELETE" and "controllerrevisions" in request.path
@@ -220,9 +218,8 @@ async def test_the_status_is_written_although_the_sync_failed(world: World, faul
         assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
 
 
-async def test_a_daemonset_that_selects_all_pods_is_refused(world: World):
+async def test_a_daemonset_that_selects_all_pods_is_refused(world: World, story: Story):
     """API servers reject it; it may have been stored before they did."""
-    story = Story(world)
     await world.pod("stranger")
     async with story.running():
         await story.make()
@@ -260,8 +257,7 @@ async def test_failed_pods_are_replaced_with_backoff(world: World):
 
 @pytest.mark.cluster(nodes=1)
 @pytest.mark.parametrize("rolling", [{"maxUnavailable": 1}, {"maxSurge": 1, "maxUnavailable": 0}])
-async def test_a_node_that_refuses_pods_is_not_flooded(world: World, rolling):
-    story = Story(world)
+async def test_a_node_that_refuses_pods_is_not_flooded(world: World, story: Story, rolling):
     (node,) = await story.nodes()
     await world.patch(NODES, node, {"metadata": {"annotations": {"sandbox.kcm.dev/pressure": "disk"}}})
     await world.wait(20)
@@ -292,8 +288,7 @@ async def test_a_failed_creation_is_retried(world: World):
         assert metric(metrics, "workqueue_retries_total") > 0
 
 
-async def test_pods_become_available_under_a_controller_that_was_restarted(world: World):
-    story = Story(world)
+async def test_pods_become_available_under_a_controller_that_was_restarted(world: World, story: Story):
     await story.taint(*await story.nodes())
     async with story.running():
         await story.make(minReadySeconds=60)
@@ -305,8 +300,7 @@ async def test_pods_become_available_under_a_controller_that_was_restarted(world
         assert (await story.status())["numberAvailable"] == 3
 
 
-async def test_misscheduled_pods_are_counted_again_when_their_node_may_have_them(world: World):
-    story = Story(world)
+async def test_misscheduled_pods_are_counted_again_when_their_node_may_have_them(world: World, story: Story):
     nodes = await story.nodes()
     await story.taint(*nodes)
     async with story.running():
@@ -373,9 +367,8 @@ async def test_pods_that_appear_during_a_sync_are_not_made_twice(world: World, g
         assert (waited, created) == (True, 3)
 
 
-async def test_the_status_counts_what_changed_while_a_pod_was_deleted(world: World):
+async def test_the_status_counts_what_changed_while_a_pod_was_deleted(world: World, story: Story):
     """The pods were read before, and are read again: another client deletes one meanwhile."""
-    story = Story(world)
     first, second, _ = await story.nodes()
     written: list[dict[str, Any]] = []
 

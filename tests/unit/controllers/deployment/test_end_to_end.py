@@ -82,6 +82,11 @@ class Story:
         }
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 @pytest.mark.parametrize(
     ("update", "most", "fewest"),
     [
@@ -91,8 +96,7 @@ class Story:
         pytest.param({"maxSurge": "100%", "maxUnavailable": "100%"}, 8, 0, id="all at once"),
     ],
 )
-async def test_a_rolling_update_keeps_its_budget(world: World, update, most, fewest):
-    story = Story(world)
+async def test_a_rolling_update_keeps_its_budget(world: World, story: Story, update, most, fewest):
     async with story.running():
         await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": update})
         await world.wait(60)
@@ -110,8 +114,7 @@ async def test_a_rolling_update_keeps_its_budget(world: World, update, most, few
         }
 
 
-async def test_recreate_never_runs_old_and_new_pods_together(world: World):
-    story = Story(world)
+async def test_recreate_never_runs_old_and_new_pods_together(world: World, story: Story):
     async with story.running():
         await story.make(strategy={"type": "Recreate"})
         await world.wait(60)
@@ -124,8 +127,7 @@ async def test_recreate_never_runs_old_and_new_pods_together(world: World):
         assert await story.images() == ["i:2"] * 4
 
 
-async def test_a_rollout_can_be_paused_and_resumed(world: World):
-    story = Story(world)
+async def test_a_rollout_can_be_paused_and_resumed(world: World, story: Story):
     async with story.running():
         await story.make()
         await world.wait(60)
@@ -143,8 +145,7 @@ async def test_a_rollout_can_be_paused_and_resumed(world: World):
         assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
 
 
-async def test_history_is_limited_and_a_restored_template_is_a_new_revision(world: World):
-    story = Story(world)
+async def test_history_is_limited_and_a_restored_template_is_a_new_revision(world: World, story: Story):
     async with story.running():
         await story.make(revisionHistoryLimit=1)
         for number in (2, 3):
@@ -158,8 +159,7 @@ async def test_history_is_limited_and_a_restored_template_is_a_new_revision(worl
         assert await story.images() == ["i:2"] * 4
 
 
-async def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(world: World):
-    story = Story(world)
+async def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(world: World, story: Story):
     async with story.running():
         await story.make(progressDeadlineSeconds=60)
         await world.wait(30)
@@ -176,9 +176,8 @@ async def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(world
         assert await story.images() == ["i:1"] * 4
 
 
-async def test_a_refused_template_is_reported(world: World):
+async def test_a_refused_template_is_reported(world: World, story: Story):
     """Its ReplicaSet is created; the failed creations of pods are a condition."""
-    story = Story(world)
     async with story.running():
         await story.make()
         await world.wait(30)
@@ -189,8 +188,7 @@ async def test_a_refused_template_is_reported(world: World):
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_lost_requests_and_answers(world: World, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
     async with story.running(faulty):
         await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
@@ -204,7 +202,7 @@ async def test_lost_requests_and_answers(world: World, seed):
         assert await story.images() == ["i:2"] * 4
 
 
-async def test_a_relist_in_the_middle_of_a_sync_is_no_collision(world: World, monkeypatch):
+async def test_a_relist_in_the_middle_of_a_sync_is_no_collision(world: World, story: Story, monkeypatch):
     """The ReplicaSet is there already (the answer was lost), and the cache holds the Deployment in another object."""
     made: list[DeploymentController] = []
 
@@ -213,7 +211,6 @@ async def test_a_relist_in_the_middle_of_a_sync_is_no_collision(world: World, mo
         return made[-1]
 
     monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
-    story = Story(world)
     done: list[str] = []
 
     async def first(request: Request) -> None:
@@ -278,7 +275,7 @@ async def test_a_rollout_ends_the_same_though_a_write_is_lost(certificates, sent
 
 
 @pytest.mark.parametrize(("causes", "reported"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
-async def test_errors_of_a_terminating_namespace_are_not_reported(world: World, causes, reported):
+async def test_errors_of_a_terminating_namespace_are_not_reported(world: World, story: Story, causes, reported):
     """Nothing more can come of it, and each status would bring another try."""
     tries = []
 
@@ -288,7 +285,6 @@ async def test_errors_of_a_terminating_namespace_are_not_reported(world: World, 
         tries.append(request)
         return refusal(403, "Forbidden", causes=causes)
 
-    story = Story(world)
     async with story.running(Rewriting(world.server.transport(), answer=answer)):
         await story.make()
         await world.wait(60)

@@ -77,6 +77,11 @@ class Story:
         await self.world.client.patch(PODS, "default", name, body, content_type=merge, subresource="status")
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 def ready(pod: dict[str, Any]) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
 
@@ -93,8 +98,7 @@ def ready(pod: dict[str, Any]) -> bool:
         pytest.param(DEPLOYMENTS, {"minAvailable": 3}, (4, 3, 4, 1), id="a number of a Deployment"),
     ],
 )
-async def test_numbers(world: World, kind, spec, expected):
-    story = Story(world)
+async def test_numbers(world: World, story: Story, kind, spec, expected):
     async with story.running("replicaset-controller", "deployment-controller"):
         await story.set_of(kind, 4)
         await story.budget(**spec)
@@ -102,9 +106,8 @@ async def test_numbers(world: World, kind, spec, expected):
         assert await story.numbers() == expected
 
 
-async def test_a_deployment_counts_once_during_a_rollout(world: World):
+async def test_a_deployment_counts_once_during_a_rollout(world: World, story: Story):
     """Two ReplicaSets, one Deployment: its size is the number of pods that are expected."""
-    story = Story(world)
     async with story.running("replicaset-controller", "deployment-controller"):
         await story.set_of(DEPLOYMENTS, 4)
         await story.budget(maxUnavailable=1)
@@ -151,8 +154,7 @@ def legacy(request: Request, answer: Response) -> Response:
 @pytest.mark.parametrize(
     "shown", [pytest.param(lambda request, answer: answer, id="v1"), pytest.param(legacy, id="extensions/v1beta1")]
 )
-async def test_any_owner_with_a_scale_counts(world: World, shown):
-    story = Story(world)
+async def test_any_owner_with_a_scale_counts(world: World, story: Story, shown):
     async with story.running(transport=Rewriting(world.server.transport(), shown)):
         await serve_widgets(world, **SCALE)
         await owned_pods(world, await widget(world))
@@ -170,8 +172,7 @@ async def test_any_owner_with_a_scale_counts(world: World, shown):
         pytest.param(SCALE, {"kind": "Gadget"}, 'no matches for kind "Gadget" in version "example.com/v1"', id="kind"),
     ],
 )
-async def test_a_missing_scale_allows_no_disruption(world: World, subresources, ref, error):
-    story = Story(world)
+async def test_a_missing_scale_allows_no_disruption(world: World, story: Story, subresources, ref, error):
     async with story.running():
         await serve_widgets(world, **subresources)
         owner = await widget(world, **ref)
@@ -190,8 +191,7 @@ async def test_a_missing_scale_allows_no_disruption(world: World, subresources, 
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
-async def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(world: World, answer):
-    story = Story(world)
+async def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(world: World, story: Story, answer):
     broken = [True]
 
     def hit(request: Request) -> bool:
@@ -225,8 +225,7 @@ async def test_an_unavailable_scale_allows_no_disruption_until_the_next_sync(wor
         pytest.param({"minAvailable": 2}, (3, 2, 3, 1), set(), id="a number can"),
     ],
 )
-async def test_pods_without_a_controller(world: World, spec, expected, reasons):
-    story = Story(world)
+async def test_pods_without_a_controller(world: World, story: Story, spec, expected, reasons):
     async with story.running():
         await owned_pods(world, None)
         await world.wait(20)
@@ -236,8 +235,7 @@ async def test_pods_without_a_controller(world: World, spec, expected, reasons):
         assert {reason for reason, _ in await world.events("b")} == reasons
 
 
-async def test_a_pod_of_two_budgets_is_reported_and_cannot_be_evicted(world: World):
-    story = Story(world)
+async def test_a_pod_of_two_budgets_is_reported_and_cannot_be_evicted(world: World, story: Story):
     async with story.running():
         await story.budget("a", minAvailable=0)
         await story.budget("b", minAvailable=0)
@@ -251,8 +249,7 @@ async def test_a_pod_of_two_budgets_is_reported_and_cannot_be_evicted(world: Wor
             await story.evict("p0")
 
 
-async def test_every_budget_of_a_pod_counts_its_current_state(world: World):
-    story = Story(world)
+async def test_every_budget_of_a_pod_counts_its_current_state(world: World, story: Story):
     async with story.running():
         await story.budget("a", minAvailable=1, selector={"matchLabels": {"app": "web", "one": "true"}})
         await story.budget("b", minAvailable=1)
@@ -280,9 +277,8 @@ async def test_every_budget_of_a_pod_counts_its_current_state(world: World):
         pytest.param("AlwaysAllow", {"minAvailable": 2}, True, id="AlwaysAllow, enough"),
     ],
 )
-async def test_an_unhealthy_pod_can_be_evicted(world: World, policy, spec, evicted):
+async def test_an_unhealthy_pod_can_be_evicted(world: World, story: Story, policy, spec, evicted):
     """Two of three are healthy; healthy pods stay protected."""
-    story = Story(world)
     async with story.running():
         await owned_pods(world, None)
         await story.budget(**spec, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
@@ -336,8 +332,7 @@ async def test_an_eviction_without_a_deletion_expires(world: World):
         pytest.param("TerminationByKubelet", "True", id="kept"),
     ],
 )
-async def test_a_stale_disruption_target_condition(world: World, reason, left):
-    story = Story(world)
+async def test_a_stale_disruption_target_condition(world: World, story: Story, reason, left):
     async with story.running():
         await owned_pods(world, None, 1)
         await world.wait(20)

@@ -64,12 +64,16 @@ class Story:
         return {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in found}
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 def names(*numbers: int) -> list[str]:
     return sorted(f"p{number}" for number in numbers)
 
 
-async def test_lifecycle(world: World):
-    story = Story(world)
+async def test_lifecycle(world: World, story: Story):
     async with story.running():
         await story.service()
         await world.wait(3)
@@ -88,9 +92,8 @@ async def test_lifecycle(world: World):
         assert await story.world.items(ENDPOINTS) == []
 
 
-async def test_services_of_the_type_external_name_have_no_endpoints(world: World):
+async def test_services_of_the_type_external_name_have_no_endpoints(world: World, story: Story):
     """Also with a selector, which the API server accepts."""
-    story = Story(world)
     await story.pods(0)
     async with story.running():
         await story.service(type="ExternalName", externalName="example.com")
@@ -99,8 +102,7 @@ async def test_services_of_the_type_external_name_have_no_endpoints(world: World
         assert await world.items(ENDPOINTS) == []
 
 
-async def test_a_restart_writes_nothing(world: World):
-    story = Story(world)
+async def test_a_restart_writes_nothing(world: World, story: Story):
     async with story.running():
         await story.service()
         await story.service("db", clusterIP="None")
@@ -113,8 +115,7 @@ async def test_a_restart_writes_nothing(world: World):
     assert await story.versions() == before
 
 
-async def test_slices_of_services_deleted_during_downtime_are_deleted(world: World):
-    story = Story(world)
+async def test_slices_of_services_deleted_during_downtime_are_deleted(world: World, story: Story):
     leader = {"control-plane.alpha.kubernetes.io/leader": "{}"}
     await world.create(ENDPOINTS, {"metadata": {"name": "lost"}})
     await world.create(ENDPOINTS, {"metadata": {"name": "lock", "annotations": leader}})
@@ -123,8 +124,7 @@ async def test_slices_of_services_deleted_during_downtime_are_deleted(world: Wor
     assert [each["metadata"]["name"] for each in await story.world.items(ENDPOINTS)] == ["lock"]
 
 
-async def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(world: World):
-    story = Story(world)
+async def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(world: World, story: Story):
     async with story.running():
         await story.service()
         await story.pods(0, 1)
@@ -138,8 +138,7 @@ async def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(world: Wo
         assert await story.placed() == [names(0, 1)]
 
 
-async def test_a_relabelled_slice_is_replaced(world: World):
-    story = Story(world)
+async def test_a_relabelled_slice_is_replaced(world: World, story: Story):
     async with story.running():
         await story.service()
         await story.pods(0, 1)
@@ -167,8 +166,7 @@ async def test_changes_within_the_batch_period_are_one_write(world: World):
         assert slice_["metadata"]["generation"] == 2
 
 
-async def test_mirrored_endpoints_follow_their_service(world: World):
-    story = Story(world)
+async def test_mirrored_endpoints_follow_their_service(world: World, story: Story):
     subsets = [{"addresses": [{"ip": "10.9.9.9"}, {"ip": "fd00::1"}], "ports": [{"port": 80}]}]
     async with story.running():
         await world.wait(5)  # what is there at the start, and has no Service, is a leftover
@@ -184,9 +182,8 @@ async def test_mirrored_endpoints_follow_their_service(world: World):
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_lost_requests_and_answers(world: World, seed):
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     """Half of the writes fail, sent or not: in the end everything is in its place, once."""
-    story = Story(world)
     transport = Faulty(world.server.transport(), random.Random(seed), 0.5)
     async with story.running(transport=transport):
         await story.service()
@@ -202,8 +199,7 @@ async def test_lost_requests_and_answers(world: World, seed):
         assert await story.ready() == names(0, 2, 3, 4, 5, 6, 7, 8)
 
 
-async def test_a_failed_write_of_a_slice_is_retried(world: World):
-    story = Story(world)
+async def test_a_failed_write_of_a_slice_is_retried(world: World, story: Story):
     creations = []
 
     def first_creation(request: Request) -> bool:

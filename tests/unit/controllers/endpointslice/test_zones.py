@@ -4,6 +4,8 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
@@ -53,13 +55,17 @@ class Story:
         return [text for reason, text in await self.world.events("web") if reason.startswith("Topology")]
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 async def three_zones(story: Story) -> None:
     for number, node in enumerate(await story.nodes()):
         await story.zone(node, f"z{number}")
 
 
-async def test_endpoints_are_distributed_by_cpus(world: World):
-    story = Story(world)
+async def test_endpoints_are_distributed_by_cpus(world: World, story: Story):
     await three_zones(story)
     async with story.running():
         await story.service()
@@ -69,8 +75,7 @@ async def test_endpoints_are_distributed_by_cpus(world: World):
         assert "Topology Aware Hints has been enabled, addressType: IPv4" in await story.messages()
 
 
-async def test_a_restart_removes_no_hints(world: World):
-    story = Story(world)
+async def test_a_restart_removes_no_hints(world: World, story: Story):
     await three_zones(story)
     async with story.running():
         await story.service()
@@ -85,8 +90,7 @@ async def test_a_restart_removes_no_hints(world: World):
     assert [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]] == before
 
 
-async def test_removed_zones_get_no_hints_and_new_ones_their_share(world: World):
-    story = Story(world)
+async def test_removed_zones_get_no_hints_and_new_ones_their_share(world: World, story: Story):
     await three_zones(story)
     async with story.running():
         await story.service()
@@ -102,8 +106,7 @@ async def test_removed_zones_get_no_hints_and_new_ones_their_share(world: World)
         assert set(await story.hints()) == {"z0", "z1", "z2"}
 
 
-async def test_an_incomplete_node_removes_all_hints(world: World):
-    story = Story(world)
+async def test_an_incomplete_node_removes_all_hints(world: World, story: Story):
     await three_zones(story)
     async with story.running():
         await story.service()
@@ -123,8 +126,7 @@ async def test_an_incomplete_node_removes_all_hints(world: World):
         assert "-" not in await story.hints()
 
 
-async def test_removing_the_annotation_of_a_service_removes_hints(world: World):
-    story = Story(world)
+async def test_removing_the_annotation_of_a_service_removes_hints(world: World, story: Story):
     await three_zones(story)
     async with story.running():
         await story.service()

@@ -80,6 +80,11 @@ class Story:
             raise task.exception()  # type: ignore[misc]
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 def numbers(text: str) -> set[int]:
     """``1,3-5`` as a set."""
     found: set[int] = set()
@@ -112,8 +117,7 @@ LIVES = [
 
 @pytest.mark.parametrize(("spec", "end", "counted"), LIVES)
 @pytest.mark.parametrize("share", [0.0, 0.2], ids=["no faults", "faults"])
-async def test_lifecycle(world: World, spec, end, counted, share):
-    story = Story(world)
+async def test_lifecycle(world: World, story: Story, spec, end, counted, share):
     faulty = Faulty(world.server.transport(), random.Random(4), share)
     async with story.running(faulty):
         await story.make(**spec)
@@ -128,9 +132,8 @@ async def test_lifecycle(world: World, spec, end, counted, share):
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_every_pod_is_counted_once(world: World, seed):
+async def test_every_pod_is_counted_once(world: World, story: Story, seed):
     """Pods are deleted, lose their finalizer or their label; the controller is restarted and loses answers."""
-    story = Story(world)
     rng = random.Random(seed)
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.1)
     await story.make(completions=8, parallelism=4, backoffLimit=100)
@@ -191,9 +194,8 @@ class OldPods(LatePods):
             yield chunk
 
 
-async def test_a_deleted_pod_is_counted_once_also_if_its_end_is_seen_late(world: World):
+async def test_a_deleted_pod_is_counted_once_also_if_its_end_is_seen_late(world: World, story: Story):
     """The removal of its finalizer deletes it, and is answered with the version before."""
-    story = Story(world)
     async with story.running(LatePods(world.server.transport(), world.clock)):
         await story.make(run_time="1000s", parallelism=1, completions=9)
         await world.wait(60)
@@ -215,8 +217,7 @@ async def test_finalizers_of_a_finished_job_are_removed_once(world: World):
     assert len(transport.patched) == len(set(transport.patched)) == 3
 
 
-async def test_suspending_and_resuming(world: World):
-    story = Story(world)
+async def test_suspending_and_resuming(world: World, story: Story):
     async with story.running():
         await story.make(run_time="100s", completions=2, parallelism=2)
         async with story.watched():
@@ -230,8 +231,7 @@ async def test_suspending_and_resuming(world: World):
         assert await story.ended() == "Complete"
 
 
-async def test_pods_of_a_deleted_job_lose_their_finalizer(world: World):
-    story = Story(world)
+async def test_pods_of_a_deleted_job_lose_their_finalizer(world: World, story: Story):
     async with story.running():
         await story.make(run_time="1000s", completions=2, parallelism=2)
         await world.wait(20)
@@ -259,8 +259,7 @@ async def test_finalizers_of_a_deleted_job_are_removed_in_the_end(world: World):
         assert await story.held() == []
 
 
-async def test_orphan_pods_lose_their_finalizer_or_are_adopted(world: World):
-    story = Story(world)
+async def test_orphan_pods_lose_their_finalizer_or_are_adopted(world: World, story: Story):
     metadata = {"finalizers": [FINALIZER], "labels": {"x": "y"}}
     spec = {"containers": [{"name": "c", "image": "i"}]}
     await world.create(PODS, {"metadata": metadata | {"name": "stray"}, "spec": spec})
@@ -351,9 +350,8 @@ async def test_a_pod_that_changes_meanwhile_keeps_its_finalizer(world: World, me
         assert len(await story.pods()) == 4
 
 
-async def test_a_suspended_job_can_be_changed_right_after_its_creation(world: World):
+async def test_a_suspended_job_can_be_changed_right_after_its_creation(world: World, story: Story):
     """MultiKueue and upstream's own tests update such a Job at the version that its creation returned."""
-    story = Story(world)
     async with story.running():
         await world.wait(1)
         await story.make(suspend=True)
@@ -376,8 +374,7 @@ async def test_a_suspended_job_can_be_changed_right_after_its_creation(world: Wo
         ("OnFailure", "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi", "Complete"),
     ],
 )
-async def test_a_job_ends_like_its_command(world: World, policy: str, script: str, end: str) -> None:
-    story = Story(world)
+async def test_a_job_ends_like_its_command(world: World, story: Story, policy: str, script: str, end: str) -> None:
     async with story.running():
         mounts = [{"name": "data", "mountPath": "/data"}]
         container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}
@@ -387,9 +384,8 @@ async def test_a_job_ends_like_its_command(world: World, policy: str, script: st
         assert await story.ended() == end
 
 
-async def test_the_deadline_is_kept_although_no_pod_can_be_created(world: World):
+async def test_the_deadline_is_kept_although_no_pod_can_be_created(world: World, story: Story):
     """As upstream, and not when the next pod is tried, up to a minute later."""
-    story = Story(world)
     await story.make(activeDeadlineSeconds=40)
     pods = Refusing(world.server.transport(), lambda sent: sent.method == "POST" and sent.path.endswith("/pods"))
     async with story.running(pods):
@@ -399,9 +395,8 @@ async def test_the_deadline_is_kept_although_no_pod_can_be_created(world: World)
         assert await story.ended() == "Failed"
 
 
-async def test_a_failed_pod_is_counted_and_replaced_while_another_one_runs(world: World):
+async def test_a_failed_pod_is_counted_and_replaced_while_another_one_runs(world: World, story: Story):
     """The delay of the replacement, 10 s and then 20 s, holds up neither the counters nor the finalizer."""
-    story = Story(world)
     script = "[ $JOB_COMPLETION_INDEX = 0 ] && exit 1; sleep 3600"
     container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
@@ -466,8 +461,7 @@ async def test_events_and_metrics_of_a_job_that_ends(world: World, spec, events,
     assert count == metric(metrics, f"{prefix}job_syncs_total") > pods
 
 
-async def test_more_successes_than_completions_are_reported(world: World):
-    story = Story(world)
+async def test_more_successes_than_completions_are_reported(world: World, story: Story):
     async with story.running():
         await story.make(completions=3, parallelism=3, run_time="never")
         await world.wait(5)
@@ -484,13 +478,14 @@ async def test_more_successes_than_completions_are_reported(world: World):
 
 
 @pytest.mark.parametrize(("causes", "counted"), [([], True), ([{"reason": "NamespaceTerminating"}], False)])
-async def test_pods_that_a_terminating_namespace_refuses_are_no_failed_creations(world: World, causes, counted):
+async def test_pods_that_a_terminating_namespace_refuses_are_no_failed_creations(
+    world: World, story: Story, causes, counted
+):
     def answer(request: Request) -> Response | None:
         made = request.method == "POST" and request.path.endswith("/pods")
         return refusal(403, "Forbidden", causes=causes) if made else None
 
     metrics = Registry()
-    story = Story(world)
     async with story.running(Rewriting(world.server.transport(), answer=answer), metrics):
         await story.make(completions=2, parallelism=2)
         await world.wait(5)

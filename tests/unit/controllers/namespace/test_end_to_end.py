@@ -67,8 +67,13 @@ class Story:
         return {c["type"]: c["message"] for c in status.get("conditions", []) if c["status"] == "True"}
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 @pytest.mark.parametrize("odd", [{"spec": "none"}, {"metadata": {"labels": [5]}}], ids=["content", "metadata"])
-async def test_objects_that_cannot_be_decoded_are_deleted(world: World, odd):
+async def test_objects_that_cannot_be_decoded_are_deleted(world: World, story: Story, odd):
     """Only names and finalizers are needed, and of pods how long those take that can be decoded."""
     seen: list[str] = []
 
@@ -82,7 +87,6 @@ async def test_objects_that_cannot_be_decoded_are_deleted(world: World, odd):
                 item[name] = {**item[name], **value} if isinstance(value, dict) else value
         return Response(200, response.headers, json.dumps(page).encode())
 
-    story = Story(world)
     async with story.running(Rewriting(world.server.transport(), edit)):
         await story.make()
         await story.pod("p")
@@ -97,8 +101,7 @@ async def test_objects_that_cannot_be_decoded_are_deleted(world: World, odd):
         assert await story.is_deleted()
 
 
-async def test_only_objects_of_the_namespace_are_deleted(world: World):
-    story = Story(world)
+async def test_only_objects_of_the_namespace_are_deleted(world: World, story: Story):
     await world.create(CONFIG_MAPS, {"metadata": {"name": "mine"}})
     async with story.running():
         await story.make()
@@ -125,8 +128,7 @@ async def test_the_rate_limit_of_other_controllers_does_not_apply(world: World):
     assert took[True] < took[False] + 1, took
 
 
-async def test_pods_are_deleted_first(world: World):
-    story = Story(world)
+async def test_pods_are_deleted_first(world: World, story: Story):
     async with story.running():
         await story.make()
         await story.pod("p", terminationGracePeriodSeconds=60)
@@ -143,8 +145,7 @@ async def test_pods_are_deleted_first(world: World):
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-async def test_pods_are_not_deleted_first_without_the_gate(world: World, ordered):
-    story = Story(world)
+async def test_pods_are_not_deleted_first_without_the_gate(world: World, story: Story, ordered):
     gates = [("", f"OrderedNamespaceDeletion={str(ordered).lower()}")]
     async with story.running(gates=gates, emulated="1.33"):
         await story.make()
@@ -156,7 +157,7 @@ async def test_pods_are_not_deleted_first_without_the_gate(world: World, ordered
         assert await story.names(CONFIG_MAPS) == (["a", "b"] if ordered else [])
 
 
-async def test_one_pass_sends_each_request_once(world: World):
+async def test_one_pass_sends_each_request_once(world: World, story: Story):
     """Pods are listed to estimate their time. All deletions are in the background, all other lists of metadata only."""
     sent: list[Request] = []
 
@@ -164,7 +165,6 @@ async def test_one_pass_sends_each_request_once(world: World):
         if "/namespaces/doomed/" in request.path:
             sent.append(request)
 
-    story = Story(world)
     await story.make()
     await story.doom()
     async with story.running(Refusing(world.server.transport(), lambda request: False, keep)):
@@ -180,8 +180,7 @@ async def test_one_pass_sends_each_request_once(world: World):
     assert set(requests.values()) == {1}
 
 
-async def test_the_phase_is_written_if_the_api_server_did_not_set_it(world: World):
-    story = Story(world)
+async def test_the_phase_is_written_if_the_api_server_did_not_set_it(world: World, story: Story):
     phases: list[str] = []
 
     def edit(request: Request, response: Response) -> Response:
@@ -204,9 +203,8 @@ async def test_the_phase_is_written_if_the_api_server_did_not_set_it(world: Worl
     assert phases[0] == "Terminating"
 
 
-async def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(world: World):
+async def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(world: World, story: Story):
     """Other clients may have created objects in it before all API servers noticed its deletion."""
-    story = Story(world)
     read: list[float] = []
 
     async def keep(request: Request) -> None:
@@ -222,8 +220,7 @@ async def test_a_namespace_with_another_finalizer_is_emptied_at_each_resync(worl
         assert len(read) == before + 1
 
 
-async def test_remaining_content_is_a_condition(world: World):
-    story = Story(world)
+async def test_remaining_content_is_a_condition(world: World, story: Story):
     async with story.running():
         await story.make()
         await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
@@ -242,8 +239,7 @@ async def test_remaining_content_is_a_condition(world: World):
         assert await story.is_deleted()
 
 
-async def test_a_failed_kind_is_reported_and_the_others_are_deleted(world: World):
-    story = Story(world)
+async def test_a_failed_kind_is_reported_and_the_others_are_deleted(world: World, story: Story):
     broken = [True]
 
     def answer(request: Request) -> Response | None:
@@ -263,8 +259,7 @@ async def test_a_failed_kind_is_reported_and_the_others_are_deleted(world: World
         assert await story.is_deleted()
 
 
-async def test_remaining_objects_without_finalizers_are_an_error(world: World):
-    story = Story(world)
+async def test_remaining_objects_without_finalizers_are_an_error(world: World, story: Story):
     broken = [True]
 
     def answer(request: Request) -> Response | None:
@@ -286,9 +281,8 @@ async def test_remaining_objects_without_finalizers_are_an_error(world: World):
         assert await story.is_deleted()
 
 
-async def test_failed_passes_are_retried_ever_more_rarely(world: World):
+async def test_failed_passes_are_retried_ever_more_rarely(world: World, story: Story):
     """After 0.25, 0.5, 1, 2 and 4 s."""
-    story = Story(world)
     at: list[float] = []
 
     async def before(request: Request) -> None:
@@ -304,8 +298,7 @@ async def test_failed_passes_are_retried_ever_more_rarely(world: World):
 
 
 @pytest.mark.parametrize("status", [404, 405])
-async def test_a_kind_without_collections_is_deleted_one_by_one(world: World, status):
-    story = Story(world)
+async def test_a_kind_without_collections_is_deleted_one_by_one(world: World, story: Story, status):
     refused = []
 
     def answer(request: Request) -> Response | None:
@@ -330,8 +323,7 @@ def stale(request: Request, response: Response) -> Response:
     return Response(response.status, response.headers, json.dumps(doc).encode())
 
 
-async def test_failed_discovery_of_groups_keeps_the_namespace(world: World):
-    story = Story(world)
+async def test_failed_discovery_of_groups_keeps_the_namespace(world: World, story: Story):
     broken = [True]
 
     def edit(request: Request, response: Response) -> Response:
@@ -351,8 +343,7 @@ async def test_failed_discovery_of_groups_keeps_the_namespace(world: World):
         assert await story.is_deleted()
 
 
-async def test_failed_discovery(world: World):
-    story = Story(world)
+async def test_failed_discovery(world: World, story: Story):
     broken = [True]
     transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path in ("/api", "/apis"))
     async with story.running(transport):
@@ -366,8 +357,7 @@ async def test_failed_discovery(world: World):
         assert await story.is_deleted()
 
 
-async def test_failed_writes_of_conditions_do_not_keep_the_namespace(world: World):
-    story = Story(world)
+async def test_failed_writes_of_conditions_do_not_keep_the_namespace(world: World, story: Story):
     refused = []
 
     def answer(request: Request) -> Response | None:
@@ -384,8 +374,7 @@ async def test_failed_writes_of_conditions_do_not_keep_the_namespace(world: Worl
         assert await story.is_deleted()
 
 
-async def test_other_finalizers_are_kept(world: World):
-    story = Story(world)
+async def test_other_finalizers_are_kept(world: World, story: Story):
     await story.make()
     namespace = await world.get(NAMESPACES, "doomed")
     namespace["spec"]["finalizers"] = ["example.com/mine", "kubernetes"]
@@ -403,8 +392,7 @@ async def test_other_finalizers_are_kept(world: World):
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_lost_requests_and_answers(world: World, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     faulty = Faulty(world.server.transport(), random.Random(seed + 10), 0.1)
     async with story.running(transport=faulty):
         await story.make()

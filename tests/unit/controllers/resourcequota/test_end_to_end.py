@@ -50,8 +50,12 @@ class Story:
         await self.world.pod(name, {"containers": [container], "terminationGracePeriodSeconds": 1, **spec})
 
 
-async def test_lifecycle(world: World):
-    story = Story(world)
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
+async def test_lifecycle(world: World, story: Story):
     async with story.running():
         await story.pod("before")
         await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9", "configmaps": "1"})
@@ -69,9 +73,8 @@ async def test_lifecycle(world: World):
         assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
 
 
-async def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_another(world: World):
+async def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_another(world: World, story: Story):
     later = resource("widgets", "example.com", version="v2")
-    story = Story(world)
     await serve_widgets(world)
     async with story.running():
         await story.quota({"count/widgets.example.com": "3"})
@@ -92,7 +95,7 @@ async def test_custom_resources_whose_version_is_no_longer_served_are_counted_in
         assert await story.used() == {"count/widgets.example.com": "0"}
 
 
-async def test_an_unserved_kind_is_not_discovered_at_every_change(world: World):
+async def test_an_unserved_kind_is_not_discovered_at_every_change(world: World, story: Story):
     asked: list[str] = []
 
     def watch(request: Request) -> bool:
@@ -100,7 +103,6 @@ async def test_an_unserved_kind_is_not_discovered_at_every_change(world: World):
             asked.append(request.path)
         return False
 
-    story = Story(world)
     async with story.running(Refusing(world.server.transport(), watch)):
         await story.quota(
             {"pods": "9", "count/nothing.example.com": "3", "requests.deviceclass.resource.k8s.io/x": "1"}
@@ -149,8 +151,7 @@ def spoil(store: Any, kind: GVR, name: str) -> None:
     store.update(kind, "default", name, odd)
 
 
-async def test_ended_pods_release_their_usage(world: World):
-    story = Story(world)
+async def test_ended_pods_release_their_usage(world: World, story: Story):
     async with story.running():
         await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9"})
         await world.wait(2)
@@ -167,8 +168,7 @@ async def test_ended_pods_release_their_usage(world: World):
         assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "1"}
 
 
-async def test_changed_limits(world: World):
-    story = Story(world)
+async def test_changed_limits(world: World, story: Story):
     async with story.running():
         await story.pod("p")
         await story.quota({"pods": "3"})
@@ -180,8 +180,7 @@ async def test_changed_limits(world: World):
         assert found["status"]["hard"] == {"requests.cpu": "2"}
 
 
-async def test_a_pod_given_a_deadline_changes_its_scope(world: World):
-    story = Story(world)
+async def test_a_pod_given_a_deadline_changes_its_scope(world: World, story: Story):
     async with story.running():
         await story.pod("p")
         await story.quota({"pods": "3"}, scopes=["NotTerminating"])
@@ -192,8 +191,7 @@ async def test_a_pod_given_a_deadline_changes_its_scope(world: World):
         assert await story.used() == {"pods": "0"}
 
 
-async def test_pods_that_name_other_namespaces_count_in_their_scope(world: World):
-    story = Story(world)
+async def test_pods_that_name_other_namespaces_count_in_their_scope(world: World, story: Story):
     term = {"topologyKey": "z", "namespaces": ["other"], "labelSelector": {"matchLabels": {"a": "b"}}}
     await story.pod("far", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     await story.pod("near")
@@ -203,8 +201,7 @@ async def test_pods_that_name_other_namespaces_count_in_their_scope(world: World
         assert await story.used() == {"pods": "1"}
 
 
-async def test_usage_of_services_and_claims(world: World):
-    story = Story(world)
+async def test_usage_of_services_and_claims(world: World, story: Story):
     gold = "gold.storageclass.storage.k8s.io/requests.storage"
     async with story.running():
         await story.quota({"services": "9", "services.nodeports": "3", "requests.storage": "9Gi", gold: "5Gi"})
@@ -226,8 +223,7 @@ async def test_usage_of_services_and_claims(world: World):
         assert await story.used() == expected
 
 
-async def test_a_kind_that_is_served_later(world: World):
-    story = Story(world)
+async def test_a_kind_that_is_served_later(world: World, story: Story):
     async with story.running():
         await story.quota({"pods": "3", "count/widgets.example.com": "3"})
         await world.wait(5)
@@ -249,9 +245,8 @@ def followed() -> bool:
     return any(task.get_name() == "informer example.com/v1/widgets" for task in asyncio.all_tasks())
 
 
-async def test_a_kind_is_watched_only_while_it_is_served(world: World):
+async def test_a_kind_is_watched_only_while_it_is_served(world: World, story: Story):
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
-    story = Story(world)
     await serve_widgets(world)
     async with story.running():
         await story.quota({"count/widgets.example.com": "3"})
@@ -273,8 +268,7 @@ async def test_a_kind_is_watched_only_while_it_is_served(world: World):
         assert await story.used() == {"count/widgets.example.com": "0"}
 
 
-async def test_a_kind_that_no_quota_counts_is_not_watched(world: World):
-    story = Story(world)
+async def test_a_kind_that_no_quota_counts_is_not_watched(world: World, story: Story):
     await serve_widgets(world)
     async with story.running():
         await story.quota({"count/widgets.example.com": "3"})
@@ -289,8 +283,7 @@ async def test_a_kind_that_no_quota_counts_is_not_watched(world: World):
         assert await story.used() == {"count/widgets.example.com": "0"}
 
 
-async def test_a_kind_that_cannot_be_listed_does_not_affect_others(world: World):
-    story = Story(world)
+async def test_a_kind_that_cannot_be_listed_does_not_affect_others(world: World, story: Story):
     broken = [True]
     transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path == "/api/v1/configmaps")
     await story.pod("p")
@@ -307,8 +300,7 @@ async def test_a_kind_that_cannot_be_listed_does_not_affect_others(world: World)
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_lost_requests_and_answers(world: World, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     rng = random.Random(seed)
     faulty = Faulty(world.server.transport(), rng, 0.5)
     async with story.running(faulty):
@@ -324,9 +316,8 @@ async def test_lost_requests_and_answers(world: World, seed):
         assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
 
 
-async def test_a_charge_observed_after_the_deletion_of_its_object(world: World):
+async def test_a_charge_observed_after_the_deletion_of_its_object(world: World, story: Story):
     """The quota looked right when the deletion came: its charge was still on the way."""
-    story = Story(world)
     held = Held(world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: False)
     async with story.running(held):
         await story.quota({"configmaps": "3"})
@@ -342,9 +333,8 @@ async def test_a_charge_observed_after_the_deletion_of_its_object(world: World):
         assert await story.used() == {"configmaps": "0"}
 
 
-async def test_deletions_before_the_first_status_of_a_quota_is_cached(world: World):
+async def test_deletions_before_the_first_status_of_a_quota_is_cached(world: World, story: Story):
     """As where the watch of quotas ends between a quota's creation and its status, for a while."""
-    story = Story(world)
     held = Held(
         world.server.transport(), world.clock, "/api/v1/resourcequotas", lambda request: request.method == "PUT"
     )
@@ -362,9 +352,8 @@ async def test_deletions_before_the_first_status_of_a_quota_is_cached(world: Wor
 
 
 @pytest.mark.parametrize("kind", ["configmaps", "services"])
-async def test_an_object_observed_after_its_quota_was_counted(world: World, kind):
+async def test_an_object_observed_after_its_quota_was_counted(world: World, story: Story, kind):
     """Admission has charged it, and a look at a cache without it took the charge away."""
-    story = Story(world)
     held = Held(world.server.transport(), world.clock, f"/api/v1/{kind}", lambda request: False)
     async with story.running(held):
         await story.quota({kind: "5"})
@@ -382,14 +371,13 @@ async def test_an_object_observed_after_its_quota_was_counted(world: World, kind
         assert await story.used() == {kind: str(before + 1)}
 
 
-async def test_a_charge_removed_by_a_write_before_its_object_is_observed(world: World):
+async def test_a_charge_removed_by_a_write_before_its_object_is_observed(world: World, story: Story):
     """Admission charges first. What it charges for others that have not come yet is left alone."""
 
     async def charged(amount: int) -> None:
         status = {"status": {"used": {"configmaps": str(amount)}}}
         await world.client.patch(RESOURCE_QUOTAS, "default", "q", status, content_type=MERGE, subresource="status")
 
-    story = Story(world)
     async with story.running():
         await story.quota({"configmaps": "5"})
         await world.wait(30)
@@ -400,9 +388,8 @@ async def test_a_charge_removed_by_a_write_before_its_object_is_observed(world: 
             assert await story.used() == {"configmaps": str(max(seen, 1))}
 
 
-async def test_a_charge_observed_after_its_object_removes_no_other(world: World):
+async def test_a_charge_observed_after_its_object_removes_no_other(world: World, story: Story):
     """The quota looks too low when the object appears. By the time it is counted, others have been charged."""
-    story = Story(world)
     objects = Held(world.server.transport(), world.clock, "/api/v1/configmaps", lambda request: False)
     quotas = Held(objects, world.clock, "/api/v1/resourcequotas", lambda request: False)
     async with story.running(quotas):
@@ -438,8 +425,7 @@ async def device_claim(world: World, name: str, count: int, **metadata: Any) -> 
     await world.create(DEVICE_CLAIMS, {"metadata": {"name": name, **metadata}, "spec": spec})
 
 
-async def test_claims_of_devices_are_charged_to_extended_resources(world: World):
-    story = Story(world)
+async def test_claims_of_devices_are_charged_to_extended_resources(world: World, story: Story):
     await world.create(
         DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
     )
@@ -482,8 +468,7 @@ async def test_claims_of_devices_are_charged_to_extended_resources(world: World)
         assert await story.used() == {EXTENDED: "3", IMPLICIT: "3", "pods": "1"}
 
 
-async def test_without_the_gate_claims_are_charged_by_class_only(world: World):
-    story = Story(world)
+async def test_without_the_gate_claims_are_charged_by_class_only(world: World, story: Story):
     by_class = "gpu.deviceclass.resource.k8s.io/devices"
     await world.create(
         DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
@@ -495,8 +480,7 @@ async def test_without_the_gate_claims_are_charged_by_class_only(world: World):
         assert await story.used() == {EXTENDED: "0", by_class: "2"}
 
 
-async def test_events_are_not_watched(world: World):
-    story = Story(world)
+async def test_events_are_not_watched(world: World, story: Story):
     asked: list[str] = []
     transport = Refusing(world.server.transport(), lambda request: bool(asked.append(request.path)))
     async with story.running(transport):
@@ -528,8 +512,7 @@ async def test_only_affected_quotas_are_recounted(world: World):
         )
 
 
-async def test_frequent_releases_of_a_quota_are_batched(world: World):
-    story = Story(world)
+async def test_frequent_releases_of_a_quota_are_batched(world: World, story: Story):
     writes: list[str] = []
 
     def noted(request: Request) -> bool:
@@ -551,8 +534,7 @@ async def test_frequent_releases_of_a_quota_are_batched(world: World):
         assert 2 <= len(writes) <= 5
 
 
-async def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(world: World):
-    story = Story(world)
+async def test_the_state_of_a_namespace_is_dropped_with_its_last_quota(world: World, story: Story):
     async with story.running():
         await story.pod("p")
         await story.quota({"pods": "9"})
@@ -591,8 +573,7 @@ async def test_a_quota_that_is_recreated_while_it_is_counted_is_written_once(wor
         assert (recreated, written) == ([1], [{"pods": "3"}])
 
 
-async def test_a_write_that_conflicts_with_admission_is_retried_after_the_next_charge(world: World):
-    story = Story(world)
+async def test_a_write_that_conflicts_with_admission_is_retried_after_the_next_charge(world: World, story: Story):
     overtaken = [0]
 
     async def charged(request: Request) -> None:
@@ -612,8 +593,7 @@ async def test_a_write_that_conflicts_with_admission_is_retried_after_the_next_c
         assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
 
 
-async def test_releases_are_kept_when_a_write_fails(world: World):
-    story = Story(world)
+async def test_releases_are_kept_when_a_write_fails(world: World, story: Story):
     failing = [0]
 
     def fails(request: Request) -> bool:
@@ -631,8 +611,7 @@ async def test_releases_are_kept_when_a_write_fails(world: World):
         assert (transport.refused, await story.used()) == (1, {"configmaps": "0"})
 
 
-async def test_a_resync_while_a_quota_is_written_counts_it_again(world: World):
-    story = Story(world)
+async def test_a_resync_while_a_quota_is_written_counts_it_again(world: World, story: Story):
     slow: list[float] = []
 
     async def delayed(request: Request) -> None:
@@ -653,8 +632,7 @@ async def test_a_resync_while_a_quota_is_written_counts_it_again(world: World):
         assert await story.used() == {"configmaps": "1", "secrets": "0"}
 
 
-async def test_a_changed_limit_lowers_a_usage_that_is_too_high(world: World):
-    story = Story(world)
+async def test_a_changed_limit_lowers_a_usage_that_is_too_high(world: World, story: Story):
     async with story.running():
         await story.quota({"configmaps": "5"})
         await world.wait(5)
@@ -666,9 +644,8 @@ async def test_a_changed_limit_lowers_a_usage_that_is_too_high(world: World):
 
 
 @pytest.mark.cluster(alone=True)
-async def test_a_quota_that_is_created_while_pods_change(world: World):
+async def test_a_quota_that_is_created_while_pods_change(world: World, story: Story):
     """The pods are measured step by step. Changes in between affect no usage, and no pod is left out."""
-    story = Story(world)
     names = [f"p{number}" for number in range(500)]
 
     async def relabelled(some: list[str]) -> None:
@@ -688,9 +665,8 @@ async def test_a_quota_that_is_created_while_pods_change(world: World):
         assert await story.used() == {"pods": "500"}
 
 
-async def test_a_charge_for_an_object_that_was_not_created_is_removed(world: World):
+async def test_a_charge_for_an_object_that_was_not_created_is_removed(world: World, story: Story):
     """As for a creation that fails since the name is taken. A minute later no such request can be under way."""
-    story = Story(world)
     async with story.running():
         await story.quota({"configmaps": "5"})
         await world.wait(5)

@@ -62,9 +62,13 @@ class Story:
         return status.get("availableReplicas") == count and list(images.values()) == [image] * count
 
 
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-async def test_lifecycle(world: World, policy):
-    story = Story(world)
+async def test_lifecycle(world: World, story: Story, policy):
     async with story.running():
         await story.make(podManagementPolicy=policy)
         await world.wait(60)
@@ -87,8 +91,7 @@ async def test_lifecycle(world: World, policy):
         assert (status["replicas"], status["currentRevision"]) == (1, status["updateRevision"])
 
 
-async def test_the_new_revision_is_current_when_its_pods_are_available(world: World):
-    story = Story(world)
+async def test_the_new_revision_is_current_when_its_pods_are_available(world: World, story: Story):
     async with story.running():
         await story.make(replicas=1, minReadySeconds=30)
         await world.wait(40)
@@ -104,8 +107,7 @@ async def test_the_new_revision_is_current_when_its_pods_are_available(world: Wo
         assert status["currentRevision"] == status["updateRevision"] != old
 
 
-async def test_a_restarted_controller_writes_nothing(world: World):
-    story = Story(world)
+async def test_a_restarted_controller_writes_nothing(world: World, story: Story):
     claims = [
         {
             "metadata": {"name": "data"},
@@ -136,8 +138,7 @@ async def test_a_restarted_controller_writes_nothing(world: World):
     ("gate", "terminating"),
     [pytest.param(True, ["db-1", "db-2", "db-3"], id="on"), pytest.param(False, ["db-3"], id="off")],
 )
-async def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(world: World, gate, terminating):
-    story = Story(world)
+async def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(world: World, story: Story, gate, terminating):
     async with story.running(gates=[("", f"MaxUnavailableStatefulSet={str(gate).lower()}")]):
         await story.make(replicas=4, podManagementPolicy="Parallel")
         made = await world.client.get_doc(STATEFUL_SETS, "default", "db")
@@ -159,8 +160,7 @@ async def test_with_the_gate_max_unavailable_pods_are_replaced_at_once(world: Wo
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 @pytest.mark.parametrize("seed", range(2))
-async def test_lost_requests_and_answers_only_delay(world: World, policy, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers_only_delay(world: World, story: Story, policy, seed):
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
     async with story.running(transport=faulty):
         await story.make(podManagementPolicy=policy)
@@ -186,8 +186,7 @@ async def test_a_deleted_set_has_no_metrics(world: World):
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
-async def test_a_set_of_two_billion_pods_does_not_block_others(world: World, policy):
-    story = Story(world)
+async def test_a_set_of_two_billion_pods_does_not_block_others(world: World, story: Story, policy):
 
     def refused(request: Request) -> bool:
         return request.method == "POST" and request.path.endswith("/default/pods")
@@ -207,9 +206,8 @@ async def test_a_set_of_two_billion_pods_does_not_block_others(world: World, pol
         assert transport.refused > 1
 
 
-async def test_a_set_grows_beyond_the_limit_of_one_sync(world: World, monkeypatch):
+async def test_a_set_grows_beyond_the_limit_of_one_sync(world: World, story: Story, monkeypatch):
     monkeypatch.setattr(identity, "MAX_MISSING", 2)
-    story = Story(world)
     async with story.running():
         await story.make(replicas=7, podManagementPolicy="Parallel")
         await world.wait(60)
@@ -222,9 +220,8 @@ async def test_a_set_grows_beyond_the_limit_of_one_sync(world: World, monkeypatc
         assert await story.settled("i:2", 7)
 
 
-async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World):
+async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World, story: Story):
     """As upstream: the garbage collector deletes the revision, and the deletion of a pod recreates it."""
-    story = Story(world)
     async with story.running():
         await story.make(podManagementPolicy="Parallel")
         await world.wait(60)

@@ -57,8 +57,12 @@ class Story:
         return "deletionTimestamp" in found["metadata"]
 
 
-async def test_jobs_are_deleted_after_their_ttl(world: World):
-    story = Story(world)
+@pytest.fixture
+def story(world: World) -> Story:
+    return Story(world)
+
+
+async def test_jobs_are_deleted_after_their_ttl(world: World, story: Story):
     async with story.running():
         for name, ttl in (("short", 30), ("long", 90), ("ever", None), ("running", 30), ("at-once", 0)):
             await story.job(name, ttl)
@@ -108,8 +112,7 @@ async def test_a_job_that_replaces_an_expired_one_is_kept(world: World):
         assert not await story.is_deleted("j")
 
 
-async def test_a_changed_ttl_counts(world: World):
-    story = Story(world)
+async def test_a_changed_ttl_counts(world: World, story: Story):
     async with story.running():
         for name in ("longer", "never", "sooner"):
             await story.job(name)
@@ -135,9 +138,8 @@ async def test_a_changed_ttl_counts(world: World):
         pytest.param({"ttlSecondsAfterFinished": None}, False, id="taken back"),
     ],
 )
-async def test_a_ttl_changed_just_before_the_deletion_counts(world: World, change, gone):
+async def test_a_ttl_changed_just_before_the_deletion_counts(world: World, story: Story, change, gone):
     """The Job is read afresh before it is deleted."""
-    story = Story(world)
     asked = []
 
     async def before(request: Request) -> None:
@@ -153,8 +155,7 @@ async def test_a_ttl_changed_just_before_the_deletion_counts(world: World, chang
         assert await story.is_deleted("j") is gone
 
 
-async def test_a_job_deleted_by_another_client(world: World):
-    story = Story(world)
+async def test_a_job_deleted_by_another_client(world: World, story: Story):
     asked = []
 
     async def before(request: Request) -> None:
@@ -171,8 +172,7 @@ async def test_a_job_deleted_by_another_client(world: World):
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_lost_requests_and_answers(world: World, seed):
-    story = Story(world)
+async def test_lost_requests_and_answers(world: World, story: Story, seed):
     faulty = Faulty(world.server.transport(), random.Random(seed), 0.6)
     async with story.running(faulty):
         for number in range(5):
