@@ -29,7 +29,7 @@ from kcm_cli.runtime.tasks import innermost
 from kcm_cli.sandbox.apiserver.controllers.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.settings import DELETION_GAP_S
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
-from kcm_cli.sandbox.run import SandboxServer
+from kcm_cli.sandbox.run import NoFolderError, SandboxServer
 from kcm_cli.serving.openssl_callbacks import NoCallbacksError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _prepare(sandbox: SandboxServer) -> str:
     options = sandbox.options
     try:
         sandbox.prepare()
-    except DirectoryInUse as error:
+    except (DirectoryInUse, NoFolderError) as error:
         return str(error)
     except OSError as error:
         if error.filename is None:

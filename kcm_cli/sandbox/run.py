@@ -83,6 +83,14 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     audit: AuditOptions | None = None
 
 
+class NoFolderError(Exception):
+    """There is no folder for the files of a cluster. The text says what to do."""
+
+    def __init__(self, error: OSError) -> None:
+        where = f" in {error.filename}" if error.filename else ""
+        super().__init__(f"no temporary folder can be made{where}: {error.strerror} (TMPDIR names where)")
+
+
 class ManagerFiles(msgspec.Struct, frozen=True):
     """The files for a manager's flags. ``user``: the identity in the kubeconfig."""
 
@@ -115,7 +123,10 @@ class SandboxServer:
         self._taken = contextlib.ExitStack()
 
     def prepare(self) -> None:
-        """Lock the data directory, bind the port, and create missing certificates and files."""
+        """Lock the data directory, bind the port, and create missing certificates and files.
+
+        Raises NoFolderError, DirectoryInUse, OSError, sqlite3.Error, ValueError.
+        """
         options, taken = self.options, self._taken
         data = Path(options.data_dir) if options.data_dir else None
         journal = taken.enter_context(contextlib.closing(SqliteJournal(data))) if data else None
@@ -126,9 +137,7 @@ class SandboxServer:
         bound = () if options.bind_address in _ANY else (options.bind_address,)
         addresses = tuple(dict.fromkeys((*LOOPBACK, *service, *bound)))
         self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now(), addresses, options.keys)
-        self.folder = data or Path(
-            taken.enter_context(tempfile.TemporaryDirectory(prefix="kcm-sandbox-", ignore_cleanup_errors=True))
-        )
+        self.folder = data or Path(taken.enter_context(_temporary()))
         if data is None:
             self.certificates.write(self._pki)
 
@@ -240,6 +249,13 @@ class SandboxServer:
 
     def _document(self, name: str, user: Doc) -> Doc:
         return kubeconfig.document(name, self.url, self.certificates.ca.certificate, user)
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="kcm-sandbox-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise NoFolderError(error) from None
 
 
 def _bound(address: str, port: int) -> socket.socket:

@@ -49,7 +49,7 @@ from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
-from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
+from kcm_cli.sandbox.run import NoFolderError, SandboxOptions, SandboxServer
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.testing.objects import get, list_all, target_of
@@ -170,7 +170,10 @@ class Sandbox:
         """
         if self._thread.ident is not None:
             raise SandboxError("a sandbox is started once: make another one")
-        self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
+        except OSError as error:
+            raise SandboxError(str(NoFolderError(error))) from None
         self._loop = WarpLoop()
         self._thread.start()
         try:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from kcm_cli.sandbox.run import SandboxServer
+from kcm_cli.cli.sandbox import _prepare
+from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.testing import sandbox as hosted
 from kcm_cli.testing.sandbox import HostOptions, Sandbox, SandboxError
 
@@ -189,3 +190,14 @@ def test_what_happened_to_an_object_can_be_asked() -> None:
 def test_without_controllers_nothing_is_recorded() -> None:
     with Sandbox(HostOptions(nodes=0, controllers=False)) as sandbox, pytest.raises(SandboxError, match="recorded"):
         sandbox.trace("pod", "web")
+
+
+def test_without_a_folder_for_files_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    sandbox = Sandbox(HostOptions(nodes=0, controllers=False))
+    with pytest.raises(SandboxError, match=r"no temporary folder can be made in .*/none/kcm-test-.*: .*\(TMPDIR names"):
+        sandbox.start()
+    sandbox.stop()
+    server = SandboxServer(SandboxOptions(port=0))
+    assert "no temporary folder can be made" in _prepare(server)
+    asyncio.run(server.stop())
