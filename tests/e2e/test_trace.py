@@ -15,8 +15,7 @@ import pytest
 from tests.incidents.record import _POLICY
 from tests.kit.places import ROOT
 from tests.kit.processes import END_S, KCM, ask, free_port, until
-from tests.kit.servers import TOKEN
-from tests.plans.record import real_cluster
+from tests.kit.servers import TOKEN, real_cluster
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 _THERE = bool(ASSETS) and (Path(ASSETS) / "kube-controller-manager").exists()

@@ -37,10 +37,11 @@ from kcm_cli.trace.views import Seen, Told
 from tests.incidents.table import INCIDENTS, Incident
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
+from tests.kit.servers import real_cluster
+from tests.kit.space import POOL, Space
 from tests.kit.world import simulated
 from tests.plans.metrics_api import MetricsApi
-from tests.plans.record import Recorder, real_cluster
-from tests.plans.scenarios import POOL, Space
+from tests.plans.record import Recorder
 
 PLACE = ROOT / "tests" / "recorded" / "trace"
 _POLICY = """

@@ -40,7 +40,7 @@ from kcm_cli.trace.observer import Observer, Wanted
 from kcm_cli.trace.text import head, lines
 from tests.incidents.table import EXACT, INCIDENTS, RING, Incident
 from tests.kit.simulation import World, simulate
-from tests.plans.scenarios import POOL, Space, Tree
+from tests.kit.space import POOL, Space, Tree
 
 _PLURALS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.plans.scenarios import Space, Tree
+from tests.kit.space import Space, Tree
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """API servers for tests, each in its own process: a real kube-apiserver with etcd, and a sandbox without a manager."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,6 +68,47 @@ def restartable_server(assets: Path, folder: Path, *flags: str) -> Iterator[Real
         server = RealServer(f"https://127.0.0.1:{port}", words, folder / "log", processes)
         server.start()
         yield server
+
+
+_CONTROLLERS_ONLY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: None
+    verbs: [get, list, watch]
+  - level: None
+    resources: [{group: "", resources: [events]}, {group: events.k8s.io}, {group: coordination.k8s.io}]
+  - level: RequestResponse
+    userGroups: ["system:serviceaccounts:kube-system"]
+  - level: None
+"""
+"""A policy of audit: the writes of the controllers of kube-system."""
+
+
+@contextmanager
+def real_cluster(assets: Path, *flags: str, policy: str = _CONTROLLERS_ONLY) -> Iterator[tuple[str, Path, Path]]:
+    """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log. The
+    manager's log is ``manager.log`` in the folder; ``flags``: more of its flags; ``policy``: of the audit log."""
+    with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
+        folder = Path(name)
+        (folder / "policy.yaml").write_text(policy)
+        audit = folder / "audit.log"
+        options = [
+            f"--audit-policy-file={folder}/policy.yaml",
+            f"--audit-log-path={audit}",
+            "--audit-log-mode=blocking",
+        ]
+        with real_server(assets, folder, *options) as url, Processes() as processes:
+            (folder / "kubeconfig").write_text(kubeconfig(url))
+            config = f"{folder}/kubeconfig"
+            words = [f"{assets}/kube-controller-manager", f"--kubeconfig={config}", "--use-service-account-credentials"]
+            words += [f"--authentication-kubeconfig={config}", f"--authorization-kubeconfig={config}"]
+            words += [f"--service-account-private-key-file={folder}/sa.key", f"--root-ca-file={folder}/ca.crt"]
+            words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--cert-dir={folder}/manager"]
+            words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
+            processes.start(*words, *flags, log=folder / "manager.log")
+            yield url, folder, audit
 
 
 @contextmanager

@@ -24,9 +24,9 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from tests.kit.places import ROOT
+from tests.kit.servers import real_cluster
 from tests.kit.world import simulated
 from tests.logs.story import SPACE, Story, workload_of
-from tests.plans.record import real_cluster
 
 FILE = ROOT / "tests" / "recorded" / "log.json"
 _USERS = "system:serviceaccount:kube-system:"

@@ -33,8 +33,8 @@ from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.tasks import Tasks
 from tests.kit.processes import Processes, free_port
-from tests.plans.record import real_cluster
-from tests.plans.scenarios import Space, Tree
+from tests.kit.servers import real_cluster
+from tests.kit.space import Space, Tree
 
 NODES = ("hollow-1", "hollow-2", "hollow-3")
 SETTLE_S, WATCHED_S = 14.0, 30.0

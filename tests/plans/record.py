@@ -13,10 +13,8 @@ import os
 import random
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -62,31 +60,18 @@ from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from tests.kit.places import ROOT
-from tests.kit.processes import Processes, free_port
-from tests.kit.servers import kubeconfig, real_server
+from tests.kit.servers import real_cluster
+from tests.kit.space import POOL, Tree
 from tests.kit.world import simulated
 from tests.plans.agreement import line_of, recordings
 from tests.plans.metrics_api import MetricsApi
-from tests.plans.scenarios import POOL, Scenario, Tree, scenarios
+from tests.plans.scenarios import Scenario, scenarios
 
 PLACE = ROOT / "tests" / "recorded" / "plans"
 BATCH = 16
 _REQUESTED = 100
 """Thousandths of a CPU that a pod of ``Space.template`` requests."""
 _USERS = "system:serviceaccount:kube-system:"
-_POLICY = """
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-  - level: None
-    verbs: [get, list, watch]
-  - level: None
-    resources: [{group: "", resources: [events]}, {group: events.k8s.io}, {group: coordination.k8s.io}]
-  - level: RequestResponse
-    userGroups: ["system:serviceaccounts:kube-system"]
-  - level: None
-"""
 _SMALL = ("priorityclasses", "storageclasses", "csidrivers")
 
 
@@ -342,31 +327,6 @@ def main(arguments: Sequence[str]) -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
     with real_cluster(Path(os.environ["KUBEBUILDER_ASSETS"])) as (url, folder, audit):
         asyncio.run(_run(url, folder, audit, some, again=again))
-
-
-@contextmanager
-def real_cluster(assets: Path, *flags: str, policy: str = _POLICY) -> Iterator[tuple[str, Path, Path]]:
-    """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log. The
-    manager's log is ``manager.log`` in the folder; ``flags``: more of its flags; ``policy``: of the audit log."""
-    with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
-        folder = Path(name)
-        (folder / "policy.yaml").write_text(policy)
-        audit = folder / "audit.log"
-        options = [
-            f"--audit-policy-file={folder}/policy.yaml",
-            f"--audit-log-path={audit}",
-            "--audit-log-mode=blocking",
-        ]
-        with real_server(assets, folder, *options) as url, Processes() as processes:
-            (folder / "kubeconfig").write_text(kubeconfig(url))
-            config = f"{folder}/kubeconfig"
-            words = [f"{assets}/kube-controller-manager", f"--kubeconfig={config}", "--use-service-account-credentials"]
-            words += [f"--authentication-kubeconfig={config}", f"--authorization-kubeconfig={config}"]
-            words += [f"--service-account-private-key-file={folder}/sa.key", f"--root-ca-file={folder}/ca.crt"]
-            words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--cert-dir={folder}/manager"]
-            words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
-            processes.start(*words, *flags, log=folder / "manager.log")
-            yield url, folder, audit
 
 
 if __name__ == "__main__":

@@ -25,10 +25,12 @@ from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.session import Session
 from kcm_cli.sandbox.nodes.agents import NodeOptions
+from tests.kit.servers import real_cluster
+from tests.kit.space import Space, Tree
 from tests.kit.world import simulated
 from tests.plans.metrics_api import MetricsApi
-from tests.plans.record import PLACE, Recorder, real_cluster
-from tests.plans.scenarios import Scenario, Space, Tree
+from tests.plans.record import PLACE, Recorder
+from tests.plans.scenarios import Scenario
 
 NAME = "whole"
 FILE = PLACE / NAME / "cluster.kcm"

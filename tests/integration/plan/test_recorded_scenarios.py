@@ -3,8 +3,9 @@
 import pytest
 
 from kcm_cli.plan import Options, load, plan
+from tests.kit.space import Tree
 from tests.plans.agreement import PLACE, Agreement, compare, recorded
-from tests.plans.scenarios import Scenario, Tree
+from tests.plans.scenarios import Scenario
 
 
 def runs_soon(doc: Tree) -> bool:
