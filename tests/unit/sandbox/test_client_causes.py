@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.cause_ring import CauseRing, Sync, Wrote
 from kcm_cli.runtime.causes import DELAY, Causes, Tick, Work, recording, set_working
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -177,5 +176,5 @@ async def test_long_texts_are_bounded(api: Api, ring: CauseRing) -> None:
 async def test_protobuf_refusals(api: Api, ring: CauseRing) -> None:
     headers = {"accept": "application/vnd.kubernetes.protobuf"}
     answer = await api.call("DELETE", f"{CONFIG_MAPS}/none", headers=headers)
-    assert isinstance(answer, Response) and answer.status == 404
+    assert answer.status == 404
     assert [one.refusal for one in written(ring)] == ["NotFound"]
