@@ -26,6 +26,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.testing import Sandbox
 from kcm_cli.testing.perturb import trial
 from kcm_cli.testing.perturb.campaign import each, perturb
+from kcm_cli.testing.perturb.host import Measure
 from kcm_cli.testing.perturb.kopf_flaws import FINALIZER, LATE_STATUS, KopfFlaws
 from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point, Spot, kinds_of, point_of, points_of
 from kcm_cli.testing.perturb.record import Record
@@ -490,6 +491,23 @@ def test_writes_without_effect_count_as_rest(sandbox: Sandbox) -> None:
         assert one.record.written == {"create of configmaps default/there": 1, "patch of configmaps default/there": 1}
     finally:
         one.stop()
+
+
+@pytest.mark.parametrize("polls", [True, False])
+def test_only_what_may_poll_is_quiet_while_it_writes_in_vain(sandbox: Sandbox, polls: bool) -> None:
+    """A controller of kcm looks into its caches: if it goes on creating what exists, that is a finding."""
+    one = trial.Trial(sandbox, sandbox.snapshot(), measure=Measure(polls=polls))
+    try:
+        one.begin(sandbox.operator(writes_in_vain))
+        one.finish()
+    finally:
+        one.stop()
+    vain = {
+        "create of configmaps default/there",
+        "patch of configmaps default/there",
+        "delete of configmaps default/gone",
+    }
+    assert one.record.late.keys() == (set() if polls else vain)
 
 
 async def takes_nothing() -> None: ...

@@ -180,7 +180,7 @@ def staged(
     for step in story.before:
         host.do(step)
     again = f"python -m tests.simulation.perturb --replay '{name}/{{}}'"
-    measure = Measure(_UNCOMPARED, placeless, lambda point, wrong: explained(name, point, wrong), again)
+    measure = Measure(_UNCOMPARED, placeless, lambda point, wrong: explained(name, point, wrong), again, polls=False)
     base = snapshots.take(host.server.store)
     trial, manager = Trial(host, base, NAMESPACE, point, reference, measure), Manager(host, story)
 

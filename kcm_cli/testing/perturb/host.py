@@ -82,13 +82,15 @@ class Measure(msgspec.Struct, frozen=True):
 
     uncompared: plurals of the resources that are neither perturbed nor compared. simplify: applied to each object
     before it is compared. explain: the reason why something may differ at a point; empty if it may not. again: the
-    command that repeats a point, with ``{}`` for it.
+    command that repeats a point, with ``{}`` for it. polls: whether it may find by its writes that all is done, such as
+    by creating what exists. Otherwise it is not quiet while it does that.
     """
 
     uncompared: Collection[str] = UNCOMPARED
     simplify: Callable[[Any], Any] = lambda doc: doc
     explain: Callable[[Point, Sequence[str]], str] = lambda point, wrong: ""
     again: str = "pytest --kcm-perturb --kcm-replay '{}'"
+    polls: bool = True
 
 
 OPERATORS = Measure()

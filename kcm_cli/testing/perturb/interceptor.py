@@ -262,10 +262,13 @@ class Interceptor:
     def _note_vain(self, spot: Spot, status: int) -> None:
         """Count writes without effect. After those that found all done, as of an operator that polls, it does not go
         on with its work."""
+        what = spot.describe(counted=False)
         if status < 400 or (spot.verb, status) in (("create", 409), ("delete", 404)):
-            self._vain[spot.describe(counted=False)] += 1
+            self._vain[what] += 1
+            if self.quiet and not self._measure.polls:
+                self.record.late[what] += 1
         elif self.quiet:
-            self.record.refused[spot.describe(counted=False)] += 1
+            self.record.refused[what] += 1
 
     def _note_point(self, asked: Asked, spot: Spot) -> None:
         self.record.writes.append(spot)
