@@ -90,7 +90,7 @@ def ask(
             return Answer(error.code, error.read().decode(errors="replace"), error.headers.get("content-type", ""))
 
 
-def until(check: Callable[[], object], seconds: float = 60.0, *, why: Callable[[], str] = lambda: "") -> None:
+def until(check: Callable[[], object], seconds: float = 180.0, *, why: Callable[[], str] = lambda: "") -> None:
     """Wait for the check to hold; nobody there or nothing found means not yet. ``why``: the text of the failure."""
     deadline = time.monotonic() + seconds
     while True:
