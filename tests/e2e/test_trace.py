@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.incidents.record import _POLICY
 from tests.kit.places import ROOT
@@ -40,7 +41,7 @@ class Original:
         self.ask("PUT", f"{APPS}/deployments/web/scale", body)
 
     def kubeconfig(self, user: str) -> Path:
-        config = json.loads((self.folder / "kubeconfig").read_text())
+        config = yaml.safe_load((self.folder / "kubeconfig").read_text())
         config["users"][0]["user"]["as"] = user
         path = self.folder / user
         path.write_text(json.dumps(config))
