@@ -70,6 +70,7 @@ class Rule:
             raise ValueError(f'selector "{self.selector}": {error}') from None
 
     def applies(self, pod: SimulatedPod) -> bool:
+        """Whether it is for this pod, by its namespace and labels."""
         return self.namespace in ("", pod.namespace) and self.chosen.matches(pod.labels)
 
 

@@ -54,8 +54,9 @@ def imported(code: str) -> Iterator[tuple[str, str]]:
 
 
 def test_pages_import_public_names_only() -> None:
+    """But for a new kind, which is a part of the sandbox itself."""
     blocks = [code for page in PAGES for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)]
-    found = {one for code in blocks for one in imported(code)}
+    found = {one for code in blocks for one in imported(code) if not one[0].startswith("kcm_cli.sandbox.apiserver")}
     assert len(found) > 30
     public = {(module, name) for module in MODULES for name in exports(importlib.import_module(module))}
     assert found - public == set()
