@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
-from kcm_cli.plan import Answer, Apply, Options, Scale, Target, outcome, plan
+from kcm_cli.plan import Answer, Apply, Options, Scale, Target, plan, simulation
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.kinds import DEFINITIONS, KINDS, ListedKind
 from kcm_cli.plan.snapshot import Collection, Snapshot
@@ -52,7 +52,7 @@ _WATCH = _Watch()
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What was called. Both runs of a plan are in this process."""
-    monkeypatch.setattr(outcome, "may_fork", lambda: False)
+    monkeypatch.setattr(simulation, "may_fork", lambda: False)
     _WATCH.seen = found = []
     try:
         yield found
