@@ -37,7 +37,7 @@ from kcm_cli.rest.errors import Invalid, body_of, from_response
 from kcm_cli.rest.parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
 from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
-from kcm_cli.runtime.causes import recording, working
+from kcm_cli.runtime.causes import RECORDED, working
 
 if TYPE_CHECKING:
     from kcm_cli.runtime.spans import Sending, SpanContext
@@ -114,12 +114,14 @@ class Door(Client):
         if ring.spans is not None:
             context = ring.spans.sent(_sending(write, sync, at))
             write = replace(write, request=_traced(write.request, context))
+        token = RECORDED.set(True)
         try:
-            with recording():
-                response = await self._sent(write)
+            response = await self._sent(write)
         except BaseException as error:  # also a cancellation: the write may have taken effect
             self._wrote(ring, context, _entry(ring, write, sync, at, Response(0, {}, b""), type(error).__name__))
             raise
+        finally:
+            RECORDED.reset(token)
         self._wrote(ring, context, _entry(ring, write, sync, at, response))
         return response
 

@@ -137,7 +137,8 @@ class _Telling(threading.local):
 
 _TELLING = _Telling()
 _WORKING: ContextVar[Work | None] = ContextVar("working", default=None)
-_RECORDED: ContextVar[bool] = ContextVar("recorded", default=False)
+RECORDED: ContextVar[bool] = ContextVar("recorded", default=False)
+"""Set while this task sends a write that its sender records: a server in the same process does not."""
 
 
 @contextmanager
@@ -212,16 +213,6 @@ def working() -> Work | None:
     return _WORKING.get()
 
 
-@contextmanager
-def recording() -> Iterator[None]:
-    """Within this block, this task sends a write that its sender records: a server in the same process does not."""
-    token = _RECORDED.set(True)
-    try:
-        yield
-    finally:
-        _RECORDED.reset(token)
-
-
 def is_recorded() -> bool:
     """Whether the sender of the write that this task handles records it."""
-    return _RECORDED.get()
+    return RECORDED.get()
