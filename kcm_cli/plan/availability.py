@@ -25,10 +25,11 @@ def availability(
         if about.kind not in _ENDING:
             ready = _over_time(steps, finals[about], observer.since_s)
             found += _of(about, ready, min(ready[0][1], observer.least.get(about, ready[0][1])), horizon_s)
-    ends = {about: one.ready for about, one in services.items()}
+    workloads = {one.about: one for one in found}
     for (about, _), steps in _chosen(observer):
-        ready = _over_time(steps, ends.get(about, 0), observer.since_s)
-        found += _of(about, ready, min(ready[0][1], ready[-1][1]) or ready[0][1], horizon_s)
+        end = services.get(about, Serving(0))
+        ready = _over_time(steps, end.ready, observer.since_s)
+        found += _of(about, ready, _wanted(ready, end, workloads), horizon_s)
     return sorted(found, key=lambda one: one.about)
 
 
@@ -53,6 +54,14 @@ def _over_time(steps: Sequence[tuple[float, int]], final: int, since_s: float) -
         if number != ready[-1][1]:
             ready.append((round(at, 3), number))
     return ready
+
+
+def _wanted(ready: Sequence[tuple[float, int]], end: Serving, workloads: Mapping[Object, Availability]) -> int:
+    """How many endpoints a Service is to have: as many as before, but for what its workloads were scaled down by. That
+    there are fewer in the end may be that pods never came back."""
+    before, final = ready[0][1], ready[-1][1]
+    fewer = sum(one.before - one.wanted for about in end.of if (one := workloads.get(about)) is not None)
+    return min(before, max(final, before - fewer))
 
 
 def _of(about: Object, ready: list[tuple[float, int]], wanted: int, horizon_s: float) -> Iterator[Availability]:

@@ -1,7 +1,8 @@
 """The behaviour of pods in the twin: existing ones go on as their status says, new ones behave like earlier pods did.
 
-Three durations are taken from pods of the same owner, or else of the same workload: from scheduling to the first
-container, from there to Ready, and from start to end if they end. Without such pods there are defaults.
+Three durations are taken from pods of the same owner, or else of the same workload (a new ReplicaSet's are those of
+its Deployment): from scheduling to the first container, from there to Ready, and from start to end if they end. Without
+such pods there are defaults.
 
 - A running pod stays as it is, ready or not, until it is deleted or, for a Job, until such pods usually end.
 - A starting pod takes as long as others did. One that is overdue stays as it is.
@@ -9,7 +10,7 @@ container, from there to Ready, and from start to end if they end. Without such 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 
 import msgspec
@@ -21,6 +22,7 @@ from kcm_cli.machinery.times import seconds_of
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.planning.pods import is_ready, is_terminal
+from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.nodes import script
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.images import Images
@@ -65,17 +67,28 @@ _NOTHING = _Times()
 
 
 class Learned:
-    """Implements ``nodes.behaviour.Behaviour`` and ``nodes.kubelet.Obstructions``.
+    """Implements ``nodes.behaviour.Behaviour`` and ``nodes.kubelet.Obstructions``. ``owned`` is to be told of what is
+    created, so that pods of a new ReplicaSet or Job are known as those of their workload.
 
-    unpullable: images that are assumed not to exist. existence: of the ConfigMaps and Secrets that new pods refer to;
-    all exist without it. no_pull: images that cannot be pulled, with the reasons.
+    now: the twin's time, in seconds. unpullable: images that are assumed not to exist. existence: of the ConfigMaps and
+    Secrets that new pods refer to; all exist without it. no_pull: images that cannot be pulled, with the reasons.
     """
 
-    def __init__(self, snapshot: Snapshot, unpullable: Iterable[str] = (), existence: Existence | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        now: Callable[[], float],
+        unpullable: Iterable[str] = (),
+        existence: Existence | None = None,
+    ) -> None:
+        self._now = now
         self._generations: dict[str, int] = {}
         self._owners = _owners(snapshot)
         self._times: dict[str, _Times] = {}
-        self._images: dict[str, set[str]] = {}
+        self._delays: dict[str, float] = {}
+        """How long a pod takes to start, by its uid: it is asked for more than once."""
+        self._images: dict[str, dict[str, float]] = {}
+        """By node, when an image is there."""
         self.no_pull: dict[str, str] = dict.fromkeys(unpullable, "taken for one that does not exist")
         self._existence = existence
         self.assumed: set[str] = set()
@@ -98,7 +111,9 @@ class Learned:
         """What the containers of a pod do."""
         read = script.read(pod, commands=False)
         own, workload = self._of(pod)
-        delay_s = self._start_s(pod, _first(own.start, workload.start))
+        delay_s = self._delays.get(pod.uid)
+        if delay_s is None:
+            delay_s = self._delays[pod.uid] = self._start_s(pod, _first(own.start, workload.start))
         if any(name.startswith(PREFIX) for name in pod.annotations):
             return read
         run = _first(own.run, workload.run) or [RUN_S]
@@ -177,6 +192,18 @@ class Learned:
             return "there are no hosts under .invalid"
         return self.no_pull.get(image, "")
 
+    def owned(self, event: Event) -> None:
+        """Something was written that may own pods, and belong to a workload itself."""
+        if event.previous is not None or event.type == "DELETED":
+            return
+        try:
+            made = codec.decode(event.stored.data, Object)
+        except codec.DecodeError:
+            return
+        above = controller_of(made)
+        if above is not None:
+            self._owners[made.uid] = above
+
     # -- facts from the snapshot
 
     def _of(self, pod: SimulatedPod) -> tuple[_Times, _Times]:
@@ -196,7 +223,7 @@ class Learned:
             node = codec.decode(data, SimulatedNode)
         except codec.DecodeError:
             return
-        self._images[node.name] = {full_image(name) for image in node.status.images for name in image.names}
+        self._images[node.name] = {full_image(name): 0.0 for image in node.status.images for name in image.names}
 
     def _note_pod(self, pod: SimulatedPod) -> None:
         if pod.spec.node_name:  # others are new to their kubelet, whenever they come to it
@@ -213,13 +240,13 @@ class Learned:
 
     def _note_images(self, pod: SimulatedPod) -> None:
         images = {container.name: container.image for container in containers_of(pod)}
-        there = self._images.setdefault(pod.spec.node_name, set())
+        there = self._images.setdefault(pod.spec.node_name, {})
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
             image, state = images.get(status.name, ""), status.state
             if state is not None and state.waiting is not None and state.waiting.reason in _PULL_FAILURES:
                 self.no_pull[image] = f"{state.waiting.reason} in pod {pod.namespace}/{pod.name}"
             elif state is not None and (state.running is not None or state.terminated is not None):
-                there.add(full_image(image))
+                there[full_image(image)] = 0.0
 
     def _measure(self, pod: SimulatedPod, times: _Times) -> None:
         conditions = {c.type: c for c in pod.status.conditions}
@@ -245,22 +272,21 @@ class Learned:
             times.run += [max(0.0, end - start) for start, end in spans if start is not None and end is not None]
 
     def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
-        """Seconds until the pod's containers start, if all images can be pulled."""
-        there = self._images.setdefault(pod.spec.node_name, set())
-        pulled = False
+        """Seconds until the pod's containers start, if all images can be pulled. known: those of earlier pods, of which
+        the slowest one pulled its image, too."""
+        there, now = self._images.setdefault(pod.spec.node_name, {}), self._now()
+        delay_s, pull_s = (median(known), max(known)) if known else (0.0, PULL_S)
         for container in containers_of(pod):
             image = container.image
             why = self._no_pull(image)
             if why and pod.uid not in self._generations:
                 self.refused[image] = why
             elif full_image(image) not in there:
-                pulled = True
                 if not any(full_image(image) in images for images in self._images.values()):
                     self.assumed.add(image)
-                there.add(full_image(image))
-        if known:
-            return median(known)
-        return PULL_S if pulled else 0.0
+                there[full_image(image)] = now + pull_s
+            delay_s = max(delay_s, there.get(full_image(image), now) - now)
+        return delay_s
 
 
 NODES_GVR = replace(PODS.gvr, plural="nodes")

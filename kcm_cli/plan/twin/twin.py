@@ -26,6 +26,7 @@ from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.plan.kinds import CONFIG_MAPS, DEFINITIONS
+from kcm_cli.plan.observe import JOBS, REPLICA_SETS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.existence import Existence
 from kcm_cli.plan.twin.loading import Loaded
@@ -80,7 +81,9 @@ class Twin:
         latency = split(self.rng)
         self.written = Written(self.clock.monotonic, lambda: self.clock.sleep(latency.uniform(*LATENCY_S)))
         self.existence = Existence(snapshot, self.store)
-        self.learned = Learned(snapshot, unpullable, self.existence)
+        self.learned = Learned(snapshot, self.clock.monotonic, unpullable, self.existence)
+        for gvr in (REPLICA_SETS, JOBS):
+            self.store.subscribe(gvr, self.learned.owned)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
         self._api = assemble(

@@ -8,11 +8,14 @@ from msgspec.structs import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.plan import Options, Scale, Snapshot, Target, plan
+from kcm_cli.plan import Options, Scale, SetImage, Snapshot, Target, plan
 from kcm_cli.plan.snapshot import Item
 from kcm_cli.plan.twin.pods import PATIENCE_S, PULL_S, RUN_S, Learned, is_image
 from kcm_cli.sandbox.views import PODS, SimulatedPod
-from tests.unit.plan.clusters import settled
+from tests.kit.simulation import World
+from tests.kit.workload import deployment
+from tests.plans.probed import bare
+from tests.unit.plan.clusters import settled, snapshot_of
 
 NOW = parse_time("2026-01-01T01:00:00Z").timestamp()
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "rs", "controller": True}
@@ -59,7 +62,7 @@ def learned(*docs: Tree) -> Learned:
     whole = settled()
     items = tuple(Item("sim", doc["metadata"]["name"], doc["metadata"]["uid"], codec.encode(doc)) for doc in docs)
     pods = replace(whole.collections[PODS.gvr], items=items)
-    return Learned(replace(whole, collections={**whole.collections, PODS.gvr: pods}))
+    return Learned(replace(whole, collections={**whole.collections, PODS.gvr: pods}), lambda: NOW)
 
 
 def view(doc: Tree) -> SimulatedPod:
@@ -79,6 +82,37 @@ def test_without_a_precedent_there_are_defaults() -> None:
     assert known.assumed == {"other:1"}
     once = pod("once", owner={**OWNER, "uid": "j", "kind": "Job", "name": "j"}, spec={"restartPolicy": "Never"})
     assert known.script(view(once)).containers[0].run.lasts_s == RUN_S
+
+
+def test_a_pod_that_pulls_its_image_takes_as_long_as_the_slowest_one() -> None:
+    late = {"running": {"startedAt": "2026-01-01T00:00:02Z"}}
+    known = learned(pod("a"), pod("b", state=late), pod("c", state=late))
+    delays = [
+        known.script(view(pod(name, image=image))).start_delay_s for name, image in (("x", "app:1"), ("y", "b:1"))
+    ]
+    assert delays == [2.0, 4.0]
+
+
+def test_pods_of_one_node_wait_for_the_same_pull() -> None:
+    known = learned()
+    new = [view(pod(name, image="b:1")) for name in ("x", "y", "x")]
+    assert [known.script(one).start_delay_s for one in new] == [PULL_S] * 3
+
+
+def test_a_roll_out_takes_as_long_as_the_pods_before_it() -> None:
+    """Pods of a ReplicaSet that is made in the twin are those of its Deployment."""
+
+    async def story(world: World) -> None:
+        notes = {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "40s"}, "labels": {"app": "web"}}}
+        doc = deployment("web", 1)
+        doc["spec"]["template"] |= {**notes, "spec": doc["spec"]["template"]["spec"]}
+        doc["spec"]["strategy"] = {"type": "Recreate"}
+        await world.create("apps/v1/deployments", doc)
+        await world.clock.sleep(120)
+
+    answer = plan(bare(snapshot_of(story)), [SetImage(Target("deploy", "web", "sim"), "app:2")], Options(horizon_s=90))
+    (web,) = [one for one in answer.availability if one.about.kind == "Deployment"]
+    assert (web.lowest, 40 <= web.below_s <= 43) == (0, True), web
 
 
 def test_running_pods_do_not_change_and_new_ones_do() -> None:
