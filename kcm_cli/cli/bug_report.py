@@ -30,12 +30,13 @@ PAUSE_S = 2.0
 _MOST_BYTES = 64 << 20
 _MOST_ERRORS, _MOST_TRACES = 200, 10
 _REDACTED = "(redacted)"
-_SECRET = re.compile(r"token|password|secret|credential", re.IGNORECASE)
+_SECRET = re.compile(r"token|passw|secret|credential|api.?key|bearer|cookie", re.IGNORECASE)
 _HARMLESS = re.compile(
     r"-?[0-9.]{1,20}|-?(?:[0-9.]{1,20}(?:h|ms|m|s|us|µs|ns)){1,6}|true|false|/\S*|<nil>|\[\]|map\[\]|"
 )
 """Values that are no secret whatever the flag is called: numbers, durations, switches, paths."""
-_USER = re.compile(r"(https?://)[^/@\s]{1,512}@")
+_USER = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)[^/@\s]{1,512}@", re.IGNORECASE)
+_QUERY = re.compile(r"([?&][^=&\s]{0,64}(?:token|passw|secret|key|sig)[^=&\s]{0,64}=)[^&\s]+", re.IGNORECASE)
 _LINE = re.compile(r"([A-Za-z0-9][\w.-]{0,127})(: |:|=| )(.*)")
 FLAGS = FlagSet((*manager_access.FLAGS, Flag("help", BOOL, False, "Show this text.", "Output", "h")))
 ABOUT = """kcm bug-report writes what there is to know about a running manager to standard output, as one JSON
@@ -79,7 +80,7 @@ async def gather(port: ManagerPort, clock: RealClock) -> dict[str, object]:
         try:
             return (await port.read(path, query, most_bytes=_MOST_BYTES)).decode(errors="replace")
         except ReadError as error:
-            problems[path] = str(error)
+            problems[path] = str(redacted(str(error)))
             return ""
 
     health = await port.get("/healthz", (("verbose", ""),))
@@ -147,16 +148,17 @@ def _configuration(body: str, problems: dict[str, str]) -> object:
 
 
 def redacted(value: object, name: str = "") -> object:
-    """Without the texts of fields that may be secrets, and without users in URLs."""
+    """Without the texts of fields that may be secrets, also within such fields, and without users and secrets in
+    URLs."""
     if isinstance(value, dict):
-        return {key: redacted(inner, str(key)) for key, inner in value.items()}
+        return {key: redacted(inner, name if _SECRET.search(name) else str(key)) for key, inner in value.items()}
     if isinstance(value, list):
         return [redacted(inner, name) for inner in value]
     if not isinstance(value, str):
         return value
     if _SECRET.search(name) and not _HARMLESS.fullmatch(value):
         return _REDACTED
-    return _USER.sub(rf"\g<1>{_REDACTED}@", value)
+    return _QUERY.sub(rf"\g<1>{_REDACTED}", _USER.sub(rf"\g<1>{_REDACTED}@", value))
 
 
 def redacted_lines(text: str) -> list[str]:

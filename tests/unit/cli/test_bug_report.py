@@ -117,8 +117,16 @@ def test_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
         ("client-secret", "true", "true"),
         ("password-file", "/etc/p", "/etc/p"),
         ("anything", "https://u:p@h/", "https://(redacted)@h/"),
+        ("proxy", "SOCKS5://u:p@h:1", "SOCKS5://(redacted)@h:1"),
+        ("hook", "https://h/x?a=1&access_token=abc", "https://h/x?a=1&access_token=(redacted)"),
+        ("api-key", "abc", "(redacted)"),
     ],
 )
 def test_what_is_left_out(name: str, value: str, shown: str) -> None:
     assert redacted({name: value}) == {name: shown}
     assert redacted_lines(f"{name}={value}") == [f"{name}={shown}"]
+
+
+def test_what_is_within_a_secret_is_left_out_too() -> None:
+    found = redacted({"clientSecret": {"value": "abc", "more": ["def"]}, "name": "n"})
+    assert found == {"clientSecret": {"value": "(redacted)", "more": ["(redacted)"]}, "name": "n"}
