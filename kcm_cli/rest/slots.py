@@ -2,7 +2,8 @@
 
 Each connection costs a TLS handshake on both sides. A few dozen connections carry thousands of requests a second to a
 server that answers in milliseconds; a slow one (webhooks, an overloaded etcd) needs more. So the limit starts low and
-doubles whenever a request has waited for PATIENCE_S (or up to twice that).
+doubles whenever a request has waited for PATIENCE_S (or up to twice that), and halves, down to where it started, after
+each CALM_S in which half of it would have done.
 
 Guarantees: first come, first served; never more than ``most``; a cancelled waiter loses no slot.
 """
@@ -13,6 +14,7 @@ from collections import deque
 from kcm_cli.component.clock import Clock
 
 PATIENCE_S = 0.1
+CALM_S = 60.0
 
 
 class Slots:
@@ -20,17 +22,24 @@ class Slots:
 
     def __init__(self, first: int, most: int, clock: Clock) -> None:
         self.total = first
-        self._most = most
+        self._first, self._most = first, most
         self._free = first
         self._clock = clock
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._calm_at = clock.monotonic() + CALM_S
+        self._peak = 0
+        """The most slots in use since CALM_S before ``_calm_at``."""
 
     def take(self) -> bool:
         """A slot, if one is free and there are no waiters."""
         if self._free == 0 or self._waiting:
+            self._peak = self.total
             return False
         self._free -= 1
+        self._peak = max(self._peak, self.total - self._free)
+        if self.total > self._first and self._clock.monotonic() >= self._calm_at:
+            self._calm_down()
         return True
 
     async def wait(self) -> None:
@@ -65,6 +74,13 @@ class Slots:
             head = self._waiting[0]
             self._timer = self._clock.call_later(PATIENCE_S, lambda: self._look(head))
 
+    def _calm_down(self) -> None:
+        if self._peak <= self.total // 2:
+            less = min(self.total // 2, self.total - self._first)
+            self.total -= less
+            self._free -= less
+        self._peak, self._calm_at = self.total - self._free, self._clock.monotonic() + CALM_S
+
     def _look(self, head: asyncio.Future[None]) -> None:
         """Double the limit if the waiter that was first PATIENCE_S ago still waits."""
         self._timer = None
@@ -72,6 +88,7 @@ class Slots:
             more = min(self.total, self._most - self.total)
             self.total += more
             self._free += more
+            self._peak, self._calm_at = self.total, self._clock.monotonic() + CALM_S
             self._hand_out()
         if self._waiting:
             self._be_patient()

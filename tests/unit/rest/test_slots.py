@@ -2,11 +2,12 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.rest.slots import PATIENCE_S, Slots
+from kcm_cli.rest.slots import CALM_S, PATIENCE_S, Slots
 
 
 async def use(slots, seconds, log, name):
@@ -42,6 +43,39 @@ async def test_slow_responses_double_the_slots_up_to_the_maximum():
     assert totals == [(4, 4), (8, 8), (15, 15), (15, 15), (15, 15)]
     await asyncio.gather(*tasks)
     assert len(log) == 20
+
+
+async def grown(most):
+    """So many slots, from two, none of which is in use, after the minute in which all were."""
+    slots = Slots(2, most, LoopClock())
+    await asyncio.gather(*(use(slots, 5, [], number) for number in range(2 * most)))
+    await asyncio.sleep(CALM_S)
+    await use(slots, 0, [], "one")
+    assert slots.total == most
+    return slots
+
+
+async def test_each_calm_minute_halves_the_slots_down_to_the_first_ones():
+    slots, totals = await grown(15), []
+    for _ in range(5):
+        await asyncio.sleep(CALM_S)
+        await use(slots, 0, [], "one")
+        totals.append(slots.total)
+    assert totals == [8, 4, 2, 2, 2]
+
+
+@pytest.mark.parametrize(("held", "total"), [(9, 16), (8, 16), (7, 8), (3, 8)])
+async def test_slots_that_are_in_use_stay(held, total):
+    slots = await grown(16)
+    for _ in range(held):
+        assert slots.take()
+    await asyncio.sleep(CALM_S)
+    assert slots.take()
+    assert slots.total == total
+    free = 0
+    while slots.take():
+        free += 1
+    assert held + 1 + free == slots.total
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5), st.integers(0, 12)), min_size=1, max_size=40))
