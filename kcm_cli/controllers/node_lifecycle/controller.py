@@ -28,7 +28,7 @@ from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
-from kcm_cli.engine.passes import ObjectFailed, for_each
+from kcm_cli.engine.passes import ObjectFailed, for_each, in_turns
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.planning.pods import is_placed
@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 TAINT_EVICTION = "taint-eviction-controller"
 NODE_WORKERS, POD_WORKERS = 8, 4
+NODES_AT_ONCE = 500
 _NOT_CHECKED = ObjectFailed("Update health of Node from Controller error, Skipping - no pods will be evicted", "node")
 
 
@@ -121,7 +122,7 @@ class NodeLifecycleController:
         nodes = self._nodes.store.list()
         zones: dict[str, list[Condition | None]] = {}
         others: list[Node] = []
-        for node in nodes:
+        async for node in in_turns(nodes, NODES_AT_ONCE):
             unchanged = self._health.unchanged(node)
             if unchanged is None:
                 others.append(node)
@@ -130,7 +131,7 @@ class NodeLifecycleController:
             if zone is not None:
                 zones.setdefault(zone, []).append(ready)
             self._metrics.one_node(0.0)
-        for node in others:
+        async for node in in_turns(others, NODES_AT_ONCE):
             if node.name not in self._known:
                 await self._register(node)
             self._taints.queue_of(node)

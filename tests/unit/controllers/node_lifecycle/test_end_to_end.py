@@ -21,6 +21,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.controlling import controllers, metric
@@ -60,6 +61,28 @@ async def test_a_failed_removal_of_a_taint_does_not_stop_the_controller(world: W
         broken[0] = False
         await world.wait(20)
         assert await taints(world, name) == set()
+
+
+async def test_unchanged_nodes_are_looked_at_in_turns_of_the_loop(world: World, monkeypatch: pytest.MonkeyPatch):
+    steps: list[str] = []
+    unchanged, next_ = NodeHealth.unchanged, Turns.next
+
+    def looked(self: NodeHealth, node: Node) -> Any:
+        steps.append("node")
+        return unchanged(self, node)
+
+    async def turned(self: Turns) -> None:
+        steps.append("turn")
+        await next_(self)
+
+    monkeypatch.setattr(NodeHealth, "unchanged", looked)
+    monkeypatch.setattr(Turns, "next", turned)
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    async with running(world, world.server.transport()):
+        await world.wait(20)
+    pairs = set(itertools.pairwise(steps))
+    assert ("node", "turn") in pairs
+    assert ("node", "node") not in pairs
 
 
 async def test_a_zone_can_be_added_while_a_node_is_tainted(world: World):
