@@ -33,14 +33,14 @@ unit: $(READY) ## everything that needs no process of its own
 	+$(MAKE) --no-print-directory -k -j 3 -O $(PARTS)
 
 # Each part is one process of pytest, since workers of xdist would collect all 18,000 tests each. The longest come first.
-NAMED             := sandbox controllers perturb integration plan
+NAMED             := controllers sandbox integration plan perturb
 PART_sandbox      := tests/unit/sandbox
 PART_controllers  := tests/unit/controllers
 PART_perturb      := tests/perturb
 PART_integration  := tests/integration
 PART_plan         := tests/unit/plan tests/unit/trace tests/unit/testing tests/unit/docs
 PART_others       := tests $(foreach part,$(NAMED),$(addprefix --ignore ,$(PART_$(part))))
-PARTS             := $(NAMED:%=unit-%) unit-others
+PARTS             := unit-controllers unit-others $(filter-out unit-controllers,$(NAMED:%=unit-%))
 
 .PHONY: $(PARTS)
 $(PARTS): unit-%: $(READY)

@@ -36,7 +36,8 @@ _HARMLESS = re.compile(
 )
 """Values that are no secret whatever the flag is called: numbers, durations, switches, paths."""
 _USER = re.compile(r"([a-z][a-z0-9+.-]{0,15}://)[^/@\s]{1,512}@", re.IGNORECASE)
-_QUERY = re.compile(r"([?&][^=&\s]{0,64}(?:token|passw|secret|key|sig)[^=&\s]{0,64}=)[^&\s]+", re.IGNORECASE)
+_QUERY = re.compile(r"([?&][^=&?\s]{1,128}=)([^&\s]+)")
+_SECRET_PARAMETER = re.compile(r"token|passw|secret|key|sig", re.IGNORECASE)
 _LINE = re.compile(r"([A-Za-z0-9][\w.-]{0,127})(: |:|=| )(.*)")
 FLAGS = FlagSet((*manager_access.FLAGS, Flag("help", BOOL, False, "Show this text.", "Output", "h")))
 ABOUT = """kcm bug-report writes what there is to know about a running manager to standard output, as one JSON
@@ -158,7 +159,11 @@ def redacted(value: object, name: str = "") -> object:
         return value
     if _SECRET.search(name) and not _HARMLESS.fullmatch(value):
         return _REDACTED
-    return _QUERY.sub(rf"\g<1>{_REDACTED}", _USER.sub(rf"\g<1>{_REDACTED}@", value))
+    return _QUERY.sub(_without_secret, _USER.sub(rf"\g<1>{_REDACTED}@", value))
+
+
+def _without_secret(parameter: re.Match[str]) -> str:
+    return parameter[1] + _REDACTED if _SECRET_PARAMETER.search(parameter[1]) else parameter[0]
 
 
 def redacted_lines(text: str) -> list[str]:

@@ -17,6 +17,7 @@ LISTENING = {
     "resourcequota/monitors.py": "its kinds are those that quotas name",
     "persistentvolume_binder/caches.py": "a cache in front of a cache",
     "persistentvolume_binder/recycler.py": "waits for one pod",
+    "pod_garbage_collector/controller.py": "keeps why a node is gone, for the record of causes",
 }
 """What listens to a cache by itself, and why."""
 

@@ -350,7 +350,7 @@ def test_a_tracing_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "tracing.yaml"
     file.write_text(TRACING + "endpoint: collector:4317\nsamplingRatePerMillion: 1000\n")
     completed = config(f"--tracing-config-file={file}")
-    assert (completed.tracing, completed.warnings) == (TracingConfig("collector:4317", 1000), ())
+    assert (completed.tracing, completed.warnings) == (TracingConfig(endpoint="collector:4317", rate=1000), ())
     file.write_text(TRACING)
     completed = config(f"--tracing-config-file={file}")
     assert completed.tracing == TracingConfig()
