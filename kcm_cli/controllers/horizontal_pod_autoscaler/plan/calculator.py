@@ -270,11 +270,7 @@ def _of_pod(pod: Pod, resource: str) -> int:
     amounts = spec_amounts(tree, "requests")
     if resource not in amounts:
         raise Uncomputable(f"missing pod-level request for {resource} in Pod {pod.name}")
-    had = _had(pod.status.resources, resource) if _is_resizing(pod) else None
-    if had is None:
-        return amounts[resource].milli_value()
-    overhead = (pod.spec.overhead or {}).get(resource, "0")  # a node reports both together
-    return max(0, parse(had).milli_value() - parse(overhead).milli_value())
+    return amounts[resource].milli_value()
 
 
 def _of_containers(pod: Pod, resource: str, container: str) -> int:
@@ -291,12 +287,8 @@ def _request(pod: Pod, container: Container, resource: str, present: ResourceReq
     amounts = container.resources.requests if container.resources is not None else None
     if not amounts or resource not in amounts:
         raise Uncomputable(f"missing request for {resource} in container {container.name} of Pod {pod.name}")
-    had = _had(present, resource)
+    had = (present.requests or {}).get(resource) if present is not None else None
     return parse(amounts[resource] if had is None else had).milli_value()
-
-
-def _had(present: ResourceRequirements | None, resource: str) -> str | None:
-    return (present.requests or {}).get(resource) if present is not None else None
 
 
 def _is_resizing(pod: Pod) -> bool:

@@ -226,26 +226,6 @@ def test_while_a_pod_is_resized_its_present_requests_count(status: dict, request
     assert requests([PODS.decode(codec.encode(doc))], "cpu", "s", pod_level=True) == {"p0": min(requested // 2, 1000)}
 
 
-@pytest.mark.parametrize(
-    ("present", "requested"),
-    [
-        pytest.param({"requests": {"cpu": "1100m", "memory": "1Gi"}}, 1000, id="known, with the overhead"),
-        pytest.param({"requests": {"memory": "1Gi"}}, 4000, id="of another resource"),
-        pytest.param(None, 4000, id="unknown"),
-    ],
-)
-@pytest.mark.parametrize("resizing", [True, False])
-def test_while_a_pod_is_resized_as_a_whole_its_present_requests_count(
-    present: dict | None, requested: int, resizing: bool
-) -> None:
-    own = {"requests": {"cpu": "4"}}
-    spec = {"containers": [{"name": "c", "image": "i"}], "resources": own, "overhead": {"cpu": "100m"}}
-    conditions = [{"type": "PodResizePending", "status": "True"}] if resizing else []
-    status = {"conditions": conditions, "resources": present}
-    found = PODS.decode(codec.encode({"metadata": {"name": "p0"}, "spec": spec, "status": status}))
-    assert requests([found], "cpu", "", pod_level=True) == {"p0": requested if resizing else 4000}
-
-
 def test_while_a_pod_is_resized_what_its_status_lacks_is_that_of_its_spec() -> None:
     resizing = Condition("PodResizePending", "True")
     found = replace(pod("p0"), status=replace(pod("p0").status, conditions=(resizing,)))
