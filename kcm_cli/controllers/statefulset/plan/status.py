@@ -76,10 +76,10 @@ def _counted(snapshot: Snapshot, pods: Iterable[Pod], now: datetime) -> Stateful
 
 
 def _completed(snapshot: Snapshot, counted: StatefulSetStatus) -> StatefulSetStatus:
-    """The status in which the update revision becomes the current one, once all pods have it and are available, whoever
+    """The status in which the update revision becomes the current one, once all pods have it and are ready, whoever
     replaced them (kubernetes#73492)."""
     wanted = replicas_of(snapshot.set)
-    if not counted.updated_replicas == counted.available_replicas == counted.replicas == wanted:
+    if not counted.updated_replicas == counted.ready_replicas == counted.replicas == wanted:
         return counted
     return msgspec.structs.replace(
         counted, current_replicas=counted.updated_replicas, current_revision=counted.update_revision

@@ -91,22 +91,6 @@ async def test_lifecycle(world: World, story: Story, policy):
         assert (status["replicas"], status["currentRevision"]) == (1, status["updateRevision"])
 
 
-async def test_the_new_revision_is_current_when_its_pods_are_available(world: World, story: Story):
-    async with story.running():
-        await story.make(replicas=1, minReadySeconds=30)
-        await world.wait(40)
-        old = (await story.status())["currentRevision"]
-        await story.image("i:2")
-        await world.wait(20)
-        status = await story.status()
-        assert (status["readyReplicas"], status["updatedReplicas"], status["availableReplicas"]) == (1, 1, 0)
-        assert status["currentRevision"] == old
-        await world.wait(20)
-        status = await story.status()
-        assert status["availableReplicas"] == 1
-        assert status["currentRevision"] == status["updateRevision"] != old
-
-
 async def test_a_restarted_controller_writes_nothing(world: World, story: Story):
     claims = [
         {

@@ -49,14 +49,6 @@ def test_a_finished_rollout_makes_the_new_revision_current(make_set, make_pod, s
     assert found.current_replicas == (2 if expected == "new" else 0)
 
 
-@pytest.mark.parametrize(("ready_for_s", "expected"), [(4, "old"), (6, "new")])
-def test_a_rollout_is_finished_once_its_pods_are_available(make_set, make_pod, snapshot_of, ready_for_s, expected):
-    set_ = make_set(replicas=2, minReadySeconds=5)
-    found = look(snapshot_of(set_, make_pod(0, ready_for_s=ready_for_s), make_pod(1)))
-    assert (found.ready_replicas, found.updated_replicas) == (2, 2)
-    assert found.current_revision == expected
-
-
 def test_a_terminating_set_still_counts(make_set, make_pod, snapshot_of):
     """Every pod then, also one without an ordinal, which does not count otherwise."""
     pods = [make_pod(0), make_pod(7), make_pod("x")]
