@@ -104,9 +104,9 @@ class PodGarbageCollector:
                 log.info("Garbage collecting pods", extra={"fields": {"numPods": surplus}})
             await self._remove(terminated.first(surplus), Reason.TERMINATED)
         await self._remove(await self._on_shut_down_nodes(out_of_service), Reason.OUT_OF_SERVICE)
-        for node in await self._deleted_nodes():
+        for node, pods in (await self._orphaned()).items():
             with self._because(node):
-                await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
+                await self._remove(pods, Reason.ORPHANED, _ORPHANED)
         await self._remove(unscheduled, Reason.UNSCHEDULED)
 
     def _node_deleted(self, node: Node) -> None:
@@ -133,13 +133,17 @@ class PodGarbageCollector:
                 ring.ended(work)
             causes.set_working(sweep)
 
-    async def _deleted_nodes(self) -> list[str]:
-        """The nodes of pods that have been missing for QUARANTINE_S and do not exist on the API server."""
-        found = []
+    async def _orphaned(self) -> dict[str, list[Pod]]:
+        """The pods of nodes that have been missing for QUARANTINE_S and do not exist on the API server.
+
+        They are those from before the API server was asked: what is bound later is on a new node of this name.
+        """
+        found = {}
         for _ in range(len(self.queue)):
             node = await self.queue.get()
+            pods = self._pods.store.by_index(NODE, node)
             if await self._is_deleted(node):
-                found.append(node)
+                found[node] = pods
         orphaned = [n for n in self._pods.store.index_values(NODE) if n and self._nodes.store.get(n) is None]
         for name in orphaned:
             self.queue.add_after(name, QUARANTINE_S)

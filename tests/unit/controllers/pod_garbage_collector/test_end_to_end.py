@@ -18,7 +18,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
 from tests.kit.controlling import adds, controllers, metric
-from tests.kit.faults import Held, Refusing, Rewriting, refusal
+from tests.kit.faults import Around, Held, Refusing, Rewriting, refusal
 from tests.kit.world import NODES, PODS, World
 
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
@@ -77,6 +77,35 @@ async def test_a_node_that_comes_back_in_time_keeps_its_pods(world: World):
         await commands.add(world.client, node)
         await world.wait(100)
         assert not await world.is_deleted("p")
+
+
+class _Slow(Around):
+    """A deletion of a pod is sent only after five minutes."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.server.transport())
+        self._clock = world.clock
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "DELETE":
+            await self._clock.sleep(300)
+        return await self._inner.send(request)
+
+
+async def test_pods_of_a_node_that_is_back_before_its_turn_are_kept(world: World):
+    for name in ("p", "q"):
+        await world.pod(name, {"nodeName": f"node-{'pq'.index(name) + 1}"})
+    await world.wait(10)
+    async with running(world, _Slow(world)):
+        for node in ("node-1", "node-2"):
+            await world.delete(NODES, node)
+        await world.wait(100)
+        for node in ("node-1", "node-2"):
+            await commands.add(world.client, node)
+            await world.pod(f"new-{node}", {"nodeName": node})
+        await world.wait(1000)
+        assert [await world.is_deleted(name) for name in ("p", "q")] == [True, True]
+        assert [await world.is_deleted(f"new-{node}") for node in ("node-1", "node-2")] == [False, False]
 
 
 @pytest.mark.parametrize("status", [200, 500])
