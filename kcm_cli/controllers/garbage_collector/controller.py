@@ -50,6 +50,7 @@ from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import RequestError
+from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,8 @@ class GarbageCollector:
         looked for again before they are, or for a while."""
         self._unmapped: set[str] = set()
         """The uids of objects that are retried since their kind, or that of an owner, is not served."""
+        self._unmapped_owners: set[str] = set()
+        """The same of owners whose dependents are orphaned."""
         self.to_delete, self.to_orphan = context.queues
         self._changed = asyncio.Event()
         """The watched resources have changed."""
@@ -121,7 +124,8 @@ class GarbageCollector:
         elif outcome is DiscoveryResult.CHANGED:
             self._changed.set()
         if self._listed - listed:  # also a group that could not be read, whose monitors have stayed
-            await self._retry(list(self._unmapped))
+            await self._retry(self.to_delete, list(self._unmapped))
+            await self._retry(self.to_orphan, list(self._unmapped_owners))
 
     async def _follow(self) -> None:
         """Wait until the resources of the last refresh have synced. ``refresh`` does not wait for it, so that one that
@@ -143,18 +147,19 @@ class GarbageCollector:
             synced = self._monitors.synced_kinds()
             new, before = synced - before, synced
             found = list(self._found.items()) if new else []
-            await self._retry(uid for uid, (me, _) in found if (me.api_version.rpartition("/")[0], me.kind) in new)
+            served = (uid for uid, (me, _) in found if (me.api_version.rpartition("/")[0], me.kind) in new)
+            await self._retry(self.to_delete, served)
             if self._monitors.synced:
                 return True
             if self._clock.monotonic() >= deadline:
                 return False
             await self._clock.sleep(_POLL_S)
 
-    async def _retry(self, uids: Iterable[str]) -> None:
+    async def _retry(self, queue: WorkQueue, uids: Iterable[str]) -> None:
         """Queue these nodes now, and not after their backoff."""
         async for uid in in_turns(uids, QUEUED_AT_ONCE):
-            self.to_delete.forget(uid)
-            self.to_delete.add(uid)
+            queue.forget(uid)
+            queue.add(uid)
 
     async def complete(self, timeout_s: float) -> None:
         """Wait until all resources have synced and are in the graph, or until the timeout."""
@@ -412,6 +417,7 @@ class GarbageCollector:
     async def try_orphan(self, key: str) -> float | None:
         """Remove the owner's reference from all its dependents, then its orphan finalizer."""
         node = self.graph.get(key)
+        self._unmapped_owners.discard(key)
         if node is None:
             return None
         left, failed = iter(list(node.dependents.values())), list[Exception]()
@@ -426,9 +432,13 @@ class GarbageCollector:
         async with asyncio.TaskGroup() as group:
             for _ in range(ORPHANED_AT_ONCE):
                 group.create_task(free())
-        if failed:
-            raise failed[0]
-        await self._objects.remove_finalizer(node.identity, ORPHAN, reason="its dependents are orphaned")
+        try:
+            if failed:
+                raise next((one for one in failed if isinstance(one, NoMatch)), failed[0])
+            await self._objects.remove_finalizer(node.identity, ORPHAN, reason="its dependents are orphaned")
+        except NoMatch:
+            self._unmapped_owners.add(key)
+            raise
         return None
 
     async def _orphan(self, owner: Node, dependent: Node) -> None:

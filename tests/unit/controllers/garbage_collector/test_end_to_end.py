@@ -603,7 +603,8 @@ def the_core_is_stale(doc: dict[str, Any]) -> None:
             group["versions"] = [{"version": "v1", "freshness": "Stale"}]
 
 
-async def test_what_had_no_kind_is_collected_when_discovery_lists_it_again(story: Story):
+@pytest.mark.parametrize("propagation", ["Background", "Orphan"])
+async def test_what_had_no_kind_is_collected_when_discovery_lists_it_again(story: Story, propagation: str):
     """Its monitor has stayed, so that nothing changes but what can be mapped. The backoff is minutes by then."""
     stale = [False]
 
@@ -615,12 +616,14 @@ async def test_what_had_no_kind_is_collected_when_discovery_lists_it_again(story
         await story.world.wait(5)
         stale[0] = True
         await story.world.wait(35)
-        await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
+        await story.world.delete(CONFIG_MAPS, "root", propagation=propagation)
         await story.world.wait(200)
-        assert not await story.is_deleted("child")
+        before = await story.left()
+        assert before["child"] == ["root"]
         stale[0] = False
         await story.world.wait(35)
-        assert await story.is_deleted("child")
+        after = await story.left()
+        assert after == ({"child": []} if propagation == "Orphan" else {})
 
 
 async def test_failed_discovery_is_counted_and_retried(story: Story):
