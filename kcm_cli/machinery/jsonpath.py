@@ -25,7 +25,7 @@ _SLICE = re.compile(r"(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]*))?")
 _MOST_FILTERS = 20
 """Filters may be in filters, each of which is parsed by itself."""
 _MOST_VALUES = 200_000
-"""What steps may find together: ``..*..*`` in a deep value finds more than there is time for."""
+"""What steps may find together, each the same share: ``..*..*`` in a deep value finds more than there is time for."""
 
 
 class Path:
@@ -36,10 +36,9 @@ class Path:
 
     def find(self, value: object) -> list[object]:
         """The values at the path. If there are very many, the first ones."""
-        found, left = [value], _MOST_VALUES
+        found, most = [value], max(1, _MOST_VALUES // max(1, len(self._steps)))
         for step in self._steps:
-            found = list(islice(chain.from_iterable(map(step, found)), left))
-            left -= len(found)
+            found = list(islice(chain.from_iterable(map(step, found)), most))
         return found
 
 

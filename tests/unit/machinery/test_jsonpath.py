@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.jsonpath import parse
+from kcm_cli.machinery.jsonpath import Path, parse
 
 DOC = {
     "spec": {"size": 3, "a.b": 1, "ports": [{"port": 1}, {"port": 2}, {"port": 3}]},
@@ -39,3 +39,22 @@ def test_finding(path, found):
 def test_malformed(path):
     with pytest.raises(FormatError):
         parse(path)
+
+
+@pytest.mark.parametrize("path", [".items[*].metadata.name", "..name", ".items[?(@.metadata)].metadata.name"])
+def test_of_very_many_the_first_are_found(path):
+    found = parse(path).find({"items": [{"metadata": {"name": n}} for n in range(100_000)]})
+    assert found == list(range(len(found))) and found
+
+
+def test_many_steps_find_no_more_than_few():
+    found = 0
+
+    def twice(value):
+        nonlocal found
+        for _ in range(2):
+            found += 1
+            yield value
+
+    assert Path([twice] * 1000).find({})
+    assert found <= 201_000
