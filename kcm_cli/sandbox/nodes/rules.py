@@ -160,8 +160,8 @@ class Rules:
 
 
 def _add(added: dict[str, str], pod: SimulatedPod, words: Mapping[str, str], image: str) -> None:
-    """Add the annotations of a rule that are not there yet."""
-    for name, value in words.items():
+    """Add the annotations of a rule that are not there yet. Its values for one container come before those for all."""
+    for name, value in sorted(words.items(), key=lambda each: "." not in each[0]):
         if name == SELECTOR:
             continue
         if not image:

@@ -116,6 +116,13 @@ def test_rules_for_images_are_about_the_containers_that_have_them() -> None:
     assert world.of(with_images(pod({}), "x", "y")) == {"run-time": "9s", "cpu": "1"}
 
 
+@pytest.mark.parametrize("image", ["", "*"])
+@pytest.mark.parametrize("words", [{"exit-code": "1", "exit-code.a": "2"}, {"exit-code.a": "2", "exit-code": "1"}])
+def test_in_a_rule_the_value_of_one_container_comes_first(words: dict[str, str], image: str) -> None:
+    found = World(Rule(words, image=image)).of(with_images(pod({}), "x", "y"))
+    assert (found["exit-code.a"], found.get("exit-code.b", found.get("exit-code"))) == ("2", "1")
+
+
 def with_images(found: SimulatedPod, *images: str) -> SimulatedPod:
     containers = [{"name": name, "image": image} for name, image in zip("ab", images, strict=True)]
     return msgspec.structs.replace(found, spec=msgspec.convert({"containers": containers}, SimulatedPodSpec))
