@@ -96,8 +96,12 @@ async def _run(command: "Command", cluster: "Cluster") -> int:
 
 def _prepare(sandbox: "SandboxServer", command: "Command") -> str:
     """Bind and create certificates. Returns the error as text; empty without one."""
+    from kcm_cli.sandbox.run import NoFolderError
+
     try:
         sandbox.prepare()
+    except NoFolderError as error:
+        return str(error)
     except OSError as error:
         return f"cannot listen on {command.address}:{command.port}: {error.strerror}"
     except ValueError as error:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
+from kcm_cli.cli import kube_apiserver, kube_apiserver_options
 from kcm_cli.cli.sandbox import _prepare
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
 from kcm_cli.testing import sandbox as hosted
@@ -200,4 +201,5 @@ def test_without_a_folder_for_files_the_error_says_what_to_do(tmp_path: Path, mo
     sandbox.stop()
     server = SandboxServer(SandboxOptions(port=0))
     assert "no temporary folder can be made" in _prepare(server)
+    assert "no temporary folder can be made" in kube_apiserver._prepare(server, kube_apiserver_options.read([]))
     asyncio.run(server.stop())
