@@ -41,6 +41,7 @@ from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.system_pods import system_objects
 from kcm_cli.sandbox.transport import Turns
+from kcm_cli.sandbox.views import SERVICES
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.nodes.rules import Rule
@@ -174,7 +175,7 @@ class SandboxServer:
         )
         await self.api.bootstrap(first)
         if self.options.system_pods:
-            await create_missing(self.api, system_objects(settings.service_ranges))
+            await create_missing(self.api, system_objects(settings.service_ranges, _cluster_ips(self.store)))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
 
@@ -249,6 +250,11 @@ class SandboxServer:
 
     def _document(self, name: str, user: Doc) -> Doc:
         return kubeconfig.document(name, self.url, self.certificates.ca.certificate, user)
+
+
+def _cluster_ips(store: Store) -> set[str]:
+    """The addresses that Services have."""
+    return {each for stored in store.list(SERVICES.gvr) for each in stored.doc["spec"].get("clusterIPs") or ()}
 
 
 def _temporary() -> tempfile.TemporaryDirectory[str]:

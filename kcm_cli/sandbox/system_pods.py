@@ -6,7 +6,7 @@ DaemonSet, so they need the controllers.
 upstream: cmd/kubeadm/app/phases/addons, cmd/kubeadm/app/phases/controlplane/manifests.go
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from ipaddress import ip_network
 
 from kcm_cli.component.version import GIT_VERSION
@@ -25,12 +25,16 @@ _CONTROL_PLANE = {
 _DNS, _PROXY = {"k8s-app": "kube-dns"}, {"k8s-app": "kube-proxy"}
 
 
-def system_objects(service_ranges: Sequence[str]) -> list[Doc]:
-    """What the addons are, in an order in which they can be created."""
+def system_objects(service_ranges: Sequence[str], taken: Collection[str] = ()) -> list[Doc]:
+    """What the addons are, in an order in which they can be created.
+
+    taken: the addresses that Services have. If the one for DNS is among them, the server chooses another.
+    """
+    dns = str(ip_network(service_ranges[0])[1 + DNS_OFFSET])
     return [
         *(_account(name) for name in ("coredns", "kube-proxy")),
         *(_config(name, key) for name, key in (("coredns", "Corefile"), ("kube-proxy", "config.conf"))),
-        _dns_service(str(ip_network(service_ranges[0])[1 + DNS_OFFSET])),
+        _dns_service("" if dns in taken else dns),
         _workload("Deployment", "coredns", _DNS, f"{_REGISTRY}/coredns/coredns:v1.14.2", {"replicas": 2}),
         _workload("DaemonSet", "kube-proxy", _PROXY, f"{_REGISTRY}/kube-proxy:{GIT_VERSION}", {}),
     ]

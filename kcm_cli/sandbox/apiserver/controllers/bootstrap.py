@@ -51,23 +51,25 @@ async def create_missing(server: Server, documents: Sequence[Doc]) -> None:
 HEADERS = {"user-agent": "kube-apiserver/", "content-type": "application/json"}
 FLOWS = (("fieldManager", "api-priority-and-fairness-config-producer-v1"),)
 _QUERIES = {"FlowSchema": FLOWS, "PriorityLevelConfiguration": FLOWS}
-_OF_THIS_START: dict[str, tuple[str, ...]] = {
-    "Endpoints": ("subsets",),
-    "EndpointSlice": ("endpoints", "ports"),
-    "ConfigMap": ("data",),
+_OF_THIS_START: dict[tuple[str, str], tuple[str, ...]] = {
+    ("Endpoints", "kubernetes"): ("subsets",),
+    ("EndpointSlice", "kubernetes"): ("endpoints", "ports"),
+    ("ConfigMap", "extension-apiserver-authentication"): ("data",),
 }
-"""Fields that differ from start to start: addresses, the port, the CA."""
+"""Fields that differ from start to start (addresses, the port, the CA), by kind and name."""
 
 
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 """A ConfigMap with the date of the first start."""
 
 
+def _of_this_start(doc: Tree) -> tuple[str, ...]:
+    return _OF_THIS_START.get((doc["kind"], doc["metadata"]["name"]), ())
+
+
 def _outdated(doc: Tree, known: Tree) -> bool:
-    if doc["metadata"]["name"] == TRACKING:
-        return False
-    return any(doc.get(field) != known.get(field) for field in _OF_THIS_START.get(doc["kind"], ()))
+    return any(doc.get(field) != known.get(field) for field in _of_this_start(doc))
 
 
 def _renewed(doc: Tree, known: Tree) -> Tree:
-    return known | {field: doc[field] for field in _OF_THIS_START[doc["kind"]] if field in doc}
+    return known | {field: doc[field] for field in _of_this_start(doc) if field in doc}
