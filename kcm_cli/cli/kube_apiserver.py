@@ -42,12 +42,15 @@ def main(arguments: Sequence[str]) -> int:
         from kcm_cli.cli.sandbox_assets import read_flags
         from kcm_cli.component.loops import new_event_loop
         from kcm_cli.sandbox.assets.folder import FLAGS
+        from kcm_cli.sandbox.networks import misfit
 
         command = read(arguments)
         cluster, problems = read_flags(shlex.split(os.environ.get(FLAGS, "")))
     for note in command.notes:
         sys.stderr.write(f"{_NAME}: {note}\n")
     wrong = [*command.problems, *(f"{FLAGS}: {problem}" for problem in problems)]
+    if problem := misfit(command.settings.service_ranges, nodes=cluster.nodes > 0):
+        wrong.append(f"--service-cluster-ip-range: {problem}")
     if wrong:
         return _fail(wrong)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:

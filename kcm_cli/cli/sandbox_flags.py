@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT, Policy, policy_of
 from kcm_cli.sandbox.apiserver.entry.fault import faults_of
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, SERVICE_RANGE
-from kcm_cli.sandbox.networks import service_ranges
+from kcm_cli.sandbox.networks import misfit, service_ranges
 from kcm_cli.sandbox.run import SandboxOptions
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
     rules, broken_rules = _file("rules", parsed.values.get("rules"), _rules)
     policies, broken_policy = _file("audit-policy-file", parsed.values.get("audit-policy-file"), _policies)
-    ranges, broken_ranges = _ranges(parsed.values.get("service-cluster-ip-range"))
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
+    ranges, broken_ranges = _ranges(str(values["service-cluster-ip-range"]))
     options = SandboxOptions(
         port=_whole(values["port"]),
         bind_address=str(values["bind-address"]),
@@ -176,9 +176,9 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     return command, [*problems, *broken, *_problems(command, parsed.values)]
 
 
-def _ranges(given: object) -> tuple[tuple[str, ...], list[str]]:
+def _ranges(given: str) -> tuple[tuple[str, ...], list[str]]:
     try:
-        return service_ranges(str(given)) if given is not None else DEFAULTS.service_ranges, []
+        return service_ranges(given), []
     except ValueError as error:
         return DEFAULTS.service_ranges, [f"--service-cluster-ip-range: {error}"]
 
@@ -222,6 +222,8 @@ def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:
     for name in ("kubeconfig", "data-dir", "audit-log-path"):
         if given.get(name) == "":
             yield f"--{name}: name a path"
+    if problem := misfit(options.settings.service_ranges, system_pods=options.system_pods):
+        yield f"--service-cluster-ip-range: {problem}"
     if options.system_pods and not options.nodes:
         yield "--system-pods: they need a node: --nodes 1"
     yield from cluster_problems(options.nodes, options.routes)

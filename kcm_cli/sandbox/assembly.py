@@ -46,12 +46,12 @@ def assemble(  # noqa: PLR0913  # the parts, and a server's settings
     network."""
     security = Security.assemble(store, clock, rng, certificates, settings, address)
     catalog, schemas = Catalog(KINDS), Schemas(KINDS.schemas)
-    calls = calls or WebhookCalls(store)
+    calls = calls or WebhookCalls(store, settings.service_ranges)
     custom = CustomResources(schemas, catalog, calls, rng)
     patching = Patching(schemas, KINDS.writable, KindVersions(catalog, schemas))
     own = OwnWrites(store, catalog, patching, KINDS.strategy, clock, rng)
     users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas, settings.disabled_plugins)
-    kubelets = KubeletApi(store, clock, security.token_requests.create)
+    kubelets = KubeletApi(store, clock, security.token_requests.create, settings.service_ranges)
     core = Core(
         store=store,
         catalog=catalog,

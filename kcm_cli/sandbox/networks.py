@@ -1,8 +1,10 @@
 """The addresses of a sandbox's pods, nodes and Services, which are not routed anywhere."""
 
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, ip_network, summarize_address_range
 
 from kcm_cli.machinery.addresses import Network
+from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 MOST_NODES = 24 * 256
 _POD_BLOCKS = ((IPv4Address("10.244.0.0"), 12 * 256), (IPv4Address("10.224.0.0"), 12 * 256))
@@ -10,12 +12,10 @@ _POD_BLOCKS = ((IPv4Address("10.244.0.0"), 12 * 256), (IPv4Address("10.224.0.0")
 _SPARE_BLOCKS = ((IPv4Address("100.64.0.0"), 4096), (IPv4Address("10.160.0.0"), 2048))
 """Each node has 1,024 more."""
 FIRST_HOST = IPv4Address("172.18.0.2")
-SERVICES = IPv4Network("10.0.0.0/16")
-"""The default ServiceCIDR."""
 _LEAST_ADDRESSES, _TWO = 2, "10.96.0.0/16,fd00:10:96::/112"
 DNS_OFFSET = 9
 """kubeadm gives DNS the tenth address of the Services' range; the API server has the first one."""
-DNS = SERVICES[1 + DNS_OFFSET]
+DNS = IPv4Network(SERVICE_RANGE)[1 + DNS_OFFSET]
 ADVERTISED = IPv4Address("192.0.2.1")
 """What the endpoints of the service ``kubernetes`` name: they may not be loopback addresses."""
 
@@ -30,13 +30,27 @@ def service_ranges(text: str) -> tuple[str, ...]:
         try:
             network = ip_network(part.strip(), strict=False)
         except ValueError:
-            raise ValueError(f'"{part.strip()}" is no CIDR, such as {SERVICES}, or two: {_TWO}') from None
+            raise ValueError(f'"{part.strip()}" is no CIDR, such as {SERVICE_RANGE}, or two: {_TWO}') from None
         if network.num_addresses < _LEAST_ADDRESSES:
             raise ValueError(f"{network} has fewer than {_LEAST_ADDRESSES} addresses")
         found.append(network)
     if len(found) > len({network.version for network in found}):
         raise ValueError(f"two CIDRs are of different families, such as {_TWO}")
     return tuple(map(str, found))
+
+
+def misfit(ranges: Sequence[str], *, nodes: bool = True, system_pods: bool = False) -> str:
+    """Why a sandbox cannot use these ranges for Services; empty if it can.
+
+    nodes: whether nodes are simulated. system_pods: whether DNS needs an address.
+    """
+    for network in map(ip_network, ranges) if nodes else ():
+        for other in _of_nodes():
+            if network.overlaps(other):
+                return f"{network} overlaps {other}, the addresses of simulated pods and nodes"
+    if system_pods and ip_network(ranges[0]).num_addresses <= 1 + DNS_OFFSET:
+        return f"{ranges[0]} is too small: DNS has the tenth address"
+    return ""
 
 
 def pods_of(number: int) -> IPv4Network:
@@ -69,10 +83,14 @@ def _block(blocks: tuple[tuple[IPv4Address, int], ...], number: int, bits: int) 
     raise ValueError(f"there are addresses for {MOST_NODES} nodes only")
 
 
-def simulated() -> list[IPv4Network]:
+def simulated(service_ranges: Sequence[str]) -> list[Network]:
     """All of these networks, for the maximum number of nodes."""
+    return [*_of_nodes(), *map(ip_network, service_ranges), IPv4Network(ADVERTISED)]
+
+
+def _of_nodes() -> list[IPv4Network]:
+    """The networks of nodes and their pods."""
     ranges = [(first, count << 8) for first, count in _POD_BLOCKS]
     ranges += [(first, count << 10) for first, count in _SPARE_BLOCKS]
     ranges.append((FIRST_HOST, MOST_NODES))
-    found = [network for first, size in ranges for network in summarize_address_range(first, first + (size - 1))]
-    return [*found, SERVICES, IPv4Network(ADVERTISED)]
+    return [network for first, size in ranges for network in summarize_address_range(first, first + (size - 1))]

@@ -44,7 +44,7 @@ from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
-from kcm_cli.sandbox.networks import service_ranges
+from kcm_cli.sandbox.networks import misfit, service_ranges
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule
@@ -92,7 +92,8 @@ class HostOptions(msgspec.Struct, frozen=True):
         if self.nodes < 0:
             raise ValueError(f"HostOptions: nodes is 0 or more, not {self.nodes}")
         try:
-            service_ranges(self.service_cluster_ip_range)
+            if problem := misfit(service_ranges(self.service_cluster_ip_range), system_pods=self.system_pods):
+                raise ValueError(problem)
         except ValueError as error:
             raise ValueError(f"HostOptions: service_cluster_ip_range: {error}") from None
         if self.system_pods and not self.nodes:

@@ -111,14 +111,14 @@ class _Log(msgspec.Struct, frozen=True):
 class KubeletApi:
     """See the module. ``overrides`` may be added at any time."""
 
-    def __init__(self, store: Store, clock: Clock, issue: Issue) -> None:
+    def __init__(self, store: Store, clock: Clock, issue: Issue, service_ranges: Sequence[str]) -> None:
         """``issue``: issues the tokens in volumes."""
         self.overrides = Overrides()
         self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
         """The effective annotations of a pod: its own, and those of rules."""
         self._store = store
         self._clock = clock
-        self._simulated = SimulatedAddresses(store)
+        self._simulated = SimulatedAddresses(store, service_ranges)
         self.commands = Commands(store, clock, issue)
         self._feeding = Feeding(self.commands, clock)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kcm_cli.cli import sandbox_assets
+from kcm_cli.cli import kube_apiserver, sandbox_assets
 from kcm_cli.cli.sandbox_assets import Cluster, read_flags
 from kcm_cli.sandbox.assets import folder
 
@@ -82,3 +82,12 @@ def test_mistakes_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFix
 def test_suites_get_an_api_server_alone_unless_they_ask_for_more(flags: str, nodes: int, manager: bool) -> None:
     cluster, problems = read_flags(shlex.split(flags))
     assert (cluster.nodes, cluster.manager, problems) == (nodes, manager, [])
+
+
+def test_services_are_not_where_simulated_nodes_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KCM_SANDBOX_FLAGS", "--nodes=1")
+    assert kube_apiserver.main(["--etcd-servers=x", "--service-cluster-ip-range=10.244.0.0/16"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("Error: kube-apiserver: --service-cluster-ip-range: 10.244.0.0/16 overlaps 10.244.0.0/14")

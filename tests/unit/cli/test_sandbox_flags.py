@@ -59,6 +59,15 @@ def test_the_cluster_of_kubeadm() -> None:
             "--service-cluster-ip-range=10.0.0.0/8,11.0.0.0/8",
             "--service-cluster-ip-range: two CIDRs are of different families, such as 10.96.0.0/16,fd00:10:96::/112",
         ),
+        (
+            "--service-cluster-ip-range=10.0.0.0/29 --system-pods",
+            "--service-cluster-ip-range: 10.0.0.0/29 is too small: DNS has the tenth address",
+        ),
+        (
+            "--service-cluster-ip-range=100.64.0.0/16",
+            "--service-cluster-ip-range: 100.64.0.0/16 overlaps 100.64.0.0/10, the addresses of simulated pods and "
+            "nodes",
+        ),
         ("--system-pods --nodes 0", "--system-pods: they need a node: --nodes 1"),
         ("word", "unexpected argument: word (see kcm sandbox --help)"),
         ("--prt 1", "unknown flag: --prt (did you mean --port?)"),

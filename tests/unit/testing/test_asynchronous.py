@@ -70,6 +70,11 @@ def test_the_value_of_a_fixture_has_a_type_that_can_be_imported(name: str) -> No
         ),
         ({"service_cluster_ip_range": "x"}, 'HostOptions: service_cluster_ip_range: "x" is no CIDR'),
         ({"service_cluster_ip_range": "10.0.0.0/8,11.0.0.0/8"}, "two CIDRs are of different families"),
+        ({"service_cluster_ip_range": "10.244.0.0/16"}, "HostOptions: service_cluster_ip_range: .* overlaps"),
+        (
+            {"service_cluster_ip_range": "10.0.0.0/29", "system_pods": True},
+            "HostOptions: service_cluster_ip_range: 10.0.0.0/29 is too small",
+        ),
         ({"system_pods": True, "nodes": 0}, "HostOptions: system_pods need a node"),
     ],
 )

@@ -8,6 +8,7 @@ import functools
 import os
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Protocol
 
 import httptools
@@ -68,10 +69,10 @@ class WebhookCalls:
 
     possible = True
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, service_ranges: Sequence[str]) -> None:
         self.routes = Routes()
         self._store = store
-        self._simulated = SimulatedAddresses(store)
+        self._simulated = SimulatedAddresses(store, service_ranges)
 
     async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
         """The body of the response, which is not empty. Raises CallError."""

@@ -1,7 +1,7 @@
 """The addresses of simulated pods, nodes and Services. They may be in use on the host's network, so none is called."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.addresses import Network
@@ -14,11 +14,11 @@ _NODES = GVR("", "v1", "nodes")
 
 
 class SimulatedAddresses:
-    """Addresses of pods, nodes and Services: fixed ranges, ServiceCIDRs, and podCIDRs of nodes."""
+    """Addresses of pods, nodes and Services: the server's ranges, ServiceCIDRs, and podCIDRs of nodes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, service_ranges: Sequence[str]) -> None:
         self._store = store
-        self._fixed = networks.simulated()
+        self._fixed = networks.simulated(service_ranges)
 
     def has(self, text: str) -> bool:
         """Whether an IP address is simulated. Loopback addresses never are."""
