@@ -9,12 +9,13 @@ upstream: cmd/kubeadm/app/phases/addons, cmd/kubeadm/app/phases/controlplane/man
 from collections.abc import Collection, Sequence
 from ipaddress import ip_network
 
+from kcm_cli.api.well_known import MIRROR
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.networks import DNS_OFFSET
 
 NAMESPACE = "kube-system"
-_MIRROR, _SOURCE, _HASH = "kubernetes.io/config.mirror", "kubernetes.io/config.source", "kubernetes.io/config.hash"
+_SOURCE, _HASH = "kubernetes.io/config.source", "kubernetes.io/config.hash"
 _REGISTRY = "registry.k8s.io"
 _CONTROL_PLANE = {
     "etcd": ("etcd", "3.6.8-0"),
@@ -83,7 +84,7 @@ def _workload(kind: str, name: str, labels: dict[str, str], image: str, more: Do
 
 
 def _static(name: str, image: str, node: str) -> Doc:
-    annotations = {_MIRROR: name, _HASH: name, _SOURCE: "file"}
+    annotations = {MIRROR: name, _HASH: name, _SOURCE: "file"}
     metadata = _meta(f"{name}-{node}", labels={"component": name, "tier": "control-plane"}, annotations=annotations)
     spec: Doc = {
         "nodeName": node,

@@ -30,7 +30,6 @@ SERVER_NAMES = (
     "kubernetes.default.svc.cluster.local",
 )
 LOOPBACK = ("127.0.0.1", "::1")
-SERVER_ADDRESSES = (*LOOPBACK, "10.0.0.1")
 ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", (MASTERS,)
 _EXPONENT, _BITS = 65537, 2048
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
@@ -68,7 +67,7 @@ class Certificates:
         cls,
         directory: Path | None,
         now: datetime,
-        addresses: Sequence[str] = SERVER_ADDRESSES,
+        addresses: Sequence[str] = LOOPBACK,
         keys: Keys | None = None,
     ) -> "Certificates":
         """Read the files in the directory, and create and write missing ones. Without a directory all is in memory.
