@@ -95,7 +95,7 @@ class NodeOptions(msgspec.Struct, frozen=True):
 
     ranged: nodes have a pod CIDR from the start; otherwise they wait until a controller has assigned one. rules: rules
     for pods, in addition to those of objects. renewals: renews Leases if there are more than a few nodes; None:
-    requests do. static_pods: what the first kubelet runs without being asked, as mirror pods.
+    requests do. static_pods: what kubelets run without being asked (``StaticPods``).
     """
 
     count: int = 3
@@ -154,12 +154,6 @@ class Agents:
     async def few_unreported(self) -> None:
         """Wait until nearly all created nodes have reported."""
         while len(self._new) >= _MOST_NEW:
-            self._reported.clear()
-            await self._reported.wait()
-
-    async def has_room(self, name: str) -> None:
-        """Wait until a node is seen with the resources that its kubelet has reported."""
-        while (node := self._nodes.store.get(name)) is None or not node.status.allocatable:
             self._reported.clear()
             await self._reported.wait()
 

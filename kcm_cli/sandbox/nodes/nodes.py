@@ -1,10 +1,8 @@
 """The simulated nodes of a sandbox, behind one class."""
 
 import asyncio
-import contextlib
 import logging
 
-from kcm_cli.machinery.documents import nested_str
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.sandbox.means import Means
@@ -18,7 +16,8 @@ from kcm_cli.sandbox.nodes.objects import CachedObjects
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.rules import Rules
-from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
+from kcm_cli.sandbox.nodes.static_pods import StaticPods
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES
 
 log = logging.getLogger(__name__)
 RETRY_S = 1.0
@@ -39,6 +38,7 @@ class Nodes:
         self.rules.listen(self._kubelets.rules_changed)
         self._obstacles.listen(self._kubelets.namespace_changed, self._kubelets.volumes_attached)
         self._mounts = Mounts(means, self._agents)
+        self._static_pods = StaticPods(means, self._agents, options.static_pods)
         self._evictions = Evictions(self._agents, self._kubelets, self.rules.annotations, means)
 
     async def run(self) -> None:
@@ -48,25 +48,17 @@ class Nodes:
             group.create_task(self._agents.run(), name="simulated nodes")
             group.create_task(self._kubelets.run(), name="simulated kubelets")
             group.create_task(self._mounts.run(), name="simulated mounts")
+            group.create_task(self._static_pods.run(), name="static pods")
             group.create_task(self._evictions.run(), name="simulated evictions")
 
     async def _create_first(self) -> None:
         while True:
             try:
                 await self.ensure(self._options.count)
-                await self._mirror()
                 return
             except RequestError as error:
                 log.warning("Cannot register nodes", extra={"fields": {"err": str(error)}})
                 await self._clock.sleep(RETRY_S)
-
-    async def _mirror(self) -> None:
-        """Create the static pods that do not exist, once their node is ready. Raises RequestError."""
-        if self._options.static_pods:
-            await self._agents.has_room(commands.FIRST)
-        for doc in self._options.static_pods:
-            with contextlib.suppress(AlreadyExists):
-                await self._client.create(PODS, nested_str(doc, "metadata", "namespace"), doc)
 
     def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
         """Kill a container of the pod ``namespace/name``, by default the first regular one. Raises LookupError."""

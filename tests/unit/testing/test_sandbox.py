@@ -12,6 +12,7 @@ from cryptography import x509
 from kcm_cli.cli import kube_apiserver, kube_apiserver_options
 from kcm_cli.cli.sandbox import _prepare
 from kcm_cli.sandbox.run import SandboxOptions, SandboxServer
+from kcm_cli.sandbox.views import PODS
 from kcm_cli.testing import sandbox as hosted
 from kcm_cli.testing.sandbox import HostOptions, Sandbox, SandboxError
 
@@ -203,3 +204,30 @@ def test_without_a_folder_for_files_the_error_says_what_to_do(tmp_path: Path, mo
     assert "no temporary folder can be made" in _prepare(server)
     assert "no temporary folder can be made" in kube_apiserver._prepare(server, kube_apiserver_options.read([]))
     asyncio.run(server.stop())
+
+
+CONTROL_PLANE = [f"{name}-node-1" for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")]
+
+
+def mirrored(sandbox: Sandbox) -> list[str]:
+    """The control plane's pods that run."""
+    pods = sandbox.list("pods", "kube-system", "tier=control-plane")
+    return sorted(pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") == "Running")
+
+
+def test_a_kubelet_makes_its_mirror_pods_again() -> None:
+    flags = ("--controllers=pod-garbage-collector-controller",)
+    with Sandbox(HostOptions(nodes=1, flags=flags, system_pods=True)) as sandbox:
+        sandbox.advance(30)
+        assert mirrored(sandbox) == CONTROL_PLANE
+        first = sandbox.get("pod", CONTROL_PLANE[0], "kube-system")
+        sandbox.call(sandbox._admin.delete(PODS, "kube-system", CONTROL_PLANE[0]))
+        sandbox.advance(60)
+        assert mirrored(sandbox) == CONTROL_PLANE
+        assert sandbox.get("pod", CONTROL_PLANE[0], "kube-system")["metadata"]["uid"] != first["metadata"]["uid"]
+        sandbox.remove_node("node-1")
+        sandbox.advance(300)
+        assert mirrored(sandbox) == []
+        sandbox.add_node("node-1")
+        sandbox.advance(60)
+        assert mirrored(sandbox) == CONTROL_PLANE
