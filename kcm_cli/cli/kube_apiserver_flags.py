@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.value_types import BOOL, INT, IP, MULTIMAP, STRING, STRINGS, SWITCHES, VERSION, ValueType
-from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
+from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 ABOUT = """kube-apiserver of kcm's sandbox serves the Kubernetes API, with simulated nodes, a scheduler and the
 controllers behind it. The sandbox's own flags are in KCM_SANDBOX_FLAGS; kcm sandbox assets --help lists them.

@@ -17,8 +17,8 @@ from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT, Policy, policy_of
 from kcm_cli.sandbox.apiserver.entry.fault import faults_of
-from kcm_cli.sandbox.apiserver.settings import DEFAULTS, SERVICE_RANGE
-from kcm_cli.sandbox.networks import misfit, service_ranges
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS
+from kcm_cli.sandbox.networks import SERVICE_RANGE, misfit, service_ranges
 from kcm_cli.sandbox.run import SandboxOptions
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, ip_network, summarize_address_range
 
 from kcm_cli.machinery.addresses import Network
-from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 MOST_NODES = 24 * 256
 _POD_BLOCKS = ((IPv4Address("10.244.0.0"), 12 * 256), (IPv4Address("10.224.0.0"), 12 * 256))
@@ -12,6 +11,8 @@ _POD_BLOCKS = ((IPv4Address("10.244.0.0"), 12 * 256), (IPv4Address("10.224.0.0")
 _SPARE_BLOCKS = ((IPv4Address("100.64.0.0"), 4096), (IPv4Address("10.160.0.0"), 2048))
 """Each node has 1,024 more."""
 FIRST_HOST = IPv4Address("172.18.0.2")
+SERVICE_RANGE = "10.0.0.0/16"
+"""The default range of Services."""
 _LEAST_ADDRESSES, _TWO = 2, "10.96.0.0/16,fd00:10:96::/112"
 DNS_OFFSET = 9
 """kubeadm gives DNS the tenth address of the Services' range; the API server has the first one."""

@@ -39,12 +39,12 @@ from kcm_cli.sandbox import snapshots
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.faults import Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
-from kcm_cli.sandbox.apiserver.settings import DEFAULTS, SERVICE_RANGE
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.kubelet_api.server import Function, Overrides
 from kcm_cli.sandbox.manifests import Manifest, apply
-from kcm_cli.sandbox.networks import misfit, service_ranges
+from kcm_cli.sandbox.networks import SERVICE_RANGE, misfit, service_ranges
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.nodes.rules import Rule

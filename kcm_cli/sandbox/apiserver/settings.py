@@ -9,9 +9,9 @@ import msgspec
 
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 ISSUER = "https://kubernetes.default.svc"
-SERVICE_RANGE = "10.0.0.0/16"
 _PLUGINS_WORDS = """
 NamespaceLifecycle LimitRanger ServiceAccount TaintNodesByCondition Priority DefaultTolerationSeconds
 DefaultStorageClass StorageObjectInUseProtection RuntimeClass DefaultIngressClass PodTopologyLabels PodSecurity

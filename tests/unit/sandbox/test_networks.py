@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 import pytest
 
 from kcm_cli.sandbox import networks
-from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
+from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 
 def test_each_node_has_addresses_of_its_own() -> None:

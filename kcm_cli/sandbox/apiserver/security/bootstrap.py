@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.data import read_data
-from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
+from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 
 def fixed_objects() -> list[Doc]:

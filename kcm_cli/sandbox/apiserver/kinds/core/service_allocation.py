@@ -20,12 +20,12 @@ from kcm_cli.machinery.addresses import can_allocate
 from kcm_cli.sandbox.apiserver.errors import invalid, plain
 from kcm_cli.sandbox.apiserver.kinds.core import service_families as families
 from kcm_cli.sandbox.apiserver.registry.core import Around, Core, Write
-from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
 from kcm_cli.sandbox.apiserver.validation.addresses import Network
 from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
+from kcm_cli.sandbox.networks import SERVICE_RANGE
 
 SERVICES = GVR("", "v1", "services")
 _ADDRESSES = GVR("networking.k8s.io", "v1", "ipaddresses")
