@@ -33,7 +33,7 @@ from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import LOOPBACK, Certificates, Keys
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
-from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.types import Tree, User
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of
 from kcm_cli.sandbox.assembly import Server, assemble
 from kcm_cli.sandbox.networks import ADVERTISED
@@ -254,7 +254,8 @@ class SandboxServer:
 
 def _cluster_ips(store: Store) -> set[str]:
     """The addresses that Services have."""
-    return {each for stored in store.list(SERVICES.gvr) for each in stored.doc["spec"].get("clusterIPs") or ()}
+    docs: list[Tree] = [stored.doc for stored in store.list(SERVICES.gvr)]
+    return {address for doc in docs for address in doc["spec"].get("clusterIPs") or ()}
 
 
 def _temporary() -> tempfile.TemporaryDirectory[str]:
