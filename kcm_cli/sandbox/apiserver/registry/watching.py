@@ -133,57 +133,63 @@ class Watching:
             yield _error(too_large_version(plan.since, store.revision))
             return
         try:
-            await self._prepare_initial(call, plan)
-            watcher, initial = self._open(call, plan)
+            watcher, initial, revision = self._open(call, plan)
         except Compacted as error:
             yield _error(_too_old(error))
-            return
-        except ApiError:
             return
         running = RunningWatch(call.asked, call.hub.storage, watcher)
         self.running[running] = None
         timer = clock.call_later(plan.timeout_s, watcher.close)
         try:
             self.opened(running)
-            async for chunk in _in_turns(initial):
+            async for chunk in self._in_turns(call, plan.chosen, initial):
                 yield chunk
+            if plan.end_mark:
+                yield call.media.bookmark(self._mark(call, revision, initial_end=True))
             async for chunk in self._events(call, plan, watcher):
                 yield chunk
             if running.ending == "broken":
                 raise Dropped(effect=True)
             if running.ending == "expired":
                 yield _error(_too_old(Compacted(plan.since, store.revision)))
-        except ApiError:  # a form that only lists have: upstream ends the watch
+        except ApiError:  # an object without this form, or whose conversion fails: upstream ends the watch
             return
         finally:
             del self.running[running]
             timer.cancel()
             watcher.close()
 
-    async def _prepare_initial(self, call: Call, plan: _Plan) -> None:
-        """Prepare the initial objects for reading. Objects may change meanwhile. Raises ApiError."""
-        store, seen = self._core.store, -1
-        if not self._core.prepares(call.served):
-            return
-        while plan.initial and seen != store.revision:
-            seen = store.revision
-            await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace), cached=True)
+    def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, Iterator[Event], int]:
+        """The watcher, the initial events, and the revision that these show. Raises Compacted.
 
-    def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, Iterator[bytes]]:
-        """The watcher, and the initial events, which are made as they are sent. Raises Compacted."""
+        Stored versions are immutable, whatever is written while the events are sent.
+        """
         # atomic: no await between the initial objects and the watcher's position
         store, gvr = self._core.store, call.hub.storage
         if not plan.initial:
-            return store.watch(gvr, plan.namespace, plan.since), iter(())
+            return store.watch(gvr, plan.namespace, plan.since), iter(()), plan.since
         since = store.revision if call.at is None else call.at
         objects = store.list(gvr, plan.namespace, at=call.at)
-        return store.watch(gvr, plan.namespace, since), self._initial(call, plan, objects, since)
+        events = (Event("ADDED", stored, None) for stored in objects)
+        return store.watch(gvr, plan.namespace, since), events, since
 
-    def _initial(self, call: Call, plan: _Plan, objects: Iterable[Stored], since: int) -> Iterator[bytes]:
-        """The initial events. objects: versions, which are immutable, whatever is written meanwhile."""
-        yield from (call.media.frame("ADDED", stored) for stored in objects if _selected(plan.chosen, stored))
-        if plan.end_mark:
-            yield call.media.bookmark(self._mark(call, since, initial_end=True))
+    async def _in_turns(self, call: Call, chosen: Selection, events: Iterable[Event]) -> AsyncIterator[bytes]:
+        """The frames of events, in chunks of up to _BATCH, and of no more than a turn makes. Raises ApiError."""
+        prepares, turns = self._core.prepares(call.served), Turns.of_loop()
+        made: list[bytes] = []
+        turns.is_over()  # the turn is measured from here
+        for event in events:
+            if prepares:  # until the next await, so each by itself
+                await self._core.prepare(call.served, *_shown(chosen, event), cached=True)
+            if frame := call.media.event(event) if chosen.everything else _frame(call, chosen, event):
+                made.append(frame)
+            if len(made) == _BATCH or turns.is_over():
+                if made:
+                    yield b"".join(made)
+                    made.clear()
+                await turns.pause()
+        if made:
+            yield b"".join(made)
 
     async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
         clock, store = self._core.clock, self._core.store
@@ -202,10 +208,7 @@ class Watching:
                     return
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
-                if self._core.prepares(call.served):
-                    shown = [one for event in events for one in _shown(chosen, event)]
-                    await self._core.prepare(call.served, *shown, cached=True)
-                async for chunk in _in_turns(_frames(call, chosen, events)):
+                async for chunk in self._in_turns(call, chosen, events):
                     yield chunk
                 now = clock.monotonic()
                 if now >= mark_at and not (watcher.behind or watcher.held):
@@ -235,36 +238,11 @@ def _next_mark(now: float, ends_at: float) -> float:
     return due if due > now else inf
 
 
-async def _in_turns(frames: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Events that are made one by one, in chunks of up to _BATCH, and of no more than a turn makes. Raises ApiError."""
-    turns = Turns.of_loop()
-    made: list[bytes] = []
-    turns.is_over()  # the turn is measured from here
-    for frame in frames:
-        made.append(frame)
-        if len(made) == _BATCH or turns.is_over():
-            yield b"".join(made)
-            made.clear()
-            await turns.pause()
-    if made:
-        yield b"".join(made)
-
-
-def _frames(call: Call, chosen: Selection, events: Iterable[Event]) -> Iterator[bytes]:
-    if chosen.everything:
-        return map(call.media.event, events)
-    return (frame for event in events if (frame := _frame(call, chosen, event)))
-
-
 def _shown(chosen: Selection, event: Event) -> Iterator[Stored]:
     """The objects that an event may be sent with."""
     yield event.stored
     if event.previous is not None and not chosen.everything:
         yield event.previous.at(event.revision)
-
-
-def _selected(chosen: Selection, stored: Stored) -> bool:
-    return chosen.everything or chosen.matches(stored)
 
 
 def _frame(call: Call, chosen: Selection, event: Event) -> bytes | None:

@@ -12,6 +12,7 @@ import pytest
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.crd import conversion
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import ApiError
@@ -289,6 +290,32 @@ async def test_watches_use_what_is_converted(hook: Hook, start: str) -> None:
 
     event = await first()
     assert (event["type"], event["object"]["spec"]) == ("ADDED", {"b": "1"})
+
+
+@pytest.mark.parametrize("start", ["initial", "before"])
+async def test_a_watch_sends_more_objects_than_are_cached_in_turns(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    before = (await hook.api.get(path("v1"))).doc["metadata"]["resourceVersion"]
+    for name in "abcd":
+        await hook.api.make(path("v1"), thing("v1", name, a=name))
+    monkeypatch.setattr(conversion, "_KEPT", 1)
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60"}
+    if start == "initial":
+        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    else:
+        query |= {"resourceVersion": before}
+    request, wanted = Request("GET", path("v2"), tuple(query.items())), 5 if start == "initial" else 4
+    events: list[Tree] = []
+    async with InProcessTransport(hook.api.server.api, ADMIN).stream(request) as stream:
+        async for chunk in stream.chunks:
+            events += map(json.loads, chunk.splitlines())
+            if len(events) == wanted:
+                break
+    assert [(event["type"], event["object"]["spec"]["b"]) for event in events[:4]] == [("ADDED", n) for n in "abcd"]
+    assert [event["type"] for event in events[4:]] == ["BOOKMARK"] * (wanted - 4)
+    assert len(hook.asked) == 4, "each object is converted once"
 
 
 async def test_objects_are_converted_to_the_storage_version(hook: Hook) -> None:
