@@ -6,6 +6,7 @@ Each is one per store, whoever asks: ``LabelIndex.of(store)``, ``SelectorIndex.o
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector
@@ -37,7 +38,8 @@ class LabelIndex(Generic[T]):
         self._keys: dict[str, list[str]] = {}
         self._growing: dict[str, str] = {}
         """The key for which the objects of a namespace are being filed: a change files them under it already."""
-        self._filing = asyncio.Lock()
+        self._filing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """The lock of a namespace for ``_growing``, as long as someone holds it or waits for it."""
         store.add_index(_LABELS, self._filed)
 
     @classmethod
@@ -52,14 +54,23 @@ class LabelIndex(Generic[T]):
         pairs = selector.exact_labels
         if not selector.selectable or not self._wanted(namespace, pairs):
             return
-        async with self._filing:
+        lock = self._filing.setdefault(namespace, asyncio.Lock())
+        async with lock:
             while key := self._wanted(namespace, pairs):
-                key = self._growing.setdefault(namespace, key)  # or the one at which another was cancelled
-                turns = Turns.of_loop()
-                for _ in self._store.filed_again(_LABELS, namespace):
-                    await turns.pause()
-                if self._growing.get(namespace) == key:  # else the namespace was empty meanwhile, or it is indexed
-                    self._indexed(namespace, key)
+                await self._grow(namespace, key)
+
+    async def _grow(self, namespace: str, key: str) -> None:
+        self._growing[namespace] = key
+        try:
+            turns = Turns.of_loop()
+            for _ in self._store.filed_again(_LABELS, namespace):
+                await turns.pause()
+            # it is not growing any more if it was indexed at once, or the namespace was empty, meanwhile
+            if namespace in self._growing and len(self._keys.get(namespace, ())) < MOST_KEYS:
+                self._indexed(namespace, key)
+        finally:
+            if self._growing.pop(namespace, ""):
+                self._store.forget(_LABELS, _pair(namespace, key, ""))
 
     def selected(self, namespace: str, selector: Selector) -> list[T]:
         """The objects of a namespace that a selector selects."""
@@ -98,7 +109,11 @@ class LabelIndex(Generic[T]):
             del self._growing[namespace]
 
     def _filed(self, obj: T) -> Iterator[str]:
-        """The index function. At the end of a namespace its keys are forgotten: the store has no object of it then."""
+        """The index function. At the end of a namespace its keys are forgotten: the store has no object of it then.
+
+        NAMESPACE, the first index of each store, is changed before this one: so its count has the first object of a
+        namespace when that is filed here, and is 0 when the last one is taken out of here.
+        """
         namespace = obj.namespace
         keys, growing = self._keys.get(namespace, ()), self._growing.get(namespace)
         if not keys and growing is None:

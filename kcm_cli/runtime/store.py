@@ -78,6 +78,12 @@ class Store(Generic[T]):
                 self._file(index, key, obj)
             yield
 
+    def forget(self, index: str, prefix: str) -> None:
+        """Drop the values of an index that begin with a prefix. Its function must not return them any more."""
+        values = self._indexes[index]
+        for value in [value for value in values if value.startswith(prefix)]:
+            del values[value]
+
     def __len__(self) -> int:
         return len(self._objects)
 

@@ -93,44 +93,52 @@ def gone_on(preparing: Preparing, steps: int) -> Preparing:
     return preparing
 
 
+def change(store: Store[Object], step: str, one: Object) -> None:
+    if step == "put":
+        store.put(one)
+    elif step in ("pop", "empty"):
+        for key in [one.key] if step == "pop" else [each.key for each in store.list(one.namespace)]:
+            store.pop(key)
+
+
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["put", "pop", "ask", "prepare", "go on", "cancel", "empty"]), names, labels),
+        st.tuples(
+            st.sampled_from(["put", "pop", "ask", "prepare", "go on", "cancel", "empty"]), names, namespaces, labels
+        ),
         max_size=100,
     ),
     st.integers(FEW - 5, 2 * FEW),
 )
 def test_what_a_selector_selects_while_a_key_is_being_indexed(
-    steps: list[tuple[str, str, dict[str, str]]], crowd: int
+    steps: list[tuple[str, str, str, dict[str, str]]], crowd: int
 ) -> None:
     store: Store[Object] = Store()
     index = LabelIndex.of(store)
-    for n in range(crowd):
-        store.put(obj(str(n), "n1", {"a": "x", "b": str(n % 3)}))
-    preparing: Preparing = None
+    for n in range(2 * crowd):
+        store.put(obj(str(n // 2), NAMESPACES[n % 2], {"a": "x", "b": str(n % 3)}))
+    running: dict[str, Preparing] = dict.fromkeys(NAMESPACES)
     with patch.object(Turns, "of_loop", Endless):
-        for step, name, found in steps:
-            selector = from_label_selector(LabelSelector(found))
-            if step == "put":
-                store.put(obj(name, "n1", found))
-            elif step == "pop":
-                store.pop(f"n1/{name}")
-            elif step == "empty":
-                for key in sorted(store.keys()):
-                    store.pop(key)
-            elif step == "ask":
-                assert {one.name for one in index.selected("n1", selector)} == selected(store, "n1", selector)
+        for step, name, namespace, found in steps:
+            selector, preparing = from_label_selector(LabelSelector(found)), running[namespace]
+            change(store, step, obj(name, namespace, found))
+            if step == "ask":
+                assert {one.name for one in index.selected(namespace, selector)} == selected(store, namespace, selector)
             elif step == "prepare" and preparing is None:
-                preparing = index.prepare("n1", selector)
+                running[namespace] = index.prepare(namespace, selector)
             elif step == "cancel" and preparing is not None:
                 preparing.close()
-                preparing = None
-            preparing = gone_on(preparing, 7)
-        if preparing is not None:
-            preparing.close()
-    for found in ({"a": "x"}, {"b": "1"}, {"a": "x", "b": "y"}, {"c": ""}):
-        selector = from_label_selector(LabelSelector(found))
-        assert {one.name for one in index.selected("n1", selector)} == selected(store, "n1", selector)
+                running[namespace] = None
+            running = {each: gone_on(running[each], 7) for each in NAMESPACES}
+        for left in filter(None, running.values()):
+            left.close()
+    assert index._growing == {}
+    filed = {value.partition("=")[0] for value in store.index_values("labels")}
+    assert filed <= {f"{namespace}/{key}" for namespace, keys in index._keys.items() for key in keys}
+    for namespace in NAMESPACES:
+        for found in ({"a": "x"}, {"b": "1"}, {"a": "x", "b": "y"}, {"c": ""}):
+            selector = from_label_selector(LabelSelector(found))
+            assert {one.name for one in index.selected(namespace, selector)} == selected(store, namespace, selector)
 
 
 async def test_a_key_is_indexed_in_turns_of_the_loop() -> None:
@@ -148,6 +156,60 @@ async def test_a_key_is_indexed_in_turns_of_the_loop() -> None:
         assert turns >= len(store)
         assert {one.name for one in index.selected("n1", asked)} == {"3", "53"}
         assert filing.call_count == 1
+
+
+def crowded(*namespaces: str) -> tuple[Store[Object], LabelIndex[Object]]:
+    """Namespaces whose objects have the labels k0 to k19."""
+    store: Store[Object] = Store()
+    for namespace in namespaces:
+        for n in range(2 * FEW):
+            store.put(obj(str(n), namespace, {f"k{key}": "v" for key in range(20)}))
+    return store, LabelIndex.of(store)
+
+
+def asking(key: str) -> Selector:
+    return from_label_selector(LabelSelector({key: "v"}))
+
+
+async def test_a_namespace_does_not_wait_for_another_one() -> None:
+    store, index = crowded("n1", "n2")
+    for n in range(4 * FEW):
+        store.put(obj(f"more-{n}", "n1", {}))
+    with patch.object(Turns, "of_loop", Endless):
+        preparing = asyncio.create_task(index.prepare("n1", asking("k1")))
+        await asyncio.sleep(0)
+        other = asyncio.create_task(index.prepare("n2", asking("k2")))
+        for _ in range(2 * FEW):
+            await asyncio.sleep(0)
+        assert not preparing.done()
+        assert store.count("labels", "n2/k2=v") > 0
+        await asyncio.wait([preparing, other])
+    assert index._keys == {"n1": ["k1"], "n2": ["k2"]}
+    assert not index._filing, "no lock is kept"
+
+
+async def test_a_key_at_which_a_sync_was_cancelled_is_not_kept() -> None:
+    store, index = crowded("n1")
+    with patch.object(Turns, "of_loop", Endless):
+        preparing = asyncio.create_task(index.prepare("n1", asking("k1")))
+        await asyncio.sleep(0)
+        assert store.count("labels", "n1/k1=v") > 0
+        preparing.cancel()
+        await asyncio.wait([preparing])
+    store.put(obj("new", "n1", {"k1": "v"}))
+    assert store.index_values("labels") == []
+
+
+async def test_a_key_is_not_kept_if_others_were_indexed_meanwhile() -> None:
+    store, index = crowded("n1")
+    with patch.object(Turns, "of_loop", Endless):
+        preparing = asyncio.create_task(index.prepare("n1", asking("k19")))
+        await asyncio.sleep(0)
+        for n in range(MOST_KEYS):
+            index.selected("n1", asking(f"k{n}"))
+        await preparing
+    store.put(obj("new", "n1", {"k19": "v"}))
+    assert store.index_values("labels") == [f"n1/k{n}=v" for n in range(MOST_KEYS)]
 
 
 def find(store: Store[ReplicaSet], namespace: str, found: dict[str, str]) -> set[str]:
