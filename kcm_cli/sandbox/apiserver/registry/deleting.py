@@ -82,7 +82,7 @@ class Deleter:
                     raise
             call.warnings += [text for text in one.warnings if text not in call.warnings]
         await self._core.prepare(call.served, *chosen, cached=True)
-        return call.media.list(chosen, page.revision, page.more, page.left)
+        return await call.media.list(chosen, page.revision, page.more, page.left)
 
     async def remove(self, call: Call, options: DeleteOptions, *, admit: bool = True) -> _Outcome:
         """Delete the object of the call, or mark it as terminating. Raises ApiError.

@@ -22,7 +22,6 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.errors import bad_request, expired, not_found, plain, too_large_version
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.media import ProtobufMedia
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options, unsigned
 from kcm_cli.sandbox.apiserver.registry.selection import Selection, selection
 from kcm_cli.sandbox.apiserver.schema import gojson
@@ -143,9 +142,7 @@ class Reader:
         if page.more:
             self._pages.promise(int(page.revision))
         await self._core.prepare_all(call.served, items)
-        if isinstance(call.media, ProtobufMedia):
-            return await call.media.list_in_turns(items, page.revision, page.more, page.left)
-        return call.media.list(items, page.revision, page.more, page.left)
+        return await call.media.list(items, page.revision, page.more, page.left)
 
     async def reach(self, revision: int) -> None:
         """Wait for a revision. Raises ApiError 504 after ``FRESH_WAIT_S``."""

@@ -78,7 +78,7 @@ class TableMedia(Media):
             return responses.doc_response(status, doc)
         return responses.doc_response(status, self._table([doc], _version_of(doc)))
 
-    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+    async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         metadata = responses.list_metadata(revision, more, left)
         docs = [stored.doc for stored in items]
         if self._layout.order is not None:

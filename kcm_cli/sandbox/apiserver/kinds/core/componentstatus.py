@@ -28,7 +28,7 @@ async def _read(core: Core, call: Call) -> Response:
     if call.info.verb == "list":
         chosen = chosen_by(core, call, list_options(call.query))
         every = await asyncio.gather(*(_status(components, name) for name in components.names))
-        return call.media.list([each for each in every if chosen.matches(each)], "", "", None)
+        return await call.media.list([each for each in every if chosen.matches(each)], "", "", None)
     if call.name not in components.names:
         raise not_found("", "componentstatus", call.name)
     return call.media.object(200, await _status(components, call.name))

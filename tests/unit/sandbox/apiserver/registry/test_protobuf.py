@@ -111,7 +111,8 @@ async def test_a_definition_is_accepted_and_answered_in_protobuf(api: Api) -> No
     assert stored["spec"]["versions"][0]["schema"] == sent["spec"]["versions"][0]["schema"]
 
 
-async def test_the_items_of_a_list_are_encoded_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_the_items_of_a_list_are_encoded_in_turns(api: Api, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     for name in "abcd":
         await api.config_map(name)
     plain = await api.json("GET", CONFIG_MAPS)
@@ -125,7 +126,7 @@ async def test_the_items_of_a_list_are_encoded_in_turns(api: Api, monkeypatch: p
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
-    answer = await api.call("GET", CONFIG_MAPS, headers={"accept": PROTOBUF})
+    answer = await api.call(method, CONFIG_MAPS, headers={"accept": PROTOBUF})
     beside.cancel()
     assert answer.body == to_protobuf(plain)
     assert others >= len(plain["items"]) == 4
