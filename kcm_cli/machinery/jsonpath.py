@@ -6,13 +6,26 @@ yield no result.
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, repeat
+from math import isfinite
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.remembered import remembered
 
-Step = Callable[[object], Iterator[object]]
+
+class _Work:
+    """How many values the filters of one evaluation may still look at and find, nested ones too."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = _MOST_VALUES
+
+
+Step = Callable[[object, _Work], Iterator[object]]
+"""Finds values in a value."""
+_Operand = Callable[[object, _Work], list[object]]
 
 _FIELD = re.compile(r"(?:[^\s.\[\]{}(),'\"\\]|\\.)+")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
@@ -25,7 +38,8 @@ _SLICE = re.compile(r"(-?[0-9]*):(-?[0-9]*)(?::(-?[0-9]*))?")
 _MOST_FILTERS = 20
 """Filters may be in filters, each of which is parsed by itself."""
 _MOST_VALUES = 200_000
-"""What steps may find together, each the same share: ``..*..*`` in a deep value finds more than there is time for."""
+"""What steps may find together, each the same share: ``..[*]..[*]`` in a deep value finds more than there is time for.
+All filters of an evaluation have as much together."""
 
 
 class Path:
@@ -36,9 +50,20 @@ class Path:
 
     def find(self, value: object) -> list[object]:
         """The values at the path. If there are very many, the first ones."""
-        found, most = [value], max(1, _MOST_VALUES // max(1, len(self._steps)))
+        found, most, work = [value], self._share(), _Work()
         for step in self._steps:
-            found = list(islice(chain.from_iterable(map(step, found)), most))
+            found = list(islice(chain.from_iterable(map(step, found, repeat(work))), most))
+        return found
+
+    def _share(self) -> int:
+        return max(1, _MOST_VALUES // max(1, len(self._steps)))
+
+    def _in_filter(self, value: object, work: _Work) -> list[object]:
+        """The values at the path of an operand, as long as there is work left."""
+        found, most = [value], self._share()
+        for step in self._steps:
+            found = list(islice(chain.from_iterable(map(step, found, repeat(work))), max(0, min(most, work.left))))
+            work.left -= len(found)
         return found
 
 
@@ -53,6 +78,8 @@ def parse(text: str) -> Path:
         if text.startswith("..", at):
             if steps[-1:] == [_descend]:
                 raise FormatError("invalid multiple recursive descent")
+            if text.startswith("*", at + 2):
+                raise FormatError("unrecognized character in action: '*'")
             steps.append(_descend)
             at += 1 if text[at + 2 : at + 3] not in ("[", ".") else 2
         elif text.startswith(".", at):
@@ -104,7 +131,7 @@ def _bracket(inner: str) -> Step:
         return _filter(found[1])
     if found := _SLICE.fullmatch(inner):
         start, stop, step = (_whole(part) if part else None for part in found.groups())
-        return _sliced(slice(start, stop, step))
+        return _sliced(slice(start, stop, step)) if step is None or step > 0 else _nothing
     steps = [_part(part.strip()) for part in _union_parts(inner)]
     return steps[0] if len(steps) == 1 else _union(steps)
 
@@ -139,7 +166,7 @@ def _whole(text: str) -> int:
 
 
 def _named(name: str) -> Step:
-    def step(value: object) -> Iterator[object]:
+    def step(value: object, work: _Work) -> Iterator[object]:
         if isinstance(value, dict) and name in value:
             yield value[name]
 
@@ -147,7 +174,7 @@ def _named(name: str) -> Step:
 
 
 def _indexed(index: int) -> Step:
-    def step(value: object) -> Iterator[object]:
+    def step(value: object, work: _Work) -> Iterator[object]:
         if isinstance(value, list) and -len(value) <= index < len(value):
             yield value[index]
 
@@ -155,7 +182,7 @@ def _indexed(index: int) -> Step:
 
 
 def _sliced(part: slice) -> Step:
-    def step(value: object) -> Iterator[object]:
+    def step(value: object, work: _Work) -> Iterator[object]:
         if isinstance(value, list):
             yield from value[part]
 
@@ -163,52 +190,63 @@ def _sliced(part: slice) -> Step:
 
 
 def _union(steps: list[Step]) -> Step:
-    def step(value: object) -> Iterator[object]:
+    def step(value: object, work: _Work) -> Iterator[object]:
         for one in steps:
-            yield from one(value)
+            yield from one(value, work)
 
     return step
 
 
-def _everything(value: object) -> Iterator[object]:
+def _nothing(value: object, work: _Work) -> Iterator[object]:
+    return iter(())
+
+
+def _everything(value: object, work: _Work) -> Iterator[object]:
     if isinstance(value, dict):
         yield from (value[key] for key in sorted(value))
     elif isinstance(value, list):
         yield from value
 
 
-def _descend(value: object) -> Iterator[object]:
+def _descend(value: object, work: _Work) -> Iterator[object]:
     left = [value]
     while left:
         one = left.pop()
         yield one
-        left += reversed(list(_everything(one)))
+        left += reversed(list(_everything(one, work)))
 
 
 def _filter(text: str) -> Step:
     parts = _COMPARISON.split(text, maxsplit=1)
     left = _operand(parts[0].strip())
-    if len(parts) == 1:
-        return lambda value: (item for item in _items(value) if left(item))
-    operator, right = parts[1], _operand(parts[2].strip())
-    return lambda value: (item for item in _items(value) if _compare(left(item), operator, right(item)))
+    operator, right = (parts[1], _operand(parts[2].strip())) if len(parts) > 1 else ("", left)
+
+    def step(value: object, work: _Work) -> Iterator[object]:
+        for item in _items(value):
+            work.left -= 1
+            found = left(item, work)
+            kept = _compare(found, operator, right(item, work)) if operator else bool(found)
+            if work.left <= 0:
+                return
+            if kept:
+                yield item
+
+    return step
 
 
-def _operand(text: str) -> Callable[[object], list[object]]:
+def _operand(text: str) -> _Operand:
     if text.startswith("@"):
-        return parse(text[1:] or "$").find
+        return parse(text[1:] or "$")._in_filter
     if found := _QUOTED.fullmatch(text):
         literal: object = found[1] if found[1] is not None else found[2]
     elif text in ("true", "false"):
         literal = text == "true"
     else:
-        try:
-            if not _NUMBER.fullmatch(text):
-                raise ValueError
-            literal = float(text) if "." in text else _whole(text)
-        except ValueError:
-            raise FormatError(f"cannot parse filter operand {text}") from None
-    return lambda value: [literal]
+        whole = parse_int64(text)
+        literal = whole if whole is not None or not _NUMBER.fullmatch(text) else float(text)
+        if literal is None or not isfinite(literal):
+            raise FormatError(f"cannot parse filter operand {text[:64]}")
+    return lambda value, work: [literal]
 
 
 def _items(value: object) -> list[object]:

@@ -28,6 +28,12 @@ DOC = {
         (".conditions[?(@.missing)].type", []),
         ("..port", [1, 2, 3]),
         ("...port", [1, 2, 3]),
+        (".spec.ports[::2].port", [1, 3]),
+        (".spec.ports[::0].port", []),
+        (".spec.ports[::-1].port", []),
+        (".spec.ports[?(@.port<99999999999999999999)].port", [1, 2, 3]),
+        (".spec.ports[?(@.port>1.5)].port", [2, 3]),
+        (".conditions[?(@.n==+1)].type", ["Ready"]),
         ("$.spec.size", [3]),
     ],
 )
@@ -35,7 +41,20 @@ def test_finding(path, found):
     assert parse(path).find(DOC) == found
 
 
-@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a b", "....a", f".a[{'0' * 5000}]", f".a[1:{'1' * 30}]"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".a[",
+        ".a[x]",
+        ".a b",
+        "....a",
+        "..*",
+        ".a[?(@.b==1x)]",
+        f".a[?(@.b=={'9' * 400})]",
+        f".a[{'0' * 5000}]",
+        f".a[1:{'1' * 30}]",
+    ],
+)
 def test_malformed(path):
     with pytest.raises(FormatError):
         parse(path)
@@ -50,7 +69,7 @@ def test_of_very_many_the_first_are_found(path):
 def test_many_steps_find_no_more_than_few():
     found = 0
 
-    def twice(value):
+    def twice(value, work):
         nonlocal found
         for _ in range(2):
             found += 1
@@ -58,3 +77,27 @@ def test_many_steps_find_no_more_than_few():
 
     assert Path([twice] * 1000).find({})
     assert found <= 201_000
+
+
+def test_nested_filters_share_their_work():
+    """Without it, each nesting takes many times as long."""
+    visits = 0
+
+    class Counted(dict):
+        def __contains__(self, name):
+            nonlocal visits
+            visits += 1
+            return super().__contains__(name)
+
+    items = [Counted(b=[Counted(b=[Counted(b=[Counted(b=1)] * 30)] * 30)] * 30)] * 30
+    path = ".b"
+    for _ in range(4):
+        path = f"..[?(@{path})]"
+    parse(path).find({"items": items})
+    assert 0 < visits <= 600_000
+
+
+def test_filters_that_have_no_work_left_leave_the_first_ones():
+    doc = {"items": [{"n": n, "many": [0] * 1000} for n in range(1000)]}
+    found = parse(".items[?(@.many[*])].n").find(doc)
+    assert found and found == list(range(len(found)))

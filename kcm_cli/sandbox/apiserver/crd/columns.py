@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.jsonpath import Path, parse
+from kcm_cli.machinery.jsonpath import parse
 from kcm_cli.sandbox.apiserver.crd.findings import number
 from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, age
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -21,22 +21,30 @@ _DEFAULT: Sequence[Tree] = (
         "description": "ObjectMeta.creationTimestamp",
     },
 )
-_NOTHING = Path([lambda value: iter(())])
 
 Shown = Callable[[object, datetime], object]
 """Formats the value at a column's path."""
 
 
 def layout_of(declared: Sequence[Tree]) -> Layout:
-    """The table with the declared columns, by default the age."""
-    return Layout((NAME, *map(_column, declared or _DEFAULT)))
+    """The table with the declared columns, by default the age.
+
+    A column that cannot be read is left out, and so are those after it, as upstream.
+    """
+    columns = [NAME]
+    for one in declared or _DEFAULT:
+        try:
+            columns.append(_column(one))
+        except FormatError:
+            break
+    return Layout(tuple(columns))
 
 
 def _column(declared: Tree) -> Column:
     about = declared.get("description") or (
         f"Custom resource definition column (in JSONPath format): {declared['jsonPath']}"
     )
-    path, shown = _path(declared["jsonPath"]), _SHOWN.get(declared["type"], _nothing)
+    path, shown = parse(declared["jsonPath"]), _SHOWN.get(declared["type"], _nothing)
 
     def cell(doc: Tree, now: datetime) -> object:
         found = path.find(doc)
@@ -46,13 +54,6 @@ def _column(declared: Tree) -> Column:
 
     format_, priority = declared.get("format") or "", declared.get("priority") or 0
     return Column(declared["name"], about, cell, declared["type"], format_, priority)
-
-
-def _path(text: str) -> Path:
-    try:
-        return parse(text)
-    except FormatError:
-        return _NOTHING
 
 
 def _nothing(value: object, now: datetime) -> object:
