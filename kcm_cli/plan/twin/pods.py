@@ -2,20 +2,23 @@
 
 Three durations are taken from pods of the same owner, or else of the same workload (a new ReplicaSet's are those of
 its Deployment): from scheduling to the first container, from there to Ready, and from start to end if they end. Without
-such pods there are defaults.
+such pods there are defaults. A status tells when a pod last became Ready: a time that exceeds the Deployment's progress
+deadline (600 s for other workloads) is that of a later change, or of a pod that waited for something else.
 
 - A running pod stays as it is, ready or not, until it is deleted or, for a Job, until such pods usually end.
 - A starting pod takes as long as others did. One that is overdue stays as it is.
+- A new pod is not ready before its own probes allow it.
 - New pods do not become ready if no pod of their template did, or if their image cannot be pulled.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 
 import msgspec
 from msgspec.structs import replace
 
+from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.machinery.times import seconds_of
@@ -39,6 +42,12 @@ STOP_S = 1.0
 """From the request to stop to the end."""
 PATIENCE_S = 60.0
 """How long a pod may be on its way, at least, until it counts as stuck."""
+DEADLINE_S = 600
+"""The progress deadline where there is none."""
+_NO_DEADLINE = 2**31 - 1
+"""The value that stands for none."""
+_SLOW = 0.9
+"""The share of the pods that started sooner than one that pulled its image."""
 _PULL_FAILURES = frozenset(
     ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable")
 )
@@ -52,8 +61,8 @@ DEFAULTS = (
 
 
 class _Times(msgspec.Struct):
-    """Samples in seconds. ``alive``: the number of pods that became ready. ``never``: the number of pods that are stuck
-    before that."""
+    """Samples in seconds, those of ``start`` and ``ready`` up to the deadline. ``alive``: the number of pods that
+    became ready. ``never``: the number of pods that are stuck before that."""
 
     start: list[float] = msgspec.field(default_factory=list)
     ready: list[float] = msgspec.field(default_factory=list)
@@ -84,6 +93,7 @@ class Learned:
         self._now = now
         self._generations: dict[str, int] = {}
         self._owners = _owners(snapshot)
+        self._deadlines = dict(_deadlines(snapshot))
         self._times: dict[str, _Times] = {}
         self._delays: dict[str, float] = {}
         """How long a pod takes to start, by its uid: it is asked for more than once."""
@@ -235,8 +245,10 @@ class Learned:
         ref = controller_of(pod)
         if ref is None:
             return
-        for key in (ref.uid, self._root(pod.namespace, ref)):
-            self._measure(pod, self._times.setdefault(key, _Times()))
+        root = self._root(pod.namespace, ref)
+        deadline_s = self._deadlines.get(root, DEADLINE_S)
+        for key in (ref.uid, root):
+            self._measure(pod, self._times.setdefault(key, _Times()), deadline_s)
 
     def _note_images(self, pod: SimulatedPod) -> None:
         images = {container.name: container.image for container in containers_of(pod)}
@@ -248,19 +260,19 @@ class Learned:
             elif state is not None and (state.running is not None or state.terminated is not None):
                 there[full_image(image)] = 0.0
 
-    def _measure(self, pod: SimulatedPod, times: _Times) -> None:
+    def _measure(self, pod: SimulatedPod, times: _Times, deadline_s: float) -> None:
         conditions = {c.type: c for c in pod.status.conditions}
         states = [s for s in pod.status.container_statuses if s.state is not None]
         began = sorted(_starts(pod))
         scheduled = conditions.get("PodScheduled")
         placed = seconds_of(scheduled.last_transition_time) if scheduled is not None else None
-        if began and placed is not None and not _restarted(pod):
+        if began and placed is not None and not _restarted(pod) and began[0] - placed <= deadline_s:
             times.start.append(max(0.0, began[0] - placed))
         ready = conditions.get("Ready")
         if ready is not None and ready.status == "True":
             times.alive += 1
             at = seconds_of(ready.last_transition_time)
-            if at is not None and began and not _restarted(pod) and at >= began[-1]:
+            if at is not None and began and not _restarted(pod) and 0 <= at - began[-1] <= deadline_s:
                 times.ready.append(at - began[-1])
         elif not is_terminal(pod) and not pod.deleting:
             waiting = [s.state.waiting.reason for s in states if s.state is not None and s.state.waiting is not None]
@@ -273,9 +285,9 @@ class Learned:
 
     def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
         """Seconds until the pod's containers start, if all images can be pulled. known: those of earlier pods, of which
-        the slowest one pulled its image, too."""
+        the slow ones pulled their images, too."""
         there, now = self._images.setdefault(pod.spec.node_name, {}), self._now()
-        delay_s, pull_s = (median(known), max(known)) if known else (0.0, PULL_S)
+        delay_s, pull_s = (median(known), _slow(known)) if known else (0.0, PULL_S)
         for container in containers_of(pod):
             image = container.image
             why = self._no_pull(image)
@@ -307,11 +319,25 @@ def _owners(snapshot: Snapshot) -> dict[str, OwnerReference]:
     return found
 
 
+def _deadlines(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
+    """The progress deadlines of Deployments that have one, in seconds, as ``namespace/Deployment/name``."""
+    for item in snapshot.items(DEPLOYMENTS.gvr):
+        try:
+            deadline_s = DEPLOYMENTS.decode(item.data).spec.progress_deadline_seconds
+        except codec.DecodeError:
+            continue
+        if deadline_s is not None and 0 < deadline_s < _NO_DEADLINE:
+            yield f"{item.namespace}/{DEPLOYMENTS.kind}/{item.name}", deadline_s
+
+
 def _played(container: ContainerScript, run_s: float, ready_s: float | None) -> ContainerScript:
+    """ready_s: that of earlier pods, which may have had other probes."""
     run, last = container.run, container.last_run
     if container.role is Role.MAIN and run.lasts_s == script.SHORT_RUN_S and container.restart != "Always":
         run = last = replace(run, lasts_s=run_s)
-    ready = container.ready_s if ready_s is None or container.role is not Role.MAIN else ready_s
+    ready = container.ready_s
+    if ready_s is not None and container.role is Role.MAIN:
+        ready = max(ready, ready_s)
     return replace(container, run=run, last_run=last, ready_s=ready, stop_s=max(container.stop_s, STOP_S))
 
 
@@ -335,6 +361,11 @@ def _restarted(pod: SimulatedPod) -> bool:
 
 def _first(*samples: list[float]) -> list[float]:
     return next((one for one in samples if one), [])
+
+
+def _slow(samples: Sequence[float]) -> float:
+    """The sample that nine of ten do not exceed; the largest of a few."""
+    return sorted(samples)[math.ceil(_SLOW * len(samples)) - 1]
 
 
 def _middle(samples: Iterable[float]) -> float | None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan import Options, Scale, SetImage, Snapshot, Target, plan
@@ -58,8 +59,8 @@ def pod(name: str, *, image: str = "app:1", owner: Tree | None = None, **more: A
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status | more}
 
 
-def learned(*docs: Tree) -> Learned:
-    whole = settled()
+def learned(*docs: Tree, of: Snapshot | None = None) -> Learned:
+    whole = settled() if of is None else of
     items = tuple(Item("sim", doc["metadata"]["name"], doc["metadata"]["uid"], codec.encode(doc)) for doc in docs)
     pods = replace(whole.collections[PODS.gvr], items=items)
     return Learned(replace(whole, collections={**whole.collections, PODS.gvr: pods}), lambda: NOW)
@@ -84,13 +85,54 @@ def test_without_a_precedent_there_are_defaults() -> None:
     assert known.script(view(once)).containers[0].run.lasts_s == RUN_S
 
 
-def test_a_pod_that_pulls_its_image_takes_as_long_as_the_slowest_one() -> None:
+def test_a_pod_that_pulls_its_image_takes_as_long_as_the_slow_ones() -> None:
     late = {"running": {"startedAt": "2026-01-01T00:00:02Z"}}
     known = learned(pod("a"), pod("b", state=late), pod("c", state=late))
     delays = [
         known.script(view(pod(name, image=image))).start_delay_s for name, image in (("x", "app:1"), ("y", "b:1"))
     ]
     assert delays == [2.0, 4.0]
+
+
+def test_a_time_above_the_deadline_is_not_that_of_the_start() -> None:
+    """Of a pod that got unready and ready again days later, and of one that waited for a volume."""
+    flapped = pod("a", spec={"containers": [{"name": "c", "image": "app:1"}]})
+    flapped["status"]["conditions"][1]["lastTransitionTime"] = "2026-01-03T00:00:10Z"
+    probe = {"initialDelaySeconds": 3}
+    new = view(pod("new", spec={"containers": [{"name": "c", "image": "app:1", "readinessProbe": probe}]}))
+    assert learned(flapped).script(new).containers[0].ready_s == 3.0
+    assert learned(flapped, pod("b")).script(new).containers[0].ready_s == 6.0
+    late = pod("c", state={"running": {"startedAt": "2026-01-01T00:40:00Z"}})
+    assert learned(late).script(view(pod("new", image="b:1"))).start_delay_s == PULL_S
+    assert learned(late, pod("b")).script(view(pod("new", image="b:1"))).start_delay_s == 4.0
+
+
+@pytest.mark.parametrize(
+    ("deadline_s", "taken_s"), [(None, 0.0), (600, 0.0), (900, 700.0), (0, 0.0), (2**31 - 1, 0.0), ("x", 0.0)]
+)
+def test_the_deadline_is_that_of_the_deployment(deadline_s: object, taken_s: float) -> None:
+    slow = pod("a", owner={**OWNER, "kind": "Deployment", "name": "slow"})
+    slow["status"]["conditions"][1]["lastTransitionTime"] = "2026-01-01T00:11:44Z"
+    doc = deployment("slow", 1)
+    doc["spec"]["progressDeadlineSeconds"] = deadline_s
+    whole = settled()
+    items = (Item("sim", "slow", "slow", codec.encode(doc)),)
+    deployments = replace(whole.collections[DEPLOYMENTS.gvr], items=items)
+    known = learned(slow, of=replace(whole, collections={**whole.collections, DEPLOYMENTS.gvr: deployments}))
+    assert known.script(view(slow | {"metadata": slow["metadata"] | {"uid": "new"}})).containers[0].ready_s == taken_s
+
+
+def test_new_probes_are_waited_for() -> None:
+    known = learned(pod("a"))
+    for probes in ({"readinessProbe": {"initialDelaySeconds": 60}}, {"startupProbe": {"initialDelaySeconds": 60}}):
+        new = pod("new", spec={"containers": [{"name": "c", "image": "app:1", **probes}]})
+        assert known.script(view(new)).containers[0].ready_s == 60.0
+
+
+def test_one_slow_pod_of_many_does_not_decide_for_each_pull() -> None:
+    late = pod("late", state={"running": {"startedAt": "2026-01-01T00:09:00Z"}})
+    known = learned(*(pod(f"p{number}") for number in range(9)), late)
+    assert known.script(view(pod("new", image="b:1"))).start_delay_s == 4.0
 
 
 def test_pods_of_one_node_wait_for_the_same_pull() -> None:
