@@ -155,7 +155,8 @@ class Availability(Part, frozen=True):
     """The ready pods of a workload, or endpoints of a Service, with the change.
 
     before: their number when it was made. wanted: how many of these should have stayed: fewer only if fewer replicas
-    are asked for. lowest: the smallest number; below_s: for how long there were fewer than wanted, in all. ready:
+    are asked for, or, of a Service, if a workload of it is deleted; a Service should keep at least one. lowest: the
+    smallest number; below_s: for how long there were fewer than wanted, in all. ready:
     (seconds after the change, number) for each number that there was.
     """
 

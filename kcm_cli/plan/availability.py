@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kcm_cli.plan.answer import Availability, Object
 from kcm_cli.plan.losses import Serving
-from kcm_cli.plan.observe import PODS, Observer, seen, serves
+from kcm_cli.plan.observe import OWNERS, PODS, Observer, seen, serves
 from kcm_cli.sandbox.apiserver.store import Store
 
 _ENDING = frozenset(("Job", "CronJob", "Pod", "Node"))
@@ -13,9 +13,14 @@ _ENDING = frozenset(("Job", "CronJob", "Pod", "Node"))
 
 
 def availability(
-    store: Store, observer: Observer, services: Mapping[Object, Serving], horizon_s: float
+    store: Store,
+    observer: Observer,
+    start: Mapping[Object, Serving],
+    end: Mapping[Object, Serving],
+    horizon_s: float,
 ) -> list[Availability]:
-    """Of each workload and Service whose ready pods or endpoints changed in number after the change."""
+    """Of each workload and Service whose ready pods or endpoints changed in number after the change. start, end: what
+    Services led to when it was made, and in the end."""
     finals: Counter[Object] = Counter()
     for stored in store.list(PODS):
         pod = seen(stored.data)
@@ -25,11 +30,11 @@ def availability(
         if about.kind not in _ENDING:
             ready = _over_time(steps, finals[about], observer.since_s)
             found += _of(about, ready, min(ready[0][1], observer.least.get(about, ready[0][1])), horizon_s)
-    workloads = {one.about: one for one in found}
+    fewer = {one.about: one.before - (0 if _is_deleted(store, one.about) else one.wanted) for one in found}
     for (about, _), steps in _chosen(observer):
-        end = services.get(about, Serving(0))
-        ready = _over_time(steps, end.ready, observer.since_s)
-        found += _of(about, ready, _wanted(ready, end, workloads), horizon_s)
+        before, final = start.get(about, Serving(0)), end.get(about, Serving(0))
+        ready = _over_time(steps, final.ready, observer.since_s)
+        found += _of(about, ready, _wanted(ready, before.of, fewer), horizon_s)
     return sorted(found, key=lambda one: one.about)
 
 
@@ -56,12 +61,24 @@ def _over_time(steps: Sequence[tuple[float, int]], final: int, since_s: float) -
     return ready
 
 
-def _wanted(ready: Sequence[tuple[float, int]], end: Serving, workloads: Mapping[Object, Availability]) -> int:
-    """How many endpoints a Service is to have: as many as before, but for what its workloads were scaled down by. That
-    there are fewer in the end may be that pods never came back."""
+def _is_deleted(store: Store, about: Object) -> bool:
+    """Whether a workload is gone, or goes as soon as its pods are."""
+    gvr = OWNERS.get(about.kind)
+    if gvr is None:
+        return False
+    stored = store.get(gvr, about.namespace, about.name)
+    return stored is None or bool(seen(stored.data).metadata.deletion_timestamp)
+
+
+def _wanted(ready: Sequence[tuple[float, int]], of: Mapping[Object, int], fewer: Mapping[Object, int]) -> int:
+    """How many endpoints a Service is to have: as many as before, but for what its workloads were scaled down by, and
+    those that were deleted; at least one. That there are fewer in the end may be that pods never came back.
+
+    of: the endpoints that each workload had. fewer: by how many pods each one is to have less.
+    """
     before, final = ready[0][1], ready[-1][1]
-    fewer = sum(one.before - one.wanted for about in end.of if (one := workloads.get(about)) is not None)
-    return min(before, max(final, before - fewer))
+    left = before - sum(min(count, fewer.get(about, 0)) for about, count in of.items())
+    return min(before, max(final, left, 1))
 
 
 def _of(about: Object, ready: list[tuple[float, int]], wanted: int, horizon_s: float) -> Iterator[Availability]:

@@ -1,6 +1,7 @@
 """What a change loses without leaving anything unfinished: the endpoints of Services, and data."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -9,7 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.documents import nested_map, nested_str
 from kcm_cli.plan.answer import Object
-from kcm_cli.plan.observe import PODS, SLICES, Observer, Slice, is_ready, seen
+from kcm_cli.plan.observe import PODS, SLICES, Observer, endpoints_of, is_ready, seen
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.sandbox.apiserver.store import Store
 
@@ -21,44 +22,45 @@ _AT_ONCE = " "
 
 
 class Serving(msgspec.Struct, frozen=True):
-    """What a Service with a selector leads to. ready: the number of ready endpoints. of, pods: the workloads and the
-    uids of all."""
+    """What a Service with a selector leads to. ready: the number of ready endpoints. of: the workloads, with the number
+    of their pods that are ready endpoints. pods: the uids of all."""
 
     ready: int
-    of: frozenset[Object] = frozenset()
+    of: Mapping[Object, int] = msgspec.field(default_factory=dict)
     pods: frozenset[str] = frozenset()
 
 
 def serving(store: Store, observer: Observer) -> dict[Object, Serving]:
     """The Services with a selector, and what they lead to."""
-    found: dict[Object, Serving] = {}
+    found: dict[Object, list[bytes]] = {}
     for stored in store.list(SERVICES):
         if nested_map(stored.doc, "spec", "selector") and nested_str(stored.doc, "spec", "type") != "ExternalName":
-            found[Object("Service", stored.namespace, stored.name)] = Serving(0)
+            found[Object("Service", stored.namespace, stored.name)] = []
     for stored in store.list(SLICES):
         name = nested_map(stored.doc, "metadata", "labels").get(SERVICE_NAME)
         about = Object("Service", stored.namespace, str(name))
         if about in found:
-            one, known = _endpoints(stored.data, store, observer), found[about]
-            found[about] = Serving(max(known.ready, one.ready), known.of | one.of, known.pods | one.pods)
-    return found
+            found[about].append(stored.data)
+    return {about: _serving(slices, store, observer) for about, slices in found.items()}
 
 
-def _endpoints(data: bytes, store: Store, observer: Observer) -> Serving:
-    try:
-        endpoints = codec.decode(data, Slice).endpoints
-    except codec.DecodeError:
-        return Serving(0)
-    of: set[Object] = set()
-    pods: set[str] = set()
-    for one in endpoints:
-        ref = one.target_ref
-        pod = store.get(PODS, ref.namespace, ref.name) if ref is not None and ref.kind == "Pod" else None
-        if pod is not None:
-            metadata = seen(pod.data).metadata
-            of.add(observer.root(metadata, "Pod"))
-            pods.add(metadata.uid)
-    return Serving(sum(map(is_ready, endpoints)), frozenset(of), frozenset(pods))
+def _serving(slices: Collection[bytes], store: Store, observer: Observer) -> Serving:
+    """A Service may have several slices, and those of two types of addresses have the same pods."""
+    ready: Counter[str] = Counter()
+    pods: dict[str, tuple[Object, bool]] = {}
+    for data in slices:
+        one = endpoints_of(data)
+        ready[one.address_type] += sum(map(is_ready, one.endpoints))
+        for endpoint in one.endpoints:
+            ref = endpoint.target_ref
+            pod = store.get(PODS, ref.namespace, ref.name) if ref is not None and ref.kind == "Pod" else None
+            if pod is not None:
+                metadata = seen(pod.data).metadata
+                pods[metadata.uid] = observer.root(metadata, "Pod"), is_ready(endpoint)
+    of: Counter[Object] = Counter()
+    for root, serves in pods.values():
+        of[root] += serves
+    return Serving(max(ready.values(), default=0), of, frozenset(pods))
 
 
 def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serving]) -> Iterator[Refusal]:
@@ -78,10 +80,10 @@ def lost_endpoints(base: Mapping[Object, Serving], changed: Mapping[Object, Serv
 
 def _share(before: Serving, now: Serving) -> bool:
     """Whether any pod or workload is the same: pods may lose the workload that controls them."""
-    return bool(before.of & now.of or before.pods & now.pods)
+    return bool(before.of.keys() & now.of.keys() or before.pods & now.pods)
 
 
-def _names(objects: frozenset[Object]) -> str:
+def _names(objects: Collection[Object]) -> str:
     names = [str(one) for one in sorted(objects)]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{', '.join(names[:_NAMED])}{more}"

@@ -22,6 +22,15 @@ STATEFUL_SETS = GVR("apps", "v1", "statefulsets")
 DAEMON_SETS = GVR("apps", "v1", "daemonsets")
 JOBS = GVR("batch", "v1", "jobs")
 AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
+OWNERS = {
+    "Deployment": DEPLOYMENTS,
+    "StatefulSet": STATEFUL_SETS,
+    "DaemonSet": DAEMON_SETS,
+    "Job": JOBS,
+    "ReplicaSet": REPLICA_SETS,
+    "ReplicationController": GVR("", "v1", "replicationcontrollers"),
+}
+"""The kinds that own pods."""
 _ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
 SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 PREEMPTED = "preempted"

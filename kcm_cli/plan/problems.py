@@ -18,6 +18,7 @@ from kcm_cli.plan.observe import (
     JOBS,
     NAMESPACES,
     NODES,
+    OWNERS,
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
@@ -34,15 +35,6 @@ from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.planning.rollout import fenceposts
 from kcm_cli.sandbox.apiserver.store import Store
 
-_CONTROLLERS = GVR("", "v1", "replicationcontrollers")
-_KIND_OF = {
-    "Deployment": DEPLOYMENTS,
-    "StatefulSet": STATEFUL_SETS,
-    "DaemonSet": DAEMON_SETS,
-    "Job": JOBS,
-    "ReplicaSet": REPLICA_SETS,
-    "ReplicationController": _CONTROLLERS,
-}
 Key = tuple[GVR, str, str]
 LONG_S = 60.0
 """For how long replicas may be missing before that is a problem."""
@@ -102,7 +94,7 @@ class Problems:
 
     def _workload(self, about: Object) -> Object:
         """The workload that an object of an Event belongs to."""
-        gvr = _KIND_OF.get(about.kind)
+        gvr = OWNERS.get(about.kind)
         stored = self._store.get(gvr, about.namespace, about.name) if gvr is not None else None
         return self._observer.root(seen(stored.data).metadata, about.kind) if stored is not None else about
 
@@ -157,7 +149,7 @@ class Problems:
             (STATEFUL_SETS, "StatefulSet", _stateful_set),
             (DAEMON_SETS, "DaemonSet", _daemon_set),
             (REPLICA_SETS, "ReplicaSet", _bare),
-            (_CONTROLLERS, "ReplicationController", _bare),
+            (OWNERS["ReplicationController"], "ReplicationController", _bare),
         )
         for gvr, kind, look in kinds:
             for stored in self._store.list(gvr):
@@ -218,7 +210,7 @@ class Problems:
 
     def _missing(self, about: Object) -> int:
         """The number of pods that a workload lacks at the end; 1 if that is not known."""
-        gvr = _KIND_OF.get(about.kind)
+        gvr = OWNERS.get(about.kind)
         stored = self._store.get(gvr, about.namespace, about.name) if gvr is not None else None
         if stored is None:
             return 0 if gvr is not None else 1
@@ -244,7 +236,7 @@ class Problems:
             if one.what == "created" and one.at_s >= start_s:
                 made[one.about] += 1
         for about in sorted(self._observer.ready.keys() | made.keys()):
-            gvr = _KIND_OF.get(about.kind)
+            gvr = OWNERS.get(about.kind)
             stored = self._store.get(gvr, about.namespace, about.name) if gvr is not None else None
             if stored is None or about.kind in ("Job", "DaemonSet"):
                 continue
@@ -260,7 +252,7 @@ class Problems:
 
     def _short(self, about: Object, obj: Seen) -> Iterator[Refusal]:
         """The longest time with fewer Ready pods than a rollout may leave."""
-        key = _KIND_OF[about.kind], about.namespace, about.name
+        key = OWNERS[about.kind], about.namespace, about.name
         before, stored = self._initial.get(key), self._store.get(*key)
         if before is None or stored is None:
             return

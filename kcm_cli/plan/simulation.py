@@ -143,10 +143,13 @@ class _Life:
         self._options = options
         self._observer = Observer(self.twin.store, self.twin.clock.monotonic)
         self._applying = Applying(self.twin, options, self._observer.note)
+        self._services: dict[Object, Serving] = {}
+        """What Services lead to before the changes."""
 
     async def begin(self) -> None:
         """Wait until the caches have synced."""
         await self.twin.settle()
+        self._services = serving(self.twin.store, self._observer)
 
     async def lead(self, changes: tuple[Change, ...]) -> Simulation:
         """Make the changes, and wait for the horizon. Raises PlanError."""
@@ -160,7 +163,7 @@ class _Life:
         await drains.stop()
         for name, error in (*twin.failed, *failed):
             raise PlanError(f"{name} failed in the twin: {innermost(error)!r}") from error
-        return _outcome(twin, self._observer, self._applying, self._options, begins_at)
+        return _outcome(twin, self._observer, self._applying, self._options, begins_at, self._services)
 
 
 def _initial(loaded: Mapping[Key, bytes], keys: Sequence[Key]) -> dict[Key, bytes]:
@@ -169,7 +172,15 @@ def _initial(loaded: Mapping[Key, bytes], keys: Sequence[Key]) -> dict[Key, byte
     return {**{key: loaded[key] for key in volumes if key in loaded}, **found}
 
 
-def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Options, begins_at: str) -> Simulation:
+def _outcome(
+    twin: Twin,
+    observer: Observer,
+    applying: Applying,
+    options: Options,
+    begins_at: str,
+    before: Mapping[Object, Serving],
+) -> Simulation:
+    """before: what Services led to before the changes."""
     keys = [key for key in twin.loaded.touched if key[0] not in _UNSHOWN]
     loaded = {(gvr, space, name): data for gvr, space, name, _, data in twin.loaded.rows}
     finals: dict[Key, bytes | None] = {}
@@ -196,7 +207,7 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying, options: Option
         begins_at=begins_at,
         assumed=[*applying.assumed, *sorted(twin.existence.assumed)],
         remarks=dict(applying.remarks),
-        availability=availability(twin.store, observer, services, options.horizon_s),
+        availability=availability(twin.store, observer, before, services, options.horizon_s),
     )
 
 
