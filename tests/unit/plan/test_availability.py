@@ -1,6 +1,7 @@
 """How many ready endpoints a Service is to have."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -55,6 +56,11 @@ async def _shared(world: World) -> None:
     await world.clock.sleep(60)
 
 
+@cache
+def shared() -> Snapshot:
+    return snapshot_of(_shared)
+
+
 def front(snapshot: Snapshot, change: Change) -> Availability:
     answer = plan(snapshot, [change], Options(horizon_s=120))
     return next(one for one in answer.availability if one.about.kind == "Service")
@@ -65,13 +71,13 @@ BLUE = Target("deploy", "blue", "sim")
 
 @pytest.mark.parametrize("change", [Scale(BLUE, 0), Delete(BLUE)], ids=["scaled", "deleted"])
 def test_a_service_needs_no_pods_of_a_workload_that_is_to_have_none(change: Change) -> None:
-    found = front(snapshot_of(_shared), change)
+    found = front(shared(), change)
     assert (found.before, found.wanted, found.lowest, found.below_s) == (5, 2, 2, 0.0)
 
 
 def test_the_endpoints_of_several_slices_are_added_up() -> None:
     """A Service with more endpoints than a slice may have has several."""
-    found = front(_in_two_slices(snapshot_of(_shared)), Scale(BLUE, 1))
+    found = front(_in_two_slices(shared()), Scale(BLUE, 1))
     assert (found.before, found.wanted, found.lowest, found.below_s) == (5, 3, 3, 0.0)
 
 
