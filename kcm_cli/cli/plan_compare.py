@@ -8,8 +8,10 @@ from rich.text import Text
 
 from kcm_cli.cli.plan_text import section
 from kcm_cli.machinery import codec
-from kcm_cli.plan.comparison import DIFFERENTLY, HAPPENED, NOT_YET, UNKNOWN, Comparison, Ready, Step, Unexpected
+from kcm_cli.plan.comparison import Comparison, Unexpected
 from kcm_cli.plan.formatting import span
+from kcm_cli.plan.ready import Ready
+from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED, NOT_YET, UNKNOWN, Step
 
 _WORDS = {HAPPENED: "happened", NOT_YET: "not yet", DIFFERENTLY: "differently", UNKNOWN: "unknown"}
 _STYLES = {HAPPENED: "green", NOT_YET: "yellow", DIFFERENTLY: "red", UNKNOWN: "dim"}

@@ -25,10 +25,11 @@ from kcm_cli.component.virtual import run
 from kcm_cli.plan import Change, Options, Snapshot, plan
 from kcm_cli.plan.applying import Applying
 from kcm_cli.plan.changes import custom_kinds
-from kcm_cli.plan.comparison import HAPPENED, Comparison, compare, needed
+from kcm_cli.plan.comparison import Comparison, compare, needed
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import configured
 from kcm_cli.plan.questions import with_kinds
+from kcm_cli.plan.steps import HAPPENED
 from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.tasks import Tasks

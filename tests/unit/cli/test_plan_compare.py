@@ -11,7 +11,9 @@ from kcm_cli.cli.plan_compare import verdict
 from kcm_cli.machinery import codec
 from kcm_cli.plan import save
 from kcm_cli.plan.answer import Object
-from kcm_cli.plan.comparison import DIFFERENTLY, HAPPENED, NOT_YET, UNKNOWN, Comparison, Ready, Step, Unexpected
+from kcm_cli.plan.comparison import Comparison, Unexpected
+from kcm_cli.plan.ready import Ready
+from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED, NOT_YET, UNKNOWN, Step
 from tests.unit.plan.test_comparison import SCALED, answer, cluster, obj
 
 WEB = Object("Deployment", "n", "web")

@@ -16,19 +16,9 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan import Answer, PlanError, Snapshot
 from kcm_cli.plan.answer import Availability, Difference, Field, Object, Source, Totals
 from kcm_cli.plan.compare import is_same_value, short
-from kcm_cli.plan.comparison import (
-    DIFFERENTLY,
-    HAPPENED,
-    MOST_BYTES,
-    NOT_YET,
-    UNKNOWN,
-    Comparison,
-    _at,
-    compare,
-    needed,
-    read_plan,
-)
+from kcm_cli.plan.comparison import MOST_BYTES, Comparison, compare, needed, read_plan
 from kcm_cli.plan.snapshot import Collection, Item
+from kcm_cli.plan.steps import DIFFERENTLY, HAPPENED, NOT_YET, UNKNOWN, _at
 from tests.kit.simulation import NAMESPACE
 from tests.unit.plan.clusters import lived, planned
 

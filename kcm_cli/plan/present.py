@@ -1,0 +1,109 @@
+"""The cluster as it is in a snapshot that was taken after a plan."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.integers import parse_int64
+from kcm_cli.machinery.meta import OwnerReference, View
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.snapshot import Item, Snapshot
+
+
+class Managed(View, frozen=True, gc=False):
+    """An entry of ``managedFields``."""
+
+    manager: str = ""
+    time: str = ""
+    subresource: str = ""
+
+
+class Meta(View, frozen=True, gc=False):
+    """The metadata that are compared."""
+
+    resource_version: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    owner_references: tuple[OwnerReference, ...] = ()
+    managed_fields: tuple[Managed, ...] = ()
+
+
+class _Head(View, frozen=True, gc=False):
+    metadata: Meta = Meta()
+
+
+class Present:
+    """The cluster as it is. since, version: when the plan's snapshot was taken. Times of objects are whole seconds: of
+    what happened in that second, versions tell."""
+
+    def __init__(self, snapshot: Snapshot, since: datetime, version: str) -> None:
+        self.snapshot = snapshot
+        self._since, self._version = since, parse_int64(version)
+        self.kinds = {one.kind for one in snapshot.collections.values()}
+        self.items: dict[Object, Item] = {}
+        self._heads: dict[Object, Meta] = {}
+        self._placed: dict[tuple[str, str], list[Object]] = {}
+        self._made: dict[tuple[str, str], dict[str, list[Object]]] = {}
+        for collection in snapshot.collections.values():
+            for item in collection.items:
+                about = Object(collection.kind, item.namespace, item.name)
+                self.items[about] = item
+                self._placed.setdefault((about.kind, about.namespace), []).append(about)
+
+    def meta(self, about: Object) -> Meta:
+        """Its metadata; empty if they cannot be read."""
+        found = self._heads.get(about)
+        if found is None:
+            try:
+                found = codec.decode(self.items[about].data, _Head).metadata
+            except codec.DecodeError:
+                found = Meta()
+            self._heads[about] = found
+        return found
+
+    def is_new(self, about: Object) -> bool:
+        """Whether it was created after the plan's snapshot."""
+        meta = self.meta(about)
+        return self.is_later(meta, meta.creation_timestamp)
+
+    def is_later(self, meta: Meta, time: str) -> bool:
+        """Whether a time of an object is after the plan's snapshot."""
+        version = parse_int64(meta.resource_version)
+        if version is not None and self._version is not None and version <= self._version:
+            return False  # it has not changed since
+        return time_of(time) >= self._since
+
+    def made(self, kind: str, namespace: str, owner: str) -> Sequence[Object]:
+        """The new objects of an owner."""
+        by_owner = self._made.get((kind, namespace))
+        if by_owner is None:
+            by_owner = self._made[kind, namespace] = {}
+            for about in filter(self.is_new, self._placed.get((kind, namespace), ())):
+                by_owner.setdefault(self.owner(about), []).append(about)
+        return by_owner.get(owner, ())
+
+    def owner(self, about: Object) -> str:
+        """``Kind/name`` of what it belongs to."""
+        refs = self.meta(about).owner_references
+        chosen = next((ref for ref in refs if ref.controller), refs[0] if refs else None)
+        return f"{chosen.kind}/{chosen.name}" if chosen is not None else ""
+
+    def changed(self, about: Object) -> Managed | None:
+        """The last change of more than its status since the plan."""
+        meta = self.meta(about)
+        found = [one for one in meta.managed_fields if one.subresource != "status"]
+        last = max(found, key=lambda one: time_of(one.time), default=None)
+        return last if last is not None and self.is_later(meta, last.time) else None
+
+
+_EPOCH = datetime.min.replace(tzinfo=parse_time("2000-01-01T00:00:00Z").tzinfo) + timedelta(days=1)
+
+
+def time_of(text: str) -> datetime:
+    """A time of an object; long ago for what is no time."""
+    try:
+        return parse_time(text)
+    except FormatError:
+        return _EPOCH
