@@ -76,8 +76,8 @@ _NOTHING = _Times()
 
 
 class Learned:
-    """Implements ``nodes.behaviour.Behaviour`` and ``nodes.kubelet.Obstructions``. ``owned`` is to be told of what is
-    created, so that pods of a new ReplicaSet or Job are known as those of their workload.
+    """Implements ``nodes.behaviour.Behaviour`` and ``nodes.kubelet.Obstructions``. Call ``owned`` for each object that
+    is created, so that pods of a new ReplicaSet or Job are known as those of their workload.
 
     now: the twin's time, in seconds. unpullable: images that are assumed not to exist. existence: of the ConfigMaps and
     Secrets that new pods refer to; all exist without it. no_pull: images that cannot be pulled, with the reasons.
