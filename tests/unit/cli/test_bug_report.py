@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from kcm_cli.cli import bug_report
-from kcm_cli.cli.bug_report import gather, main, redacted, redacted_lines
+from kcm_cli.cli.bug_report import gather, main
+from kcm_cli.cli.redaction import redacted, redacted_lines
 from kcm_cli.component.clock import RealClock
 from kcm_cli.component.virtual import run
 from kcm_cli.rest.manager_port import ManagerPort, ReadError
