@@ -158,10 +158,14 @@ async def _run(path: Path, *arguments: str) -> Doc:
 
 async def _killed(process: asyncio.subprocess.Process) -> None:
     """Kill a driver and wait for it, but not for child processes that hold its output open."""
-    process.kill()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_TO_END_S):
-            await process.communicate()
+    try:
+        process.kill()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TO_END_S):
+                await process.communicate()
+    finally:
+        # a Process has no close of its own, and its pipe would stay open as long as such a child process lives
+        process._transport.close()  # type: ignore[attr-defined]
 
 
 def _answer(command: str, output: bytes, code: int) -> Doc:

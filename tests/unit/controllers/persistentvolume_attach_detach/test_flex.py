@@ -1,6 +1,8 @@
 """FlexVolume drivers: real executables, on real time."""
 
+import asyncio
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +116,24 @@ async def test_an_unresponsive_driver_is_killed(tmp_path, monkeypatch):
         await drivers.attach("v/d", {}, "n")
     pid = int((path.parent / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()  # it has ended, and was waited for
+
+
+@pytest.mark.real_time
+async def test_a_child_of_a_killed_driver_keeps_no_pipe_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(flex_module, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(flex_module, "_TO_END_S", 0.1)
+    path = install(tmp_path, "v/d", says("Success"))
+    drivers = FlexDrivers(str(tmp_path), lambda: None)
+    await drivers.scan()
+    path.write_text('#!/bin/sh\nsleep 60 &\necho $! > "$(dirname "$0")/child"\nwait\n')
+    before = len(os.listdir("/proc/self/fd"))
+    try:
+        with pytest.raises(FlexError, match="attach command timed out"):
+            await drivers.attach("v/d", {}, "n")
+        await asyncio.sleep(0.1)
+        assert len(os.listdir("/proc/self/fd")) == before
+    finally:
+        os.kill(int((path.parent / "child").read_text()), signal.SIGKILL)
 
 
 WAITING = """#!/bin/sh
