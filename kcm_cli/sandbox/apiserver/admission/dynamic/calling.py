@@ -4,7 +4,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,va
 """
 
 import asyncio
-import binascii
 import logging
 from base64 import b64decode
 
@@ -77,7 +76,6 @@ class MutatingWebhooks:
             changed = patches.json_patch(patches.copy(current), operations)
         except PatchError as error:
             raise internal(str(error)) from None
-        assert isinstance(changed, dict)
         self._replacer.replace(view, changed)
         return view.obj != before
 
@@ -127,11 +125,11 @@ def _fail(webhook: Webhook, error: ReviewError) -> None:
 
 def _operations(patch: Patch) -> list[dict[str, object]]:
     """The operations of a JSON patch. Raises ReviewError."""
+    data = b64decode(patch.text)
+    if data.strip() == b"null":
+        return []
     try:
-        data = b64decode(patch.text, validate=True)
-        return codec.decode(data, list[dict[str, object]])
-    except binascii.Error as error:
-        why: object = error
+        return [one or {} for one in codec.decode(data, list[dict[str, object] | None])]
     except codec.DecodeError as error:
         why = gojson.syntax_error(data.decode(errors="replace")) or error
     raise ReviewError(f"received undecodable patch in webhook response: {why}")

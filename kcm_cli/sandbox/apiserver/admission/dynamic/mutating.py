@@ -172,7 +172,7 @@ class MutatingPolicies:
             rounds.needed = True
 
     def _mutate(self, invocation: _Invocation, mutation: _Mutation) -> None:
-        """Evaluate a mutation and apply it. Raises MutationError."""
+        """Evaluate a mutation and apply it. Raises MutationError, and ApiError 500 if the result is no object."""
         view = invocation.view
         budget = Budget()
         try:
@@ -204,7 +204,7 @@ class MutatingPolicies:
             raise MutationError(f"error applying patch: {error}") from None
 
 
-def _patched(current: Tree, value: cel.Value) -> Tree:
+def _patched(current: Tree, value: cel.Value) -> object:
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
     operations: list[Tree] = []
@@ -218,13 +218,11 @@ def _patched(current: Tree, value: cel.Value) -> Tree:
         assert isinstance(operation, dict)
         operations.append(operation)
     try:
-        changed = patches.json_patch(patches.copy(current), operations)
+        return patches.json_patch(patches.copy(current), operations)
     except PatchError as error:
         if str(error).endswith(_TEST_FAILED):
             return current
         raise MutationError(f"JSON Patch: {error}") from None
-    assert isinstance(changed, dict)
-    return changed
 
 
 def _json(value: cel.Value) -> cel.Value:

@@ -1,11 +1,12 @@
 """Replaces the object of a write by the one that a policy or webhook has made."""
 
+from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, View
 from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.kinds import KINDS
 from kcm_cli.sandbox.apiserver.registry.scale_form import set_replicas
 from kcm_cli.sandbox.apiserver.schema import Schemas
-from kcm_cli.sandbox.apiserver.schema.bodies import Target, target_of
+from kcm_cli.sandbox.apiserver.schema.bodies import Target, misread, target_of
 from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 
 
@@ -15,23 +16,26 @@ class Replacer:
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
 
-    def replace(self, view: View, changed: Tree, *, strict: bool = False) -> None:
+    def replace(self, view: View, changed: object, *, strict: bool = False) -> None:
         """Replace the object. ``changed``: in the view's version; do not use it afterwards. ``strict``: it may have no
         unknown field, unless it is a custom resource. Raises ApiError 500.
         """
+        if not isinstance(changed, dict):
+            raise internal(misread(codec.encode(changed)))
+        made: Tree = changed
         group, version, kind = view.kind
         target = Target(group, version, kind)
         if self._schemas.node(target) is not None:
-            changed, unknown = self._schemas.finish_patched(target, changed, internal)
+            made, unknown = self._schemas.finish_patched(target, made, internal)
             if strict and unknown and not self._schemas.is_custom(target):
                 raise internal("strict decoding error: " + ", ".join(unknown))
         if view.attrs.subresource == SCALE:
             assert view.attrs.obj is not None
-            set_replicas(view.served, view.attrs.obj, (changed.get("spec") or {}).get("replicas") or 0)
+            set_replicas(view.served, view.attrs.obj, (made.get("spec") or {}).get("replicas") or 0)
             return
         if kind == view.served.info.kind:
-            self._default(view.served.info, changed)
-        _replace(view.attrs, view.served.to_storage(changed))
+            self._default(view.served.info, made)
+        _replace(view.attrs, view.served.to_storage(made))
 
     def _default(self, info: ResourceInfo, changed: Tree) -> None:
         custom = self._schemas.custom.get(target_of(info))

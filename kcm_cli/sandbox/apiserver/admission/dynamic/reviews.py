@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.whole_floats import has_whole_float, settle_numbers
@@ -18,6 +19,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.schema.bodies import misread
+from kcm_cli.sandbox.apiserver.schema.scalars import base64_bytes
 from kcm_cli.sandbox.apiserver.schema.scheme import WEBHOOK_SCHEME, not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.apiserver.webhooks import CallError, Calls
@@ -57,7 +59,7 @@ class _Review(msgspec.Struct, rename="camel"):
 
 
 class Patch(msgspec.Struct, frozen=True):
-    """The patch of a mutating webhook. text: base64, or empty. kind: patchType."""
+    """The patch of a mutating webhook. text: valid base64, or empty. kind: patchType."""
 
     text: str = ""
     kind: str = ""
@@ -114,6 +116,11 @@ def _decoded(data: bytes, version: str) -> _Review:
         review = codec.decode(data, _Review)
     except codec.DecodeError as error:
         raise CallError(misread(data) or str(error)) from None
+    if review.response is not None and review.response.patch:
+        try:
+            review.response.patch = str(base64_bytes(review.response.patch))
+        except FormatError as error:
+            raise CallError(str(error)) from None
     kind, (group, _, found) = review.kind or _KIND, (review.api_version or f"{_GROUP}/{version}").rpartition("/")
     if kind != _KIND or group != _GROUP or found not in _VERSIONS:
         raise CallError(not_registered(group, found, kind, WEBHOOK_SCHEME))

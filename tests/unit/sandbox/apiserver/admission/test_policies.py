@@ -401,6 +401,16 @@ async def test_a_failed_mutation_refuses(api: Api, mutation: str, why: str) -> N
     assert answer.message == f"policy 'p' with binding 'b' denied request: {why}"
 
 
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+async def test_a_patch_must_leave_an_object(api: Api, policy: str) -> None:
+    await mutating(api, "[JSONPatch{op: 'replace', path: '', value: ['a']}]", failurePolicy=policy)
+    answer = await create(api, {"a": "b"})
+    assert answer.status == 500
+    assert answer.message.startswith(
+        "Internal error occurred: couldn't get version/kind; json parse error: json: cannot unmarshal array into"
+    )
+
+
 async def test_failures_of_mutations_may_be_ignored(api: Api) -> None:
     await mutating(api, "Object{data: {'x': object.data.nope}}", failurePolicy="Ignore")
     assert (await create(api, {"a": "b"})).doc["data"] == {"a": "b"}

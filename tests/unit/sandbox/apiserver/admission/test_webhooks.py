@@ -286,6 +286,14 @@ async def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> N
             'received invalid webhook response: webhook returned invalid response.patchType of ""',
             id="empty type",
         ),
+        *(
+            pytest.param(
+                {"allowed": True, "patch": patch, "patchType": "JSONPatch"},
+                f"failed to call webhook: illegal base64 data at input byte {place}",
+                id=f"no base64: {patch}",
+            )
+            for patch, place in (("é", 0), ("W1=", 3), ("[]", 0))
+        ),
     ],
 )
 async def test_an_invalid_response_fails_the_write(api: Api, backend: Backend, reply: Tree, why: str) -> None:
@@ -294,6 +302,29 @@ async def test_an_invalid_response_fails_the_write(api: Api, backend: Backend, r
     answer = await create(api)
     assert (answer.status, answer.doc["reason"]) == (500, "InternalError")
     assert answer.message == f'Internal error occurred: failed calling webhook "w0.example.com": {why}'
+
+
+async def test_a_patch_must_leave_an_object(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {})
+    backend.reply = lambda request: patched({"op": "replace", "path": "", "value": []})
+    answer = await create(api)
+    assert answer.status == 500
+    assert answer.message.startswith(
+        "Internal error occurred: couldn't get version/kind; json parse error: json: cannot unmarshal array into"
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch", "status"), [pytest.param("null", 201, id="null"), pytest.param("[null]", 500, id="null for an operation")]
+)
+async def test_a_patch_may_be_null(api: Api, backend: Backend, patch: str, status: int) -> None:
+    await backend.configure("mutating", {})
+    text = base64.b64encode(patch.encode()).decode()
+    backend.reply = lambda request: {"allowed": True, "patch": text, "patchType": "JSONPatch"}
+    answer = await create(api)
+    assert answer.status == status
+    if status == 500:
+        assert answer.message == "Internal error occurred: Unexpected kind: unknown"
 
 
 async def test_the_response_must_have_the_uid_of_the_request(api: Api, backend: Backend) -> None:
