@@ -8,6 +8,7 @@ import asyncio
 import gzip
 import io
 import json
+import socket
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from kcm_cli.api.protobuf.decoding import UnknownForm
 from kcm_cli.api.resource import Resource
 from kcm_cli.component import configfile, flag_values, key_pairs, tokens, yaml_documents
 from kcm_cli.component.clock import RealClock
+from kcm_cli.controllers.persistentvolume_attach_detach import flex
 from kcm_cli.controllers.persistentvolume_binder import recycler
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import (
@@ -61,11 +63,15 @@ from kcm_cli.manager.options import Options
 from kcm_cli.plan import files, flag_files
 from kcm_cli.plan.snapshot import PlanError
 from kcm_cli.planning import csi_handles, pkcs10
-from kcm_cli.rest import errors, kubeconfig, listing, plugins, proxies, tls
+from kcm_cli.rest import discovery, errors, kubeconfig, listing, openapi, plugins, proxies, tls
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.connection import Connection, HeadTooLarge, Lost
 from kcm_cli.rest.errors import AccessError, ApiError, CredentialsError, KubeconfigError
 from kcm_cli.rest.kubeconfig import Chosen, Cluster, Exec, User
 from kcm_cli.rest.metrics import NO_PLUGIN_METRICS
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.served import Discovery
+from kcm_cli.rest.socks import ProxyRefused, tunnel
 from kcm_cli.rest.transport import Request, Response, Unreadable
 from kcm_cli.runtime.cause_document import CausesDocument
 from kcm_cli.runtime.frames import FrameDecoder
@@ -73,7 +79,9 @@ from kcm_cli.runtime.leader import record
 from kcm_cli.runtime.wire import EventDecoder, _Pieces
 from kcm_cli.sandbox import kubeconfig as sandbox_kubeconfig
 from kcm_cli.sandbox import manifests
+from kcm_cli.sandbox.apiserver.admission.dynamic import calling, reviews
 from kcm_cli.sandbox.apiserver.apply.patches import Patches, read_configuration
+from kcm_cli.sandbox.apiserver.crd import conversion
 from kcm_cli.sandbox.apiserver.crd import formats as crd_formats
 from kcm_cli.sandbox.apiserver.entry.audit_policy import policy_of
 from kcm_cli.sandbox.apiserver.entry.fault import document_of, faults_of
@@ -85,8 +93,14 @@ from kcm_cli.sandbox.apiserver.schema import gojson, yaml_body
 from kcm_cli.sandbox.apiserver.schema.bodies import Target as Body
 from kcm_cli.sandbox.apiserver.schema.schemas import Schemas
 from kcm_cli.sandbox.apiserver.schema.yaml_scalars import BadScalar
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.security.impersonation import Impersonator
+from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError as Refusal
+from kcm_cli.sandbox.apiserver.types import RequestInfo
+from kcm_cli.sandbox.apiserver.types import User as Asking
 from kcm_cli.sandbox.apiserver.validation import container_env, volume_sources
+from kcm_cli.sandbox.apiserver.webhooks import CallError
 from kcm_cli.sandbox.nodes import expansion, rules, script
 from kcm_cli.sandbox.programs import simulate, syntax
 from kcm_cli.sandbox.programs.errors import Unknown
@@ -202,20 +216,86 @@ def _turns(data: bytes, received: Callable[[bytes], None]) -> Any:
     return run()
 
 
-def _answer(data: bytes) -> object:
-    """An answer that kcm's client gets."""
+def _asked(data: bytes, read: Callable[[Response], object], *, bodiless: bool = False) -> object:
+    """What kcm's client reads of an answer."""
 
     async def run() -> object:
         connection = Connection()
         connection.connection_made(_Wire())
-        asked = asyncio.ensure_future(connection.ask(b"GET / HTTP/1.1\r\n\r\n"))
+        asked = asyncio.ensure_future(connection.ask(b"GET / HTTP/1.1\r\n\r\n", bodiless=bodiless))
         await asyncio.sleep(0)
         await _turns(data, connection.data_received)
         connection.connection_lost(None)
-        answer = await asked
-        return errors.from_response(answer) if answer.status >= 400 else errors.retry_after(answer.headers)
+        return read(await asked)
 
     return _loop().run_until_complete(run())
+
+
+def _answer(response: Response) -> object:
+    return errors.from_response(response) if response.status >= 400 else errors.retry_after(response.headers)
+
+
+def _socks(user: tuple[str, str] | None, data: bytes) -> object:
+    """What a proxy says; what comes after it is the server's."""
+
+    async def run() -> int:
+        ours, proxys = socket.socketpair()
+        with ours, proxys:
+            ours.setblocking(False)
+            proxys.sendall(data)
+            proxys.shutdown(socket.SHUT_WR)
+            await tunnel(ours, "api.example", 6443, user)
+            return len(ours.recv(len(data)))
+
+    left = _loop().run_until_complete(run())
+    assert left <= max(0, len(data) - 9), "the replies are 2 and at least 7 bytes long"
+    return left
+
+
+class _Served:
+    """A server that answers each request with the same. aggregated: in the newer form of discovery."""
+
+    local = False
+
+    def __init__(self, answers: Callable[[str], bytes], *, aggregated: bool) -> None:
+        self._answers = answers
+        form = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" if aggregated else ""
+        self._headers = {"content-type": f"application/json{form}"}
+
+    async def send(self, request: Request) -> Response:
+        return Response(200, self._headers, self._answers(request.path))
+
+
+def _client(answers: Callable[[str], bytes], *, aggregated: bool = False) -> Client:
+    transport: Any = _Served(answers, aggregated=aggregated)
+    return Client(transport, limiter=Unlimited(), user_agent="kcm", clock=RealClock())
+
+
+def _aggregated(data: bytes) -> object:
+    found = _loop().run_until_complete(discovery.discover(_client(lambda _: data, aggregated=True)))
+    return _looked_up(found)
+
+
+def _plain(data: bytes) -> object:
+    """The groups, and in the lines after them the resources of each version."""
+    groups, _, resources = data.partition(b"\n")
+    client = _client(lambda path: groups if path in ("/api", "/apis") else resources)
+    return _looked_up(_loop().run_until_complete(discovery.discover(client)))
+
+
+def _looked_up(found: Discovery) -> object:
+    for one in found.all():
+        assert found.find(one.gvr.group, one.gvr.plural, one.gvr.version) is not None
+        found.complete(one.gvr)
+    return found.named("pods"), found.find_kind("", "Pod"), found.preferred()
+
+
+def _published(data: bytes) -> object:
+    """The schema of a kind, as far as it can be read."""
+    schemas = _loop().run_until_complete(openapi.schemas(_client(lambda _: data), "apps", "v1"))
+    assert schemas is not None
+    reference = schemas.reference_to("apps", "v1", "Deployment")
+    return None if reference is None else schemas.get(reference)
 
 
 async def _echo(request: Request, peer: bytes | None) -> Response:
@@ -325,6 +405,31 @@ def _handshake(text: str) -> object:
     return websocket.bearer(headers)
 
 
+@cache
+def _impersonators() -> tuple[Impersonator, ...]:
+    store: Any = Store()
+    return tuple(Impersonator(Authorizer(store, (mode,))) for mode in ("AlwaysAllow", "AlwaysDeny", "RBAC"))
+
+
+def _impersonated(data: bytes) -> object:
+    """The headers of one request on each line; those of the same name are one."""
+    headers: dict[str, str] = {}
+    for line in data.decode("latin-1").split("\n"):
+        name, _, value = line.partition(":")
+        key = f"impersonate-{name.lower()}"
+        headers[key] = f"{headers[key]}\n{value}" if key in headers else value
+    found: list[object] = []
+    for one in _impersonators():
+        try:
+            user = one.impersonate(Asking("jane"), headers, RequestInfo("get", "/api", False))
+        except Refusal as error:
+            assert error.code in (400, 403)
+        else:
+            assert user.name and set(map(type, user.groups)) <= {str}
+            found.append(user)
+    return found
+
+
 def _messages(data: bytes) -> object:
     def parts(*chunks: bytes) -> bytes:
         reader = websocket.Reader()
@@ -341,6 +446,25 @@ def _streams(data: bytes) -> object:
 
 def _certificate(data: bytes) -> object:
     return certificatesigningrequest._certificate_problem(formats.base64_text(data))
+
+
+def _reviewed(data: bytes) -> object:
+    """What a webhook says about an object, with its patch."""
+    review = reviews._decoded(data, "v1")
+    response = reviews._checked(review, "v1", "", mutating=True)
+    refused = None if response.allowed else reviews._refusal("w", response.status)
+    operations = calling._operations(reviews.Patch(response.patch or "", response.patch_type or ""))
+    return refused, patches.json_patch(json.loads(json.dumps(_LIVE)), operations)
+
+
+_CUSTOM: dict[str, Any] = {"apiVersion": "a.b/v1", "kind": "C", "metadata": {"name": "a", "labels": {"a": "b"}}}
+
+
+def _converted(data: bytes) -> object:
+    review = conversion._decoded(data)
+    if conversion._problem(review, "", "v1") or review.response is None:
+        return None
+    return conversion._converted_object(_CUSTOM, review.response.converted_objects or [], "a.b/v2")
 
 
 # -- files and outputs
@@ -474,6 +598,7 @@ def _each(*reads: Callable[[str], object]) -> Callable[[str], object]:
     return run
 
 
+_NO_ANSWER = (httptools.HttpParserError, httptools.HttpParserUpgrade, HeadTooLarge, Lost)
 _PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json")
 
 TARGETS: dict[str, Target] = {
@@ -487,7 +612,13 @@ TARGETS: dict[str, Target] = {
     "pieces of a watch": Target(lambda data: _Pieces().add(data), (Unreadable,), timed=True),
     "status": Target(errors.from_status, timed=True),
     "lease": Target(_lease, (codec.DecodeError,)),
-    "answer": Target(_answer, (httptools.HttpParserError, httptools.HttpParserUpgrade, HeadTooLarge, Lost)),
+    "answer": Target(partial(_asked, read=_answer), _NO_ANSWER),
+    "answer to CONNECT": Target(partial(_asked, read=lambda answer: answer.status, bodiless=True), _NO_ANSWER),
+    "SOCKS": Target(partial(_socks, None), (ProxyRefused,)),
+    "SOCKS with a password": Target(partial(_socks, ("a", "b")), (ProxyRefused,)),
+    "aggregated discovery": Target(_aggregated, (Unreadable,)),
+    "plain discovery": Target(_plain, (Unreadable,)),
+    "OpenAPI": Target(_published, (Unreadable,)),
     # from clients
     "request": Target(_request),
     "path": _text(_path),
@@ -502,9 +633,13 @@ TARGETS: dict[str, Target] = {
     "handshake of a WebSocket": _text(_handshake, ValueError),
     "WebSocket": Target(_messages, (websocket.WebSocketError,), timed=True),
     "SPDY": Target(_streams, (spdy.SpdyError,)),
+    "impersonation": Target(_impersonated),
     "token": _text(tokens.TokenVerifier(()).claims, tokens.TokenError),
     "issuer of a token": _text(tokens.unverified_issuer),
+    "answer of a webhook": Target(_reviewed, (CallError, reviews.ReviewError, PatchError)),
+    "answer of a conversion": Target(_converted, (conversion._Failed, Refusal)),
     # files and outputs of programs
+    "output of a FlexVolume driver": Target(lambda data: flex._answer("init", data, 0), (flex.FlexError,)),
     "kubeconfig": Target(partial(_file, kubeconfig.read), (KubeconfigError,)),
     "kubeconfig that is joined": Target(_joined, (ValueError,)),
     "exec plugin": Target(_plugin, (CredentialsError,)),
