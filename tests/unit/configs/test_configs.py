@@ -136,6 +136,41 @@ def test_prometheus_reads_the_rules_and_the_dashboard(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.name for path in WORKFLOWS])
+def test_a_workflow_uses_actions_by_commit_and_targets_that_exist(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert used and [one for one in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", one)] == []
+    matrices = [job.get("strategy", {}).get("matrix", {}) for job in workflow["jobs"].values()]
+    targets = {one for matrix in matrices for one in matrix.get("target", ())}
+    targets |= {more["target"] for matrix in matrices for more in matrix.get("include", ())}
+    targets |= set(re.findall(r"\bmake ([a-z-]+)", "\n".join(step.get("run", "") for step in steps)))
+    rules = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert targets and targets <= rules
+
+
+def test_each_python_of_the_package_is_tested() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    named = [one.rpartition(" ")[2] for one in classifiers if one.startswith("Programming Language :: Python :: 3.")]
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == named
+
+
+@pytest.mark.parametrize("path", ["container/Containerfile", "example-operator/Containerfile"])
+def test_images_are_made_of_images_by_digest(path: str) -> None:
+    text = (CONFIGS / path).read_text()
+    given = dict(re.findall(r"^ARG (\w+)=(\S+)$", text, re.MULTILINE))
+    bases = [
+        re.sub(r"\$\{(\w+)\}", lambda found: given[found[1]], one) for one in re.findall(r"^FROM (\S+)", text, re.M)
+    ]
+    assert bases and all(re.fullmatch(r"\S+:[\w.-]+@sha256:[0-9a-f]{64}", base) for base in bases)
+
+
 def test_the_image_has_the_tested_versions() -> None:
     pin = re.compile(r"^([A-Za-z0-9_.-]+==\S+)", re.MULTILINE)
     everything = set(pin.findall((CONFIGS / "requirements.lock").read_text()))
