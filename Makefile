@@ -22,6 +22,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
 style: $(READY)
 	$(BIN)/ruff check kcm_cli tests

@@ -23,9 +23,11 @@ def suspended_s() -> float:
 
     ``monotonic`` does not count them. 0 where the system does not tell, and for a virtual machine paused by its
     host."""
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return 0.0
     try:
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
-    except (AttributeError, OSError):  # Python, or the system, has no such clock
+    except OSError:  # Python knows of such a clock, and the system does not
         return 0.0
 
 

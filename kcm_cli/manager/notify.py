@@ -16,7 +16,7 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
     address = environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect("\0" + address[1:] if address.startswith("@") else address)
             sock.sendall(state.encode())

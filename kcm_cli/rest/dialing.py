@@ -26,11 +26,16 @@ from kcm_cli.rest.tls import Resuming, trusting
 
 _STAGGER_S = 0.3
 _SOCKS = ("socks5", "socks5h")
-_PROBES = (
-    (socket.TCP_KEEPIDLE, 30),
-    (socket.TCP_KEEPINTVL, 15),
-    (socket.TCP_KEEPCNT, 3),
-    (socket.TCP_USER_TIMEOUT, 45_000),
+_PROBES = tuple(
+    (int(getattr(socket, name)), value)
+    for name, value in (
+        ("TCP_KEEPIDLE", 30),
+        ("TCP_KEEPALIVE", 30),  # macOS' name for it
+        ("TCP_KEEPINTVL", 15),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", 45_000),
+    )
+    if hasattr(socket, name)
 )
 _AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[str | int, ...]]
 

@@ -242,7 +242,7 @@ class _Run:
             assert process.stdout is not None
             with process.stdout:
                 out = self._printed(process.stdout.fileno())
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its id stays its own until ``kill`` is over
+            self._wait(process)
         finally:
             atexit.unregister(self.kill)
             timer.cancel()
@@ -250,6 +250,22 @@ class _Run:
                 self._process = None
         code = process.wait()
         return (code if code >= 0 else -1), out
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for its end. Its id stays its own until ``kill`` is over."""
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            return
+        pause = threading.Event()
+        while not self._over(process):  # on macOS before Python 3.13
+            pause.wait(_POLL_MS / 1000)
+
+    def _over(self, process: subprocess.Popen[bytes]) -> bool:
+        with self._guard:
+            if process.poll() is None:
+                return False
+            self._process = None
+            return True
 
     def kill(self) -> None:
         """Kill the process and its children. Other processes that hold its output are not waited for."""

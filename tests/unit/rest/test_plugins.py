@@ -301,6 +301,20 @@ async def test_input_is_closed_unless_it_is_a_terminal(kit: Kit) -> None:
         await renewed(kit)
 
 
+@pytest.fixture(params=["with waitid", "without waitid"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS has no waitid before Python 3.13."""
+    if request.param == "without waitid":
+        monkeypatch.delattr(os, "waitid")
+
+
+@pytest.mark.usefixtures("system")
+async def test_a_plugin_that_ends_after_its_output(kit: Kit) -> None:
+    kit.script(f"{PLUGIN}\nimport time; sys.stdout.flush(); os.close(1); time.sleep(0.3); os._exit(0)")
+    assert await renewed(kit) == "Bearer token-1"
+
+
+@pytest.mark.usefixtures("system")
 async def test_a_hanging_plugin_is_killed_with_its_children(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
     kit.script("import subprocess; subprocess.run(['sleep', '1000'])")
