@@ -38,13 +38,19 @@ EVICTED = "evicted: "
 QUIET = frozenset(
     (
         "events",
+        "nodes/proxy",
+        "pods/attach",
+        "pods/exec",
+        "pods/portforward",
+        "pods/proxy",
         "selfsubjectaccessreviews",
         "serviceaccounts/token",
+        "services/proxy",
         "subjectaccessreviews",
         "tokenreviews",
     )
 )
-"""Resources whose writes are no causes."""
+"""Resources whose writes change no object, or are no causes."""
 _MESSAGE = 2048
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
 _REFUSERS = (

@@ -48,14 +48,15 @@ class ClientCauses:
     def _entries(self, exchange: Exchange, answer: Response, work: Work | None) -> Iterator[Wrote]:
         asked, is_known = exchange.asked, is_recorded()
         info, request = asked.info, asked.request
+        query = dict(request.query)
         writes = list(_writes(exchange, recorded=is_known))
-        failed = answer.status >= 400 and not is_known
+        failed = answer.status >= 400 and not is_known and "dryRun" not in query
         if not (writes or failed):
             return
         who = work.controller if work is not None and is_known else _who(exchange)
         head = work.noted() if work is not None else 0, exchange.at, self._ring.now() - exchange.at, who
         agent = asked.user_agent.partition(" (")[0][:_LONGEST_AGENT]
-        client = agent, dict(request.query).get("fieldManager") or agent.partition("/")[0]
+        client = agent, query.get("fieldManager") or agent.partition("/")[0]
         if failed:
             error = from_response(answer, request)
             place = info.verb, info.group, asked.resource, request.kind, _key(info.namespace, asked.name)

@@ -22,7 +22,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View, controller_of
 from kcm_cli.machinery.times import seconds_of
-from kcm_cli.runtime.cause_ring import refusal
+from kcm_cli.runtime.cause_ring import QUIET, refusal
 from kcm_cli.trace.history import History, Write
 from kcm_cli.trace.join import Target
 from kcm_cli.trace.steps import (
@@ -40,7 +40,7 @@ from kcm_cli.trace.steps import (
     Step,
     actor_of,
 )
-from kcm_cli.trace.views import KINDS, ScaleTarget, Seen, Told
+from kcm_cli.trace.views import KINDS, Noted, ScaleTarget, Seen, Told
 
 T = TypeVar("T")
 MOST_LINE = 16 << 20
@@ -52,6 +52,7 @@ _WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _KINDS = frozenset(resource.kind for resource in KINDS)
 _CLUSTER = frozenset(resource.kind for resource in KINDS if not resource.namespaced)
 _CREATED = 201
+_EVENTS, _DRY_RUN = "events.k8s.io", "dryRun"
 _PASSING = (404, 409)
 """Refusals that a client expects, and repeats its write after."""
 
@@ -65,6 +66,7 @@ class _Reference(View, frozen=True, gc=False):
     namespace: str = ""
     name: str = ""
     uid: str = ""
+    api_group: str = ""
     subresource: str = ""
 
 
@@ -81,10 +83,18 @@ class _Answer(View, frozen=True, gc=False):
     details: _Details | None = None
 
 
-class _Sent(View, frozen=True, gc=False):
-    """What is read of the body of a request that has no answer of its own kind."""
+class _Options(View, frozen=True, gc=False):
+    """metav1.DeleteOptions."""
+
+    dry_run: tuple[str, ...] = ()
+
+
+class _Sent(_Options, frozen=True, gc=False):
+    """What is read of the body of a request that has no answer of its own kind: of a binding, a deletion or an
+    eviction."""
 
     target: ScaleTarget | None = None
+    delete_options: _Options | None = None
 
 
 class Event(View, frozen=True, gc=False):
@@ -97,6 +107,7 @@ class Event(View, frozen=True, gc=False):
     user: _User = _User()
     impersonated_user: _User | None = None
     user_agent: str = ""
+    request_uri: str = msgspec.field(default="", name="requestURI")
     object_ref: _Reference | None = None
     response_status: _Answer | None = None
     request_received_timestamp: str | None = None
@@ -137,17 +148,17 @@ class AuditLog:
             return False
         self.first = at if self.first is None else min(at, self.first)
         self.last = at if self.last is None else max(at, self.last)
-        if event.stage in _DONE and event.verb in _WRITES and event.object_ref is not None:
+        if event.stage in _DONE and event.verb in _WRITES and event.object_ref is not None and not _is_dry(event):
             self._write(event, event.object_ref, at)
         return True
 
     def _write(self, event: Event, ref: _Reference, at: float) -> None:
         kind, answer = kind_of(ref.resource), event.response_status or _Answer()
         namespace = "" if kind in _CLUSTER else ref.namespace
-        if kind == "Event" and ref.resource == "events":
+        if ref.resource == "events":
             self._told(event, ref, at)
             return
-        if not self._is_near(kind, namespace, ref):
+        if f"{ref.resource}/{ref.subresource}" in QUIET or not self._is_near(kind, namespace, ref):
             return
         who = event.impersonated_user or event.user
         actor = actor_of(who.username, event.user_agent)
@@ -204,12 +215,30 @@ class AuditLog:
 
     def _told(self, event: Event, ref: _Reference, at: float) -> None:
         """An Event that a component wrote: with the level Request, it says what it would to an observer."""
-        told = _decoded(event.request_object, Told) if ref.namespace in (self._target.namespace, "default") else None
-        if told is not None and event.verb == "create":
+        if event.verb != "create" or ref.namespace not in (self._target.namespace, "default"):
+            return
+        if ref.api_group == _EVENTS:
+            noted = _decoded(event.request_object, Noted)
+            told = noted.told if noted is not None else None
+        else:
+            told = _decoded(event.request_object, Told)
+        if told is not None:
             self.history.event(told, at)
 
 
-_STATUS = frozenset(("status", "resize", "ephemeralcontainers", "approval"))
+_STATUS = frozenset(("status", "approval"))
+
+
+def _is_dry(event: Event) -> bool:
+    """Whether it is a dry run, which wrote nothing. A deletion or an eviction may say so in its body only."""
+    names = (pair.partition("=")[0] for pair in event.request_uri.partition("?")[2].split("&"))
+    if _DRY_RUN in names:
+        return True
+    ref = event.object_ref
+    if not event.verb.startswith("delete") and (ref is None or ref.subresource != "eviction"):
+        return False
+    sent = _decoded(event.request_object, _Sent)
+    return sent is not None and bool(sent.dry_run or (sent.delete_options is not None and sent.delete_options.dry_run))
 
 
 def _owner(raw: msgspec.Raw, namespace: str) -> Ref | None:

@@ -201,9 +201,10 @@ class History:
             return
         series = told.series
         count = max(told.count, series.count if series is not None else 0, 1)
-        if count <= self._told.get(told.metadata.uid, 0):
+        place = _place(told)
+        if place and count <= self._told.get(place, 0):
             return
-        _keep(self._told, told.metadata.uid, count)
+        _keep(self._told, place, count)
         times = (series.last_observed_time if series is not None else None, told.last_timestamp, told.event_time)
         found = [seconds_of(text) for text in (*times, told.first_timestamp, told.metadata.creation_timestamp)]
         moment = next((one for one in found if one is not None), at)
@@ -224,7 +225,7 @@ class History:
 
     def forget_event(self, told: Told) -> None:
         """An Event expired."""
-        self._told.pop(told.metadata.uid, None)
+        self._told.pop(_place(told), None)
 
     def _of_event(self, told: Told, plain: Step) -> Iterator[Step]:
         """What an Event tells of its object, or of another one that its message names."""
@@ -255,6 +256,11 @@ class History:
             yield replace(plain, verb=REFUSED, trouble=True)
         else:
             yield _simple(told, plain)
+
+
+def _place(told: Told) -> str:
+    """What tells an Event from others. In the request that creates it, it has no uid yet."""
+    return told.key or told.metadata.uid
 
 
 def _other(plain: Step, kind: str, name: str, verb: str, detail: str) -> Step:

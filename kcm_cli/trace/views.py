@@ -134,6 +134,35 @@ class Told(Object, frozen=True, gc=False, kw_only=True):
     series: Series | None = None
 
 
+class Noted(Object, frozen=True, gc=False, kw_only=True):
+    """events.k8s.io/v1 Event: what it has under other names than core/v1's."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)  # type: ignore[assignment]  # other fields, same names
+    regarding: Involved = Involved()
+    related: Involved | None = None
+    reason: str = ""
+    note: str = ""
+    type: str = ""
+    reporting_controller: str = ""
+    event_time: str | None = None
+    series: Series | None = None
+
+    @property
+    def told(self) -> Told:
+        """The same as core/v1 has it."""
+        return Told(
+            metadata=self.metadata,
+            involved_object=self.regarding,
+            related=self.related,
+            reason=self.reason,
+            message=self.note,
+            type=self.type,
+            reporting_component=self.reporting_controller,
+            event_time=self.event_time,
+            series=self.series,
+        )
+
+
 def _kind(plural: str, kind: str, group: str = "", version: str = "v1", *, namespaced: bool = True) -> Resource[Seen]:
     return Resource(GVR(group, version, plural), kind, Seen, namespaced)
 

@@ -91,6 +91,18 @@ async def test_a_write_without_effect_is_not_recorded(api: Api, ring: CauseRing)
     assert written(ring) == []
 
 
+async def test_the_refusal_of_a_dry_run_is_not_recorded(api: Api, ring: CauseRing) -> None:
+    bad = {**POD, "spec": {"containers": [{"name": "c", "image": "i", "imagePullPolicy": "sesame"}]}}
+    await api.json("POST", PODS, bad, status=422, query={"dryRun": "All"})
+    assert written(ring) == []
+
+
+@pytest.mark.parametrize("subresource", ["attach", "exec", "portforward", "proxy"])
+async def test_a_connection_that_fails_is_not_recorded(api: Api, ring: CauseRing, subresource: str) -> None:
+    answer = await api.call("POST", f"{PODS}/absent/{subresource}")
+    assert answer.status >= 400 and written(ring) == []
+
+
 async def test_a_refusal_has_no_part_of_the_message(api: Api, ring: CauseRing) -> None:
     bad = {**POD, "spec": {"containers": [{"name": "c", "image": "i", "imagePullPolicy": "sesame"}]}}
     await api.json("POST", PODS, bad, status=422)

@@ -91,6 +91,91 @@ def test_what_says_nothing(more: dict[str, Any]) -> None:
     assert "is unknown" in told(log) and log.bad == 0
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"requestURI": "/api/v1/namespaces/shop/pods/web-1?dryRun=All"},
+        {
+            "verb": "patch",
+            "requestURI": "/api/v1/namespaces/shop/pods/web-1?fieldManager=kubectl&dryRun=All&force=true",
+        },
+        {"verb": "create", "requestURI": "/x?dryRun=All", "responseStatus": {"code": 403, "reason": "Forbidden"}},
+        {"requestObject": {"kind": "DeleteOptions", "dryRun": ["All"]}},
+        {
+            "verb": "create",
+            "ref": {"subresource": "eviction"},
+            "requestObject": {"kind": "Eviction", "deleteOptions": {"dryRun": ["All"]}},
+        },
+    ],
+)
+def test_a_dry_run_is_no_write(more: dict[str, Any]) -> None:
+    """As kubectl diff and apply --dry-run=server send it. kubernetes#117988"""
+    log = read(event(**more))
+    assert "is unknown" in told(log) and log.bad == 0
+
+
+@pytest.mark.parametrize("more", [{"requestURI": "/pods/web-1?fieldManager=dryRun"}, {"requestObject": {"dryRun": []}}])
+def test_no_other_request_is_a_dry_run(more: dict[str, Any]) -> None:
+    assert "was deleted by alice" in told(read(event(**more)))
+
+
+@pytest.mark.parametrize("code", [101, 200, 400, 403])
+@pytest.mark.parametrize("subresource", ["exec", "attach", "portforward", "proxy"])
+def test_a_connection_to_a_pod_is_no_write(subresource: str, code: int) -> None:
+    """Clients open some of them by POST, which is create, and answered with 101."""
+    answer = {"code": code, "reason": "Forbidden" if code >= 400 else ""}
+    log = read(event("create", ref={"subresource": subresource}, responseStatus=answer))
+    assert "is unknown" in told(log) and log.bad == 0
+
+
+def test_a_token_makes_no_service_account() -> None:
+    account = Target("sa", "shop", "robot")
+    ref = {"resource": "serviceaccounts", "name": "robot", "subresource": "token"}
+    log = read(event("create", ref=ref, responseStatus={"code": 201}), target=account)
+    assert "is unknown" in told(log, account)
+
+
+def failed(reason: str, message: str, at: int) -> dict[str, Any]:
+    """The request with an Event, which has no uid yet."""
+    name = f"web-1.{at}"
+    body = {
+        "metadata": {"name": name, "namespace": "shop"},
+        "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web-1", "uid": "u"},
+        "reason": reason,
+        "message": message,
+        "type": "Warning",
+        "source": {"component": "kubelet", "host": "n1"},
+        "firstTimestamp": f"2026-11-28T03:00:{at:02}Z",
+        "lastTimestamp": f"2026-11-28T03:00:{at:02}Z",
+        "count": 1,
+    }
+    return event("create", at, ref={"resource": "events", "name": name}, user="system:node:n1", requestObject=body)
+
+
+def test_each_event_is_told() -> None:
+    log = read(failed("FailedMount", "no such volume", 1), failed("BackOff", "back-off restarting", 2))
+    text = "\n".join(lines(Linked(log.history.steps, log.history.relations).about(POD), []))
+    assert "FailedMount: no such volume" in text and "BackOff: back-off restarting" in text
+
+
+def test_an_event_of_the_newer_api_is_told() -> None:
+    """As the scheduler writes them."""
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "metadata": {"name": "web-1.1", "namespace": "shop"},
+        "eventTime": "2026-11-28T03:00:01.5Z",
+        "reportingController": "default-scheduler",
+        "action": "Scheduling",
+        "reason": "FailedScheduling",
+        "regarding": {"kind": "Pod", "namespace": "shop", "name": "web-1", "uid": "u"},
+        "note": "0/3 nodes are available",
+        "type": "Warning",
+    }
+    ref = {"resource": "events", "name": "web-1.1", "apiGroup": "events.k8s.io"}
+    log = read(event("create", ref=ref, user="system:kube-scheduler", requestObject=body))
+    assert "kube-scheduler says of Pod shop/web-1: FailedScheduling: 0/3 nodes are available" in told(log)
+
+
 def test_all_controllers_have_one_user_without_their_own_accounts() -> None:
     agent = "kube-controller-manager/v1.36.2 (linux/amd64) kubernetes/abcdef1/replicaset-controller"
     assert actor_of("system:kube-controller-manager", agent) == "replicaset-controller"
