@@ -4,7 +4,8 @@ Guarantees: immutable and hashable; equality and order are by number, regardless
 finest unit is a billionth: smaller amounts are rounded away from zero when parsed.
 
 Not as upstream: a decimal exponent beyond 1000 is rejected (upstream takes unlimited memory), so are texts of more than
-2000 characters, and results beyond 64 bits are exact where upstream returns 0.
+2000 characters, and results beyond 64 bits are exact where upstream returns 0. The text of a number beyond all suffixes
+has its size, as in 1.38 (kubernetes#140459).
 """
 
 import re
@@ -218,27 +219,33 @@ def _interpret(suffix: str) -> tuple[Format, int]:
 
 
 def _canonical(quantity: Quantity) -> str:
-    """The shortest text without a fraction, with the largest possible suffix."""
+    """The shortest text without a fraction, with the largest possible suffix. Numbers beyond all suffixes have an
+    exponent."""
     amount, scale = quantity.amount, quantity.scale
     if not amount:
         return "0"
+    suffixes = _DECIMAL_SUFFIX
     if quantity.format is Format.BINARY_SI and scale >= 0:
         whole = amount * 10**scale
         if abs(whole) >= 1024:
-            return _canonical_binary(whole)
+            text = _canonical_binary(whole)
+            if text:
+                return text
+            suffixes = {0: ""}
     shift = scale % 3
     amount, scale = amount * 10**shift, scale - shift
-    if quantity.format is Format.DECIMAL_EXPONENT:
+    if quantity.format is Format.DECIMAL_EXPONENT or scale not in suffixes:
         return f"{amount}e{scale}" if scale else str(amount)
-    return f"{amount}{_DECIMAL_SUFFIX.get(scale, '')}"
+    return f"{amount}{suffixes[scale]}"
 
 
 def _canonical_binary(whole: int) -> str:
+    """The text with a binary suffix; empty for a multiple of 1024Ei, which has none."""
     power = 0
     while whole % 1024 == 0:
         whole //= 1024
         power += 1
-    return f"{whole}{_BINARY_SUFFIX.get(power, '')}"
+    return f"{whole}{_BINARY_SUFFIX[power]}" if power in _BINARY_SUFFIX else ""
 
 
 def _rescale(amount: int, exponent: int) -> int:

@@ -50,6 +50,10 @@ from kcm_cli.machinery.quantity import ZERO, Format, Quantity, from_json, make, 
         ("1e0", "1e0", "DecimalExponent"),
         ("1000e0", "1e3", "DecimalExponent"),
         ("1E", "1E", "DecimalSI"),
+        ("999E", "999E", "DecimalSI"),
+        ("1000E", "1e21", "DecimalSI"),
+        ("12000000E", "12e24", "DecimalSI"),
+        ("-1000E", "-1e21", "DecimalSI"),
     ],
 )
 def test_parses_and_prints_canonically(text, canonical, format_):
@@ -72,6 +76,22 @@ def test_refuses_an_unknown_suffix(text):
     with pytest.raises(FormatError) as caught:
         parse(text)
     assert str(caught.value) in ("unable to parse quantity's suffix",)
+
+
+@pytest.mark.parametrize(
+    ("unit", "times", "shown"),
+    [
+        ("1Ei", 1024, "1180591620717411303424"),
+        ("1Ei", 3 * 1024, "3541774862152233910272"),
+        ("1Ei", 1024 * 10**6, "1180591620717411303424e6"),
+        ("1E", 1000, "1e21"),
+        ("1e18", 1000, "1e21"),
+    ],
+)
+def test_sums_beyond_the_largest_suffix_keep_their_size(unit, times, shown):
+    total = parse(unit) * times
+    assert str(total) == shown
+    assert parse(shown) == total
 
 
 def test_rounds_away_from_zero():
