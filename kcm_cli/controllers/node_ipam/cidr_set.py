@@ -4,6 +4,7 @@ upstream: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go
 """
 
 import ipaddress
+from collections.abc import Iterable
 
 from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.machinery.addresses import Network
@@ -97,9 +98,15 @@ class CIDRSet:
         """Mark the subnets in ``cidr`` as used. Raises CIDRError if it is outside the set."""
         self._mark(self._bits(cidr))
 
-    def release(self, cidr: Network) -> None:
-        """Release the subnets in ``cidr``. Raises CIDRError if it is outside the set."""
+    def release(self, cidr: Network, kept: Iterable[Network] = ()) -> None:
+        """Release the subnets in ``cidr``, but not those of ``kept``, which are inside the set. Raises CIDRError if
+        ``cidr`` is outside."""
         freed = self._used & self._bits(cidr)
+        first, last = self._span(cidr)
+        for other in kept:
+            begin, end = self._span(other)
+            if begin <= last and first <= end:
+                freed &= ~self._bits(other)
         self._used ^= freed
         self._count -= freed.bit_count()
         self._metrics.released(freed.bit_count(), self._count)
@@ -113,12 +120,15 @@ class CIDRSet:
     def _bits(self, cidr: Network) -> int:
         if cidr.version != self._network.version or not _overlap(cidr, self._network):
             raise CIDRError(f"cidr {cidr} is out the range of cluster cidr {self._network}")
-        if cidr.prefixlen <= self._network.prefixlen:
-            return (1 << self._size) - 1
-        base = int(self._network.network_address)
-        first = (int(cidr.network_address) - base) >> self._shift
-        last = (int(cidr.broadcast_address) - base) >> self._shift
+        first, last = self._span(cidr)
         return ((1 << (last - first + 1)) - 1) << first
+
+    def _span(self, cidr: Network) -> tuple[int, int]:
+        """The first and the last subnet that a network is, or is a part, of."""
+        if cidr.prefixlen <= self._network.prefixlen:
+            return 0, self._size - 1
+        base = int(self._network.network_address)
+        return (int(cidr.network_address) - base) >> self._shift, (int(cidr.broadcast_address) - base) >> self._shift
 
 
 def overlap(one: Network, other: Network) -> bool:

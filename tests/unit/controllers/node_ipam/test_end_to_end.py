@@ -92,6 +92,34 @@ async def test_the_range_of_a_deleted_node_is_reused(world: World):
         assert (await given(world))[left] == had[gone]
 
 
+@pytest.mark.parametrize(
+    ("ranges", "services", "left"),
+    [
+        pytest.param({"gone": "10.0.0.0/25", "stays": "10.0.0.128/25"}, "", 3, id="smaller than now"),
+        pytest.param({"gone": "10.0.0.0/23", "stays": "10.0.1.0/24"}, "", 3, id="larger than now"),
+        pytest.param({"gone": "10.0.1.0/24", "stays": "10.0.0.0/23"}, "", 2, id="within a larger one"),
+        pytest.param({"gone": "10.0.0.0/24", "stays": "10.0.0.0/24"}, "", 3, id="twice"),
+        pytest.param({"gone": "10.0.0.0/23"}, "10.0.0.0/24", 3, id="of services, too"),
+    ],
+)
+async def test_a_range_that_another_node_has_a_part_of_is_not_reused(world: World, ranges, services, left):
+    """As after a change of --node-cidr-mask-size."""
+    for name, cidr in ranges.items():
+        await add(world, name, cidr)
+    async with running(world, services=services):
+        await world.wait()
+        await world.delete(NODES, "gone")
+        await world.wait()
+        for number in range(4):
+            await add(world, f"new-{number}")
+        await world.wait(5)
+        found = await given(world)
+    new = [ipaddress.ip_network(cidr) for name, cidrs in found.items() if name.startswith("new") for cidr in cidrs]
+    others = [ipaddress.ip_network(cidr) for cidr in (*found.get("stays", ()), *filter(None, [services]))]
+    assert len(new) == left
+    assert not any(one.overlaps(other) for one in new for other in others)
+
+
 async def test_a_recreated_node_gets_a_range(world: World):
     async with running(world, "10.0.0.0/24"):
         for _ in range(3):
