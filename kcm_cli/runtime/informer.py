@@ -10,7 +10,8 @@ set. An object that cannot be decoded is unknown to the store and does not affec
 a listener raises. Not guaranteed: that every intermediate state is seen.
 
 A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
-is listed, and the objects with these bytes are treated as objects that cannot be decoded.
+is listed, and the objects with these bytes are treated as objects that cannot be decoded. Everything is also listed
+if watches from one version fail PATIENCE times in a row with an error of the server: it may be the version's.
 
 A WatchList that ends before it has said that the initial set is complete, or is silent for SILENCE_S, is followed by a
 list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
@@ -84,6 +85,8 @@ _TOO_LARGE = "ResourceVersionTooLarge"
 _CALM = (errors.Forbidden, errors.Unauthorized, errors.TooManyRequests, Unreachable)
 """Refusals that say nothing about WatchLists."""
 _NO_REASON_TO_LIST = (errors.Forbidden, errors.Unauthorized, errors.Expired, errors.Gone, errors.TooManyRequests)
+_ABOUT_THE_SERVER = (*_CALM, errors.NotFound, errors.ServiceUnavailable, errors.Timeout)
+_BAD_GATEWAY = 502
 _Found = dict[str, T | Undecodable]
 _Event = WatchEvent[T] | BrokenEvent | Bookmark
 WATCH_LIST = (
@@ -175,6 +178,7 @@ class Informer(Generic[T]):
         self._watch_list = True
         self._object_errors = object_errors or ObjectErrors()
         self._spoilt = 0
+        self._refused = 0
         self._latest = False
         self._unconfirmed = False
         self._catch_ups = 0
@@ -296,13 +300,16 @@ class Informer(Generic[T]):
             self._spoilt += 1
         if not self.last_version and not isinstance(error, _CALM):
             self._unfinished += 1
+        if self.last_version and _is_about_the_version(error):
+            self._refused += 1
         expired = isinstance(error, errors.Expired | errors.Gone)
         if expired and self.last_version:
             self._backoff.reset()  # the server answers again: reset the backoff
         too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
-        if too_large or self._spoilt >= PATIENCE or expired:
+        if too_large or self._spoilt >= PATIENCE or self._refused >= PATIENCE or expired:
             self.last_version = ""
             self._latest = True
+            self._refused = 0
 
     async def _wait(self, error: RequestError, *, watching: bool) -> None:
         now = self._clock.monotonic()
@@ -409,7 +416,7 @@ class Informer(Generic[T]):
         found: _Found[T] = {}
         token, version, pages, turns = "", "", Pages(), Turns.of_loop()
         while True:
-            page = await self._page(token)
+            page = await self._next_page(token, found)
             for index, item in enumerate(page.items):
                 obj = self.resource.read_item(item, metadata_only=self.scope.metadata_only)
                 if isinstance(obj, Undecodable) and obj.spoilt and self._spoilt < PATIENCE:
@@ -421,6 +428,16 @@ class Informer(Generic[T]):
             if not token:
                 break
         await self._replace(found, version or "0")  # a watch from there begins with what there is
+
+    async def _next_page(self, token: str, found: _Found[T]) -> Page:
+        """The page of this token. If it has expired, all objects in one page, and nothing is ``found`` yet."""
+        try:
+            return await self._page(token)
+        except errors.Expired:
+            if not token:
+                raise
+        found.clear()
+        return await self._page("", limit=0)
 
     async def _page(self, token: str, limit: int = PAGE) -> Page:
         scope = self.scope
@@ -457,7 +474,7 @@ class Informer(Generic[T]):
         self.handling.observe(took_s)
         self.last_version = version
         self.progress.reached(version)
-        self._unfinished = 0
+        self._unfinished = self._refused = 0
         self._progressed()
         self._backoff.reset()
         log.log(V2, "Caches populated", extra={"fields": self._named()})
@@ -492,6 +509,7 @@ class Informer(Generic[T]):
                 self.handling.observe(time.perf_counter() - started)
                 version = event.object.metadata.resource_version
             if version:
+                self._refused = self._refused if version == self.last_version else 0
                 self.last_version = version
                 self.progress.reached(version)
                 self._progressed()
@@ -551,6 +569,7 @@ class Informer(Generic[T]):
             finally:
                 self._opened_at = float("inf")
                 if self.last_version and self._clock.monotonic() - opened_at > OPEN_S:
+                    self._refused = 0
                     self._recovered()
 
     def _put(self, obj: T) -> None:
@@ -616,6 +635,13 @@ class Informer(Generic[T]):
                     self._object_errors.listener_failed(self.resource, objects[-1].key, error)
         finally:
             causes.tell(before)
+
+
+def _is_about_the_version(error: RequestError) -> bool:
+    """Whether a server that refuses a watch may do so again for the same version."""
+    if not isinstance(error, errors.ApiError) or isinstance(error, _ABOUT_THE_SERVER):
+        return False
+    return error.status != _BAD_GATEWAY
 
 
 @asynccontextmanager

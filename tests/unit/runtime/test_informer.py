@@ -609,3 +609,61 @@ def test_remembered_undecodable_versions_are_limited() -> None:
     again = ObjectMeta(name="p0", namespace="ns", uid="u0", resource_version="1")
     errors.undecodable(PODS, Undecodable(again, "why"))
     assert counted not in registry.expose(), "the first was forgotten, and is counted again"
+
+
+def internal_error() -> dict[str, Any]:
+    return event("ERROR", json.loads(status(500, "InternalError").body))
+
+
+REFUSALS: dict[str, Any] = {
+    "an event": [internal_error()],
+    "an event after a bookmark": [bookmark(5), internal_error()],
+    "an answer": status(500, "InternalError"),
+    "another answer": status(400, "BadRequest"),
+}
+
+
+@pytest.mark.parametrize("way", REFUSALS)
+def test_a_version_that_the_server_fails_to_watch_is_listed_anew(way: str) -> None:
+    """client-go lists again after the first such error; kcm first goes on from where it was."""
+    first = [added("a", 1), bookmark(5, last=True)]
+    again = [added("c", 8), bookmark(9, last=True), HOLD]
+    server = Server([first, *[REFUSALS[way]] * PATIENCE, again])
+    assert follow(server).notified == ["+ a@1", "- a@1", "+ c@8"]
+    assert [asked.get("resourceVersion", "") for asked in server.asked] == ["", *["5"] * PATIENCE, ""]
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [
+        status(503, "ServiceUnavailable"),
+        status(504, "Timeout"),
+        status(502, ""),
+        status(403, "Forbidden"),
+        status(429, "TooManyRequests"),
+        LOST,
+    ],
+    ids=["503", "504", "502", "403", "429", "lost"],
+)
+def test_an_outage_does_not_make_a_list_necessary(outage: Any) -> None:
+    first = [added("a", 1), bookmark(5, last=True)]
+    server = Server([first, *[outage] * 2 * PATIENCE, [modified("a", 6), HOLD]])
+    assert follow(server, 300).notified == ["+ a@1", "~ a@6"]
+    assert {asked.get("resourceVersion") for asked in server.asked[1:]} == {"5"}
+
+
+def test_errors_between_changes_do_not_add_up() -> None:
+    first = [added("a", 1), bookmark(5, last=True), internal_error()]
+    changes = [[modified("a", version), internal_error()] for version in (6, 7, 8)]
+    server = Server([first, *changes, [modified("a", 9), HOLD]])
+    assert follow(server, 300).notified == ["+ a@1", "~ a@6", "~ a@7", "~ a@8", "~ a@9"]
+
+
+def test_an_expired_continue_token_is_followed_by_one_list_of_all() -> None:
+    pages = [page(7, pod("a", 1), next_page="more"), status(410, "Expired"), page(8, pod("b", 2), pod("c", 3))]
+    server = Server([status(422, "Invalid"), [HOLD]], pages)
+    seen = follow(server)
+    assert (seen.notified, seen.version) == (["+ b@2", "+ c@3"], "8")
+    assert [asked["verb"] for asked in server.asked] == ["watch", *["list"] * 3, "watch"]
+    assert "continue" not in server.asked[3] and "limit" not in server.asked[3]
+    assert server.asked[3]["resourceVersion"] == "0"
