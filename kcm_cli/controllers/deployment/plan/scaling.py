@@ -11,9 +11,15 @@ from kcm_cli.machinery.integers import parse_int64
 
 
 def is_scaling(rollout: Rollout) -> bool:
-    """Whether spec.replicas changed since the active ReplicaSets were last annotated."""
-    desired = spec.replicas_of(rollout.snapshot.deployment)
-    return any(_was_for_another_size(target, desired) for target in active(rollout.all()))
+    """Whether spec.replicas changed since the active ReplicaSets were last annotated.
+
+    With Recreate, several of them are no matter of scaling, but of the rollout: upstream does neither, for ever.
+    """
+    deployment, running = rollout.snapshot.deployment, active(rollout.all())
+    if len(running) > 1 and not spec.rolling(deployment):
+        return False
+    desired = spec.replicas_of(deployment)
+    return any(_was_for_another_size(target, desired) for target in running)
 
 
 def scale(rollout: Rollout) -> Rollout:

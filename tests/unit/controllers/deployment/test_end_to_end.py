@@ -127,6 +127,19 @@ async def test_recreate_never_runs_old_and_new_pods_together(world: World, story
         assert await story.images() == ["i:2"] * 4
 
 
+async def test_a_rollout_that_becomes_recreate_and_is_scaled_goes_on(world: World, story: Story):
+    """kubernetes#125568: with two ReplicaSets that run, upstream neither scales nor rolls out."""
+    async with story.running():
+        await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
+        await world.wait(60)
+        await story.image("i:2", start_delay="10000s")
+        await world.wait(30)
+        assert set(await story.images()) == {"i:2", "i:1"}
+        await story.patch(strategy={"type": "Recreate", "rollingUpdate": None}, replicas=5)
+        await world.wait(60)
+        assert await story.images() == ["i:2"] * 5
+
+
 async def test_a_rollout_can_be_paused_and_resumed(world: World, story: Story):
     async with story.running():
         await story.make()

@@ -240,6 +240,8 @@ SCALING = [
                  {"new": 5, "old": 3}, id="a new one that was meant for another size has not all"),
     pytest.param(deployment(5, strategy=DeploymentStrategy("Recreate"), paused=True),
                  [noted("new", "v2", 4, 7, 7), noted("old", "v1", 3, 7, 7)], {}, id="Recreate has no proportions"),
+    pytest.param(deployment(5, strategy=DeploymentStrategy("Recreate")),
+                 [noted("new", "v2", 4, 7, 7), noted("old", "v1", 3, 7, 7)], {"old": 0}, id="Recreate: old ones go"),
     pytest.param(surged(10, paused=True), [noted("new", "v2", 3, 5, 8, 2), noted("old", "v1", 3, 5, 8)],
                  {"new": 8, "old": 5}, id="of two equal ones the newer gets the remainder"),
     pytest.param(surged(4, paused=True), [noted("new", "v2", 5, 7, 10, 2), noted("old", "v1", 5, 7, 10)],
