@@ -143,16 +143,19 @@ class DeploymentController:
         same = owner is not None and owner.uid == deployment.uid
         return same and same_template(existing.spec.template, deployment.spec.template)
 
+    def ended(self, old: Pod, new: Pod) -> Keys:
+        """The key of a Recreate Deployment, when the last pod of a ReplicaSet has ended."""
+        return self.owner_of_last_pod(new) if is_terminal(new) and not is_terminal(old) else ()
+
     def owner_of_last_pod(self, pod: Pod) -> Keys:
-        """The key of a Recreate Deployment whose last pod was deleted, so that new pods can be created."""
+        """The key of a Recreate Deployment, when no pod of this one's ReplicaSet runs any more, so that new pods can be
+        created. Upstream waits for the last pod of all ReplicaSets, and counts pods that have ended."""
         replica_set = living_owner(REPLICA_SETS.kind, self._replica_sets.store, pod)
         deployment = self._owner_of(replica_set) if replica_set is not None else None
-        if deployment is None or deployment.spec.strategy.type != spec.RECREATE:
+        if replica_set is None or deployment is None or deployment.spec.strategy.type != spec.RECREATE:
             return ()
-        namespace = deployment.namespace
-        siblings = controlled_by(self._replica_sets.store, namespace, deployment.uid)
-        has_pods = any(controlled_by(self._pods.store, namespace, sibling.uid) for sibling in siblings)
-        return () if has_pods else (deployment.key,)
+        pods = controlled_by(self._pods.store, pod.namespace, replica_set.uid)
+        return () if any(not is_terminal(one) for one in pods) else (deployment.key,)
 
     def _owner_of(self, replica_set: ReplicaSet) -> Deployment | None:
         return living_owner(DEPLOYMENTS.kind, self._deployments.store, replica_set)
@@ -164,7 +167,7 @@ CONTROLLER = Controller(
         "deployment",
         DEPLOYMENTS,
         owns=(Owns(REPLICA_SETS),),
-        watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
+        watches=(Watch(PODS, updated=DeploymentController.ended, deleted=DeploymentController.owner_of_last_pod),),
         sync=DeploymentController.sync,
         failures=Failures(
             retried="Error syncing deployment",

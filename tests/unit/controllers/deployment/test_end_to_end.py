@@ -1,6 +1,7 @@
 """The controller with that of ReplicaSets in a whole sandbox, on virtual time."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.controller import DeploymentController
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.serving.connection import Dropped
@@ -30,9 +32,9 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None) -> Any:
+    def running(self, transport: Transport | None = None, gates: Iterable[tuple[str, str]] = ()) -> Any:
         names, configs = ["deployment-controller", "replicaset-controller"], (DeploymentConfig(), ReplicaSetConfig())
-        return controllers(self.world, *configs, names=names, transport=transport)
+        return controllers(self.world, *configs, names=names, transport=transport, gates=gates)
 
     async def make(self, image: str = "i:1", annotations: dict[str, str] | None = None, **spec: Any) -> None:
         template = {
@@ -82,6 +84,11 @@ class Story:
         }
 
 
+async def fail(world: World, name: str) -> None:
+    body = {"status": {"phase": "Failed", "reason": "Evicted"}}
+    await world.client.patch(PODS, "default", name, body, content_type=MERGE, subresource="status")
+
+
 @pytest.fixture
 def story(world: World) -> Story:
     return Story(world)
@@ -125,6 +132,26 @@ async def test_recreate_never_runs_old_and_new_pods_together(world: World, story
             assert len({pod["spec"]["containers"][0]["image"] for pod in running}) <= 1
         await world.wait(60)
         assert await story.images() == ["i:2"] * 4
+
+
+@pytest.mark.parametrize("finalizers", [[], ["example.com/wait"]], ids=["deleted", "ended"])
+async def test_recreate_does_not_wait_for_pods_that_have_ended(world: World, story: Story, finalizers):
+    """kubernetes#128798: a pod that failed earlier stays; upstream goes on when the progress deadline is over.
+
+    With the gate, each change of status.terminatingReplicas queues the Deployment.
+    """
+    async with story.running(gates=[("", "DeploymentReplicaSetTerminatingReplicas=false")]):
+        slow = {"sandbox.kcm.dev/stop-time": "1s"}
+        await story.make(annotations=slow, replicas=2, strategy={"type": "Recreate"})
+        await world.wait(30)
+        failed, *_ = await world.items(PODS)
+        await fail(world, failed["metadata"]["name"])
+        await world.wait(30)
+        for pod in await world.items(PODS):
+            await world.patch(PODS, pod["metadata"]["name"], {"metadata": {"finalizers": finalizers}})
+        await story.image("i:2")
+        await world.wait(30)
+        assert await story.images() == ["i:1", "i:2", "i:2"]
 
 
 async def test_a_rollout_that_becomes_recreate_and_is_scaled_goes_on(world: World, story: Story):
