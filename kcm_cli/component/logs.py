@@ -113,29 +113,35 @@ class JSONFormatter(logging.Formatter):
 
 
 class _PerFile(logging.Filter):
-    """--vmodule: other verbosities for files whose name, or path if the pattern has a slash, matches a pattern."""
+    """--vmodule: higher verbosities for files whose name, or path if the pattern has a slash, matches a pattern."""
 
     def __init__(self, verbosity: int, patterns: tuple[tuple[str, int], ...]) -> None:
         super().__init__()
-        self._default = verbosity
+        self.verbosity = verbosity
         self._patterns = patterns
         self._known: dict[str, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno >= logging.WARNING:
+        asked = verbosity_of(record.levelno)
+        if record.levelno >= logging.WARNING or asked <= self.verbosity:
             return True
         allowed = self._known.get(record.pathname)
         if allowed is None:
-            allowed = self._known[record.pathname] = self._verbosity(record.pathname)
-        return verbosity_of(record.levelno) <= allowed
+            allowed = self._known[record.pathname] = self._of_file(record.pathname)
+        return asked <= allowed
 
-    def _verbosity(self, path: str) -> int:
+    @property
+    def most(self) -> int:
+        """The highest verbosity of any file."""
+        return max([self.verbosity, *(verbosity for _, verbosity in self._patterns)])
+
+    def _of_file(self, path: str) -> int:
         stem = path.removesuffix(".py")
         for pattern, verbosity in self._patterns:
             name = stem if "/" in pattern else os.path.basename(stem)
             if fnmatch.fnmatchcase(name, pattern) or ("/" in pattern and fnmatch.fnmatchcase(name, f"*/{pattern}")):
                 return verbosity
-        return self._default
+        return 0
 
 
 class _BufferedHandler(logging.StreamHandler[TextStream]):
@@ -156,16 +162,20 @@ def setup(config: LogsConfig) -> None:
         if config.vmodule:
             handler.addFilter(_PerFile(config.verbosity, config.vmodule))
         root.addHandler(handler)
-    most = max([config.verbosity, *(verbosity for _, verbosity in config.vmodule)])
-    logging.getLogger(_OURS).setLevel(level_of(most))
-    root.setLevel(logging.DEBUG if most >= _FOREIGN_FROM else logging.WARNING)
+    set_verbosity(config.verbosity)
     logging.captureWarnings(True)
 
 
 def set_verbosity(verbosity: int) -> None:
-    """Change the verbosity at run time. --vmodule still decides for its files."""
-    logging.getLogger(_OURS).setLevel(level_of(verbosity))
-    logging.getLogger().setLevel(logging.DEBUG if verbosity >= _FOREIGN_FROM else logging.WARNING)
+    """Change the verbosity at run time. --vmodule may still raise that of its files."""
+    root, most = logging.getLogger(), verbosity
+    for handler in root.handlers:
+        for one in handler.filters:
+            if isinstance(one, _PerFile):
+                one.verbosity = verbosity
+                most = max(most, one.most)
+    logging.getLogger(_OURS).setLevel(level_of(most))
+    root.setLevel(logging.DEBUG if most >= _FOREIGN_FROM else logging.WARNING)
 
 
 def _handlers(config: LogsConfig) -> list[logging.Handler]:

@@ -175,11 +175,22 @@ def test_vmodule_changes_the_verbosity_of_a_file(pattern: str, shown: bool, caps
     assert ('"deep"' in capsys.readouterr().err) is shown
 
 
-def test_vmodule_can_lower_the_verbosity(capsys: pytest.CaptureFixture[str]) -> None:
+def test_vmodule_does_not_lower_the_verbosity(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in klog: a line is shown if either of the two shows it."""
     logs.setup(LogsConfig(verbosity=4, vmodule=(("test_logs", 0),)))
     log.debug("deep")
-    log.info("shallow")
-    assert body(capsys.readouterr().err) == '"shallow"\n'
+    assert body(capsys.readouterr().err) == '"deep"\n'
+
+
+def test_a_verbosity_that_is_changed_counts_beside_vmodule(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(vmodule=(("other", 4),)))
+    logs.set_verbosity(4)
+    log.debug("deep")
+    assert body(capsys.readouterr().err) == '"deep"\n'
+    logs.setup(LogsConfig(verbosity=4, vmodule=(("test_logs", 4),)))
+    logs.set_verbosity(0)
+    log.debug("still")
+    assert body(capsys.readouterr().err) == '"still"\n'
 
 
 def test_other_packages_log_from_warning_on(capsys: pytest.CaptureFixture[str]) -> None:
