@@ -192,10 +192,10 @@ class Bodies:
     def _kind_problem(self, target: Target, found: Target, value: object) -> str:
         place = scheme.scheme_of(target.group)
         known = scheme.is_registered(self.builtin.registered, found.group, found.version, found.kind)
-        if not known or scheme.scheme_of(found.group) != place:
+        if not known or (scheme.scheme_of(found.group) != place and found.kind not in scheme.UNVERSIONED):
             return scheme.not_registered(found.group, found.version, found.kind, place)
-        node = self.builtin_node(found)
-        if node is not None and not found.kind.endswith("List"):
+        node = None if found.kind.endswith("List") else self.builtin_node(found)  # lists have no types
+        if node is not None:
             findings = strict.examine(node, value)
             if findings.fatal:
                 return findings.fatal

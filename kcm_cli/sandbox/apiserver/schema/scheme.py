@@ -43,6 +43,9 @@ _LEGACY = {
 }
 """Versions that are no longer served, but registered, so that the server can decode them."""
 
+UNVERSIONED = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
+"""The kinds that are registered whatever version a body names."""
+
 _legacy_kinds = frozenset(f"{gv}/{kind}" for gv, kinds in _LEGACY.items() for kind in kinds)
 
 
@@ -54,7 +57,11 @@ def scheme_of(group: str) -> str:
 def is_registered(registered: frozenset[str], group: str, version: str, kind: str) -> bool:
     """Whether the server of a group can decode a kind."""
     key = f"{group}/{version}/{kind}"
-    return key in registered or key in _legacy_kinds
+    if key in registered or key in _legacy_kinds or kind in UNVERSIONED:
+        return True
+    if kind == "ListOptions":  # of every version, as the options of writes
+        return f"{group}/{version}/DeleteOptions" in registered
+    return key == "/v1/List"
 
 
 def not_registered(group: str, version: str, kind: str, scheme: str = SCHEME) -> str:

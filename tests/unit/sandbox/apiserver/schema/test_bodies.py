@@ -212,6 +212,31 @@ def test_wrong_types_have_the_decoders_texts(schemas, body, text):
             " converting (v1.Secret) to (core.ConfigMap): unknown conversion",
         ),
         (
+            {"apiVersion": "v1", "kind": "ConfigMapList", "items": []},
+            'ConfigMapList in version "v1" cannot be handled as a ConfigMap:'
+            " converting (v1.ConfigMapList) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"apiVersion": "v1", "kind": "List", "items": []},
+            'List in version "v1" cannot be handled as a ConfigMap:'
+            " converting (v1.List) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"apiVersion": "v1", "kind": "APIResourceList"},
+            'APIResourceList in version "v1" cannot be handled as a ConfigMap:'
+            " converting (v1.APIResourceList) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"apiVersion": "meta.k8s.io/v1", "kind": "Status"},
+            'Status in version "v1" cannot be handled as a ConfigMap:'
+            " converting (v1.Status) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"apiVersion": "v1", "kind": "ListOptions"},
+            'ListOptions in version "v1" cannot be handled as a ConfigMap:'
+            " converting (v1.ListOptions) to (core.ConfigMap): unknown conversion",
+        ),
+        (
             {"apiVersion": "v1", "kind": "Secret", "data": {"a": "1"}},
             'Secret in version "v1" cannot be handled as a ConfigMap: illegal base64 data at input byte 0',
         ),
@@ -241,7 +266,20 @@ def test_wrong_types_have_the_decoders_texts(schemas, body, text):
             " json parse error: invalid character '1' after object key ({\"a\" 1})",
         ),
     ],
-    ids=["other-kind", "other-kind-wrong", "no-version", "bad-version", "kind-type", "empty", "syntax"],
+    ids=[
+        "other-kind",
+        "list",
+        "any-list",
+        "list-of-discovery",
+        "status",
+        "options",
+        "other-kind-wrong",
+        "no-version",
+        "bad-version",
+        "kind-type",
+        "empty",
+        "syntax",
+    ],
 )
 def test_bodies_that_are_not_an_object_of_the_kind_are_refused(schemas, body, text):
     assert refusal(schemas, CONFIG_MAPS, body) == text
