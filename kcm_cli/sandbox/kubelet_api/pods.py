@@ -9,6 +9,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.pods import is_terminal
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.nodes.script import PREFIX
@@ -39,6 +40,11 @@ class Pod:
         self.view = codec.decode(stored.data, SimulatedPod)
         self._annotations = annotated(self.view)
         self.default = str(self.doc["spec"]["containers"][0]["name"])
+
+    @property
+    def ended(self) -> bool:
+        """Whether its kubelet has stopped it, so that there is no network any more."""
+        return is_terminal(self.view)
 
     def annotation(self, name: str, container: str) -> str | None:
         """The annotation for a container, or for all."""
@@ -82,7 +88,8 @@ def _run(doc: Tree, name: str, *, previous: bool) -> Run | None:
     number = int(status.get("restartCount") or 0) + 1
     if previous:
         states: list[Tree] = [status.get("lastState") or {}]
-        number -= 1
+        if not (status.get("state") or {}).get("waiting"):  # otherwise the previous run is the latest one
+            number -= 1
     else:
         states = [status.get("state") or {}, status.get("lastState") or {}]
     for state in states:

@@ -21,6 +21,7 @@ from kcm_cli.component.arguments import check_fields
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import ports
@@ -44,6 +45,7 @@ from kcm_cli.serving.upgrade import Upgraded
 
 LOGS, EXEC_CODE, FORWARD = "logs", "exec-code", "forward"
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
+_NO_UPGRADE = "Upgrade request required"
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
 T = TypeVar("T")
@@ -215,21 +217,24 @@ class KubeletApi:
 
     # -- exec and attach
 
-    def remote_command(self, call: Call, stored: Stored) -> Upgraded:
-        """Respond to ``kubectl exec`` and ``attach``. Raises ApiError."""
-        pod, query = Pod(stored, self.annotations), call.query
-        name = query.get("container", "") or pod.default
-        run = pod.run(name, previous=False)
-        if run is None or run.finished is not None:
-            raise bad_request(f'container not found ("{name}")')
+    def remote_command(self, call: Call, stored: Stored) -> Response | Upgraded:
+        """Respond to ``kubectl exec`` and ``attach``. Raises ApiError.
+
+        The API server refuses a request that asks for no other protocol. What else is wrong a kubelet says, in text.
+        """
+        pod, query, headers = Pod(stored, self.annotations), call.query, call.request.headers
+        if not _asks_for_upgrade(headers):
+            raise bad_request(_NO_UPGRADE)
         wanted = Wanted(*(is_true(query, each) for each in ("stdin", "stdout", "stderr", "tty")))
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
-            raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
-        command = tuple(value for key, value in call.request.query if key == "command")
-        if call.subresource == "attach":
-            command = ()
+            return text_response(400, "you must specify at least 1 of stdin, stdout, stderr")
+        name = query.get("container", "") or pod.default
+        run, attaches = pod.run(name, previous=False), call.subresource == "attach"
+        if run is None or run.finished is not None:
+            absent = f"container {name} not found in pod {pod.name}_{pod.namespace}"
+            return text_response(500, absent if attaches else f"container not found ({quote(name)})")
+        command = () if attaches else tuple(value for key, value in call.request.query if key == "command")
         program = self._program(pod, run, name, command, wanted)
-        headers = call.request.headers
         if websocket.asked(headers):
             protocol = websocket.chosen(headers, remote.WEBSOCKETS)
             if protocol is None:
@@ -238,7 +243,7 @@ class KubeletApi:
         offered = [each.strip() for each in headers.get("x-stream-protocol-version", "").split(",") if each.strip()]
         spoken = next((each for each in offered if each in remote.SPDY), "" if offered else remote.SPDY[-1])
         if headers.get("upgrade", "").lower() != "spdy/3.1" or not spoken:
-            raise bad_request("Upgrade request required")
+            raise bad_request(_NO_UPGRADE)
         return remote.over_spdy(wanted, spoken, program)
 
     def _program(self, pod: Pod, current: Run, name: str, command: tuple[str, ...], wanted: Wanted) -> remote.Program:
@@ -290,9 +295,13 @@ class KubeletApi:
 
     # -- ports
 
-    def port_forward(self, call: Call, stored: Stored) -> Upgraded:
+    def port_forward(self, call: Call, stored: Stored) -> Response | Upgraded:
         """Respond to ``kubectl port-forward``. Raises ApiError."""
         pod, headers = Pod(stored, self.annotations), call.request.headers
+        if not _asks_for_upgrade(headers):
+            raise bad_request(_NO_UPGRADE)
+        if pod.ended:
+            return text_response(500, f"pod not found ({quote(f'{pod.name}_{pod.namespace}')})")
 
         def find(port: int) -> tuple[str, int]:
             return self._where(pod, port)
@@ -307,7 +316,7 @@ class KubeletApi:
                 raise bad_request('port "0" must be > 0')
             return forward.over_channels(headers, asked, find)
         if headers.get("upgrade", "").lower() != "spdy/3.1":
-            raise bad_request("Upgrade request required")
+            raise bad_request(_NO_UPGRADE)
         return forward.over_spdy(find)
 
     def server_of(self, stored: Stored, port: int) -> tuple[str, int]:
@@ -331,6 +340,10 @@ class KubeletApi:
                 return host, target
         hint = f"forward it to a server with the annotation {PREFIX}{FORWARD}: {port}=PORT"
         raise LookupError(f"port {port}: {WHY}; {hint}")
+
+
+def _asks_for_upgrade(headers: Mapping[str, str]) -> bool:
+    return "upgrade" in headers.get("connection", "").lower() and bool(headers.get("upgrade"))
 
 
 def _own(pod: SimulatedPod) -> Mapping[str, str]:

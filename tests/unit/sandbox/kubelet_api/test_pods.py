@@ -32,6 +32,20 @@ def test_a_container_without_a_status_is_not_available() -> None:
     assert other.no_logs("c", previous=True) == 'previous terminated container "c" in pod "p" not found'
 
 
+ENDED = {"terminated": {"exitCode": 1, "startedAt": "2020-01-01T00:00:00Z", "finishedAt": "2020-01-01T00:00:01Z"}}
+
+
+@pytest.mark.parametrize(
+    ("state", "latest"),
+    [({"waiting": {"reason": "CrashLoopBackOff"}}, 2), ({"running": {"startedAt": "2020-01-01T00:00:02Z"}}, 1)],
+    ids=["waits for its restart", "runs again"],
+)
+def test_the_previous_run_of_a_container_that_waits_is_its_latest(state: dict[str, object], latest: int) -> None:
+    found = pod({"containerStatuses": [{"name": "c", "restartCount": 1, "state": state, "lastState": ENDED}]})
+    before = found.run("c", previous=True)
+    assert before is not None and before.number == latest
+
+
 def pod(status: dict[str, object]) -> Pod:
     doc = {"metadata": {"name": "p", "namespace": "d"}, "spec": {"containers": [{"name": "c"}]}, "status": status}
     return Pod(Stored("d", "p", 1, codec.encode(doc), Recent(1 << 20)), lambda view: view.annotations)

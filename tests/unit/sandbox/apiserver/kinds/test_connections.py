@@ -35,7 +35,8 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
         ("https:one:x/proxy", {}, 400, "address not allowed"),
         ("a:b:c:d/proxy", {}, 400, 'invalid pod request "a:b:c:d"'),
         ("bound/log", {}, 400, 'container "a" in pod "bound" is waiting to start: ContainerCreating'),
-        ("bound/exec", {}, 400, 'container not found ("a")'),
+        ("bound/exec", {}, 400, "Upgrade request required"),
+        ("bound/portforward", {}, 400, "Upgrade request required"),
     ],
 )
 async def test_what_needs_no_kubelet(api: Api, path: str, query: dict[str, str], status: int, problem: str) -> None:
@@ -45,6 +46,31 @@ async def test_what_needs_no_kubelet(api: Api, path: str, query: dict[str, str],
     answer = await api.call("GET", f"{PODS}/{path}", query=query)
     assert answer.status == status, answer.body
     assert problem in answer.body.decode().replace('\\"', '"')
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
+@pytest.mark.parametrize(
+    ("path", "query", "status", "problem"),
+    [
+        ("bound/exec", {"command": "x"}, 400, "you must specify at least 1 of stdin, stdout, stderr"),
+        ("bound/exec", {"command": "x", "stdout": "1"}, 500, 'container not found ("a")'),
+        ("bound/attach", {"stdout": "1"}, 500, "container a not found in pod bound_default"),
+        ("ended/exec", {"command": "x", "stdout": "1"}, 500, 'container not found ("a")'),
+        ("ended/portforward", {"ports": "80"}, 500, 'pod not found ("ended_default")'),
+    ],
+)
+async def test_what_a_kubelet_refuses_is_text(
+    api: Api, path: str, query: dict[str, str], status: int, problem: str, protocol: str
+) -> None:
+    await pod(api, "bound", "a", nodeName="n")
+    await pod(api, "ended", "a", nodeName="n")
+    times = {"startedAt": "2020-01-01T00:00:00Z", "finishedAt": "2020-01-01T00:00:01Z"}
+    state = {"terminated": {"exitCode": 0, "containerID": "c://1", **times}}
+    ended = {"phase": "Succeeded", "containerStatuses": [{"name": "a", "state": state}]}
+    assert (await api.merge(f"{PODS}/ended/status", {"status": ended})).status == 200
+    answer = await api.call("GET", f"{PODS}/{path}", query=query, connection="Upgrade", upgrade=protocol)
+    assert (answer.status, answer.body.decode()) == (status, problem)
+    assert answer.headers["content-type"].startswith("text/plain")
 
 
 @pytest.mark.parametrize(
