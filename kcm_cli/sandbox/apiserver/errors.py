@@ -109,9 +109,7 @@ def already_exists(info: ResourceInfo, name: str, *, deleting: bool = False, gen
     if not generated:
         return ApiError(409, "AlreadyExists", f"object is being deleted: {text}" if deleting else text, details=found)
     text += ", the server was not able to generate a unique name for the object"
-    error = ApiError(409, "AlreadyExists", text, details={**found, "retryAfterSeconds": 1})
-    error.headers["retry-after"] = "1"
-    return error
+    return ApiError(409, "AlreadyExists", text, details={**found, "retryAfterSeconds": 1})
 
 
 def precondition(field: str, wanted: object, known: object) -> str:
@@ -142,9 +140,7 @@ def initializing(info: ResourceInfo, why: str) -> ApiError:
     """429: stored objects of a listed or watched resource cannot be read."""
     kind = f"{info.gvr.group}/{info.gvr.version}, Kind={info.kind}"
     message = f"storage is (re)initializing: failed to list {kind}: {why}"
-    error = ApiError(429, "TooManyRequests", message, details={"retryAfterSeconds": 1})
-    error.headers["retry-after"] = "1"
-    return error
+    return ApiError(429, "TooManyRequests", message, details={"retryAfterSeconds": 1})
 
 
 def no_such_path() -> ApiError:
@@ -161,9 +157,7 @@ def too_large_version(asked: int, current: int) -> ApiError:
     """504: a resourceVersion has not been reached."""
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    error = ApiError(504, "Timeout", message, details={"causes": causes, "retryAfterSeconds": 1})
-    error.headers["retry-after"] = "1"
-    return error
+    return ApiError(504, "Timeout", message, details={"causes": causes, "retryAfterSeconds": 1})
 
 
 class NotAcceptable(ApiError):

@@ -253,10 +253,7 @@ def _refusal(fault: Fault, asked: Asked) -> Exception:
     details: dict[str, object] = {"kind": info.plural, "name": asked.name} if info.is_resource else {}
     if fault.kind == "throttle":
         details["retryAfterSeconds"] = fault.retry_after_s
-    error = ApiError(status, _REASONS.get(status, ""), message, details=details)
-    if fault.kind == "throttle":
-        error.headers["retry-after"] = str(fault.retry_after_s)
-    return error
+    return ApiError(status, _REASONS.get(status, ""), message, details=details)
 
 
 def _is_older(request: Request, revision: int) -> bool:

@@ -108,6 +108,7 @@ class Creator:
             stated_version(meta)
             meta.pop("resourceVersion", None)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
+        objects.match_namespace(meta, call.namespace)
         stem = "" if meta.get("name") else meta.get("generateName") or ""
         pristine = codec.encode(doc) if stem else b""
         draft = _Draft(call, options, attrs, stem, core.rules(call.hub.info).alike(pristine))

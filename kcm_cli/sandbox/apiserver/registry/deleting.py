@@ -133,6 +133,8 @@ class Deleter:
             if latest is None or _uid(latest) != uid:
                 return _Outcome(stored if rules.returns_object_on_delete else None, uid, True)
             stored = latest
+        if admit:  # upstream asks again about the object that it has just marked
+            await self._admit(call, options, self._core.from_storage(call.hub, stored.doc))
         return self._remove(call, options, rules, stored)
 
     async def _begin(

@@ -69,8 +69,13 @@ def text_response(status: int, text: str) -> Response:
 
 
 def error_response(error: ApiError) -> Response:
-    """A Status response."""
-    return Response(error.code, {**JSON_HEADERS, **error.headers}, codec.encode(error.status) + b"\n")
+    """A Status response. A client that is to wait finds that in a header, too."""
+    headers = {**JSON_HEADERS, **error.headers}
+    details = error.status.get("details")
+    wait_s = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    if isinstance(wait_s, int) and wait_s > 0:
+        headers["retry-after"] = str(wait_s)
+    return Response(error.code, headers, codec.encode(error.status) + b"\n")
 
 
 def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Response | Stream:

@@ -206,6 +206,7 @@ class Updater:
         core.schemas.forget_empty(call.hub.info, doc)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
         self._check_version(call, doc, current)
+        objects.match_namespace(meta, call.namespace)
         async with self._creator.around(call, Write(doc, old, change.options.dry_run)):
             return await self._checked(call, change, doc, old, attrs, current)
 

@@ -54,6 +54,8 @@ def _replace(attrs: Attributes, new: Tree) -> None:
     fresh = dict(new)
     if isinstance(metadata, dict):
         changed = dict(fresh.get("metadata") or {})
+        if changed.get("managedFields") == []:
+            del changed["managedFields"]
         metadata.clear()
         metadata.update(changed)
         fresh["metadata"] = metadata

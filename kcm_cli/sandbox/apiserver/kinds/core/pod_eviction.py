@@ -193,7 +193,4 @@ def _too_many(cause: str, *, retry_after_s: int = 0) -> ApiError:
     if retry_after_s:
         details["retryAfterSeconds"] = retry_after_s
     message = "Cannot evict pod as it would violate the pod's disruption budget."
-    error = ApiError(429, "TooManyRequests", message, details=details)
-    if retry_after_s:
-        error.headers["retry-after"] = str(retry_after_s)
-    return error
+    return ApiError(429, "TooManyRequests", message, details=details)

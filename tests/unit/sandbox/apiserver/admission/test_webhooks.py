@@ -144,6 +144,16 @@ async def test_a_refusal_is_the_webhooks_own_status(
     assert answer.doc["status"] == "Failure"
 
 
+async def test_a_refusal_says_when_to_try_again(api: Api, backend: Backend) -> None:
+    await backend.configure("validating", {})
+    backend.reply = lambda request: {
+        "allowed": False,
+        "status": {"code": 429, "message": "later", "details": {"retryAfterSeconds": 3}},
+    }
+    answer = await create(api)
+    assert (answer.status, answer.headers.get("retry-after")) == (429, "3")
+
+
 async def test_a_generated_name_is_known_when_the_object_is_validated(api: Api, backend: Backend) -> None:
     await backend.configure("mutating", {})
     await backend.configure("validating", {}, name="v")
@@ -232,6 +242,26 @@ async def test_a_patch_changes_the_object_before_it_is_stored(api: Api, backend:
     assert "unknown" not in made.doc
     stored = await api.get(f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m")
     assert stored.doc == made.doc
+
+
+async def test_a_patch_cannot_move_an_object_to_another_namespace(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {"objectSelector": {"matchLabels": {"moves": "yes"}}})
+    backend.reply = lambda request: patched({"op": "add", "path": "/metadata/namespace", "value": "kube-system"})
+    kept = await create(api, "kept")
+    path = f"/api/v1/namespaces/{kept.doc['metadata']['namespace']}/configmaps"
+    labels = {"labels": {"moves": "yes"}}
+    made = await api.post(path, {"metadata": {"name": "m", **labels}})
+    for answer in (made, await api.merge(f"{path}/kept", {"metadata": labels})):
+        assert (answer.status, answer.message) == (
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+
+
+async def test_a_patch_may_empty_the_managed_fields(api: Api, backend: Backend) -> None:
+    await backend.configure("mutating", {})
+    backend.reply = lambda request: patched({"op": "add", "path": "/metadata/managedFields", "value": []})
+    assert "managedFields" not in (await create(api)).doc["metadata"]
 
 
 async def test_each_mutating_webhook_sees_earlier_changes(api: Api, backend: Backend) -> None:
@@ -484,6 +514,16 @@ async def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: B
         'Internal error occurred: admission webhook "w0.example.com" attempted to modify the object, which is not '
         "supported for this operation"
     )
+
+
+async def test_the_immediate_end_of_a_pod_is_reviewed_again_as_it_is_marked(api: Api, backend: Backend) -> None:
+    namespace = await api.namespace()
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    await api.make(path, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    await backend.configure("validating", {"rules": [{**RULE, "resources": ["pods"]}]})
+    assert (await api.delete(f"{path}/p")).status == 200
+    seen = [review["request"]["oldObject"]["metadata"] for review in backend.asked]
+    assert [one.get("deletionGracePeriodSeconds") for one in seen] == [None, 0]
 
 
 async def test_the_configurations_themselves_are_exempt(api: Api, backend: Backend) -> None:
