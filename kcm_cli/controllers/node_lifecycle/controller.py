@@ -195,8 +195,7 @@ class NodeLifecycleController:
             self._taints.set_rate(zone, rate)
         if change.let_off:
             log.info("Controller detected that all Nodes are not-Ready. Entering master disruption mode")
-            for node in nodes:
-                await self._taints.reachable(node)
+            await self._taints.let_off(nodes)
         if change.restart:
             log.info("Controller detected that some Nodes are Ready. Exiting master disruption mode")
             self._health.restart()

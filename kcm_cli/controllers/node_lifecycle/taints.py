@@ -3,7 +3,9 @@
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go#processTaintBaseEviction, doNoExecuteTaintingPass
 """
 
+import asyncio
 import logging
+from collections.abc import Iterable
 
 from kcm_cli.api.core import NODES, Condition, Node
 from kcm_cli.api.well_known import NOT_READY, UNREACHABLE
@@ -39,6 +41,9 @@ class EvictionTaints:
         self._rate = rate
         self._nodes = context.cache(NODES).store
         self._queues: dict[str, ZoneQueue] = {}
+        self._tainting = asyncio.Lock()
+        self._tainted: dict[str, Node] = {}
+        """Nodes as they were tainted, until a check sees the taint."""
 
     @property
     def waiting(self) -> bool:
@@ -46,6 +51,7 @@ class EvictionTaints:
         return any(self._queues.values())
 
     def forget(self, name: str) -> None:
+        self._tainted.pop(name, None)
         for queue in self._queues.values():
             queue.remove(name)
 
@@ -82,7 +88,9 @@ class EvictionTaints:
             await self._taint(node, {key}, {other})
             return
         queue = self.queue_of(node)
-        if not plan.has_taint(node, key):
+        if plan.has_taint(node, key):
+            self._tainted.pop(node.name, None)
+        else:
             queue.remove(node.name)
         if queue.add(node.name):
             fields = {"node": kobj(node), "timeStamp": format_time(self._clock.now())}
@@ -101,18 +109,25 @@ class EvictionTaints:
         except RequestError as error:
             log.error("Failed to remove taints from Node", extra={"fields": {"node": kobj(node), "err": str(error)}})
 
-    async def _taint(self, node: Node, add: set[str], remove: set[str]) -> bool:
-        """Whether the node has been given other taints."""
+    async def let_off(self, nodes: Iterable[Node]) -> None:
+        """Remove both taints of all nodes, also those that these nodes do not show yet, and one that is under way. No
+        zone may have a rate by now."""
+        async with self._tainting:
+            for node in nodes:
+                await self.reachable(self._tainted.pop(node.name, node))
+
+    async def _taint(self, node: Node, add: set[str], remove: set[str]) -> Node | None:
+        """The node as it was given other taints; None if it has these already, or is gone."""
         for attempt in range(ATTEMPTS):
             taints = plan.swap_taints(node, add, remove, plan.NO_EXECUTE, self._clock.now())
             if taints == node.spec.taints:
-                return False
+                return None
             reason = f"node is {'not ready' if NOT_READY in add else 'unreachable'}" if add else "node is healthy again"
             try:
-                await writes.send(self._client, plan.taints_patch(node, taints, reason))
-                return True
+                written = await writes.send(self._client, plan.taints_patch(node, taints, reason))
+                return written if isinstance(written, Node) else node
             except NotFound:
-                return False
+                return None
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
@@ -131,8 +146,9 @@ class EvictionTaints:
 
     async def evict(self) -> None:
         """Taint queued nodes, at each zone's rate."""
-        for zone, queue in tuple(self._queues.items()):  # a zone may come while a node is tainted
-            await self._evict_next(zone, queue)
+        async with self._tainting:
+            for zone, queue in tuple(self._queues.items()):  # a zone may come while a node is tainted
+                await self._evict_next(zone, queue)
 
     async def _evict_next(self, zone: str, queue: ZoneQueue) -> None:
         while (name := queue.next(self._clock.monotonic())) is not None:
@@ -146,11 +162,13 @@ class EvictionTaints:
                 continue
             key, other = keys
             try:
-                await self._taint(node, {key}, {other})
+                tainted = await self._taint(node, {key}, {other})
             except RequestError as error:
                 text = f"unable to taint {key} unresponsive Node {quote(name)}: {error}"
                 log.error("Unhandled Error", extra={"fields": {"logger": "UnhandledError", "err": text}})
                 queue.later(name, self._clock.monotonic() + TAINT_PERIOD_S)
                 continue
+            if tainted is not None:
+                self._tainted[name] = tainted
             queue.done(name)
             self._metrics.evicted(zone, 1)

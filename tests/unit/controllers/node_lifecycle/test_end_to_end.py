@@ -237,6 +237,29 @@ async def test_the_recovery_from_a_full_disruption_resets_grace_periods(world: W
         assert min(times.values()) >= 10
 
 
+@pytest.mark.parametrize("slow", [pytest.param("/pods/", id="pods"), pytest.param("/nodes/", id="taints")])
+async def test_nothing_is_evicted_from_nodes_that_all_fall_silent_while_the_server_is_slow(world: World, slow):
+    """The taint of the first node is written, or under way, when the last node is found silent."""
+    delayed = []
+
+    async def before(request: Request) -> None:
+        if request.method in ("PUT", "PATCH") and slow in request.path and delayed:
+            delayed.append(request.path)
+            await world.wait(3)
+
+    for name in ("p", "q", "r"):
+        await world.pod(name)
+    await world.wait(10)
+    async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+        await world.wait(10)
+        delayed.append("")
+        for name in await names(world):
+            await commands.fail(world.client, name)
+        await world.wait(150)
+        assert len(delayed) > 1
+        assert await tainted(world) == []
+
+
 async def test_pods_of_a_silent_node_are_not_ready_also_if_it_cannot_be_tainted(world: World):
     await world.pod("p")
     await world.wait(10)
