@@ -1,7 +1,7 @@
 """The addresses of a sandbox's pods, nodes and Services, which are not routed anywhere."""
 
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, ip_network, summarize_address_range
+from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network, summarize_address_range
 
 from kcm_cli.machinery.addresses import Network
 
@@ -52,6 +52,16 @@ def misfit(ranges: Sequence[str], *, nodes: bool = True, system_pods: bool = Fal
     if system_pods and ip_network(ranges[0]).num_addresses <= 1 + DNS_OFFSET:
         return f"{ranges[0]} is too small: DNS has the tenth address"
     return ""
+
+
+def dns_beside(server: str) -> str:
+    """The address of DNS in the Services' range, by that of the API server; empty if the last ones are too few.
+    ``server``: empty for that of the default range."""
+    if not server:
+        return str(DNS)
+    first = ip_address(server)
+    fits = int(first) + DNS_OFFSET < 1 << first.max_prefixlen
+    return str(first + DNS_OFFSET) if fits else ""
 
 
 def pods_of(number: int) -> IPv4Network:

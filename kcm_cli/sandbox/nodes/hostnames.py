@@ -4,8 +4,6 @@ upstream: pkg/kubelet/kubelet_pods.go#GeneratePodHostNameAndDomain, managedHosts
 pkg/kubelet/network/dns/dns.go
 """
 
-from ipaddress import ip_address
-
 from kcm_cli.sandbox import networks
 from kcm_cli.sandbox.views import SimulatedPod
 
@@ -63,7 +61,7 @@ def _resolver(pod: SimulatedPod, server: str) -> str:
     searches: list[str] = []
     options: dict[str, str] = {}
     if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.host_network):
-        servers = [str(ip_address(server) + networks.DNS_OFFSET) if server else str(networks.DNS)]
+        servers = list(filter(None, [networks.dns_beside(server)]))
         searches = [f"{pod.namespace}.svc.{_CLUSTER}", f"svc.{_CLUSTER}", _CLUSTER]
         options = {"ndots": "5"}
     elif policy != "None":

@@ -36,6 +36,21 @@ def test_networks_of_no_node(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("server", "dns"),
+    [
+        ("10.0.0.1", "10.0.0.10"),
+        ("fd00::1", "fd00::a"),
+        ("", "10.0.0.10"),
+        ("255.255.255.241", "255.255.255.250"),
+        ("255.255.255.249", ""),
+        ("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fff9", ""),
+    ],
+)
+def test_the_address_of_dns_follows_that_of_the_server(server: str, dns: str) -> None:
+    assert networks.dns_beside(server) == dns
+
+
+@pytest.mark.parametrize(
     ("ranges", "nodes", "system_pods", "problem"),
     [
         ("10.244.0.0/16", True, False, "10.244.0.0/16 overlaps 10.244.0.0/14"),
