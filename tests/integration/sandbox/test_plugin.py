@@ -79,6 +79,9 @@ def test_lightkube(kcm_namespace, kcm_kubeconfig):
 
 
 @pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:Implicitly cleaning up:ResourceWarning"
+)  # kr8s leaves files open: Python 3.14 says so
 def test_kr8s(kcm_namespace, kcm_kubeconfig):
     async def main():
         api = await kr8s.asyncio.api(kubeconfig=kcm_kubeconfig)
