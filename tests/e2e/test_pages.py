@@ -175,7 +175,7 @@ class Reader:
 
     def run(self, command: str, permitted: tuple[int, ...] = (0,)) -> str:
         words = ("bash", "-o", "pipefail", "-ec", command)
-        done = subprocess.run(words, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(words, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=300)
         assert done.returncode in permitted, f"{command}: {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         assert "Traceback" not in done.stderr
         return done.stdout
