@@ -57,13 +57,13 @@ async def load(
 ) -> Access:
     """The access of --kubeconfig and --master; without either, that of the pod's service account. Raises AccessError.
 
-    metrics: counts the runs of credential plugins.
+    path: of one file, or of several (``kubeconfig.read``). metrics: counts the runs of credential plugins.
     """
     if not path and not master:
         return _in_cluster(clock, environ)
     if not path:
         return _by_address(with_scheme(master, tls=False), environ)
-    return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ, metrics)
+    return await _from_kubeconfig(kubeconfig.read(path, server=master), clock, environ, metrics)
 
 
 def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) -> None:
@@ -72,7 +72,7 @@ def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) ->
     Certificates are not read, and no plugin is run.
     """
     if path:
-        chosen = kubeconfig.read(Path(path), server=master)
+        chosen = kubeconfig.read(path, server=master)
         with_scheme(chosen.cluster.server, tls=True)
     elif master:
         with_scheme(master, tls=False)
@@ -86,7 +86,8 @@ def with_scheme(server: str, *, tls: bool) -> str:
     if not _is_address(url):
         shown = quoting.quote(server)
         raise AccessError(f"the API server's address must be a URL or host:port, and {shown} is neither")
-    return url.rstrip("/")
+    scheme, _, rest = url.partition("://")
+    return f"{scheme.lower()}://{rest.rstrip('/')}"
 
 
 def _is_address(url: str) -> bool:
@@ -165,14 +166,15 @@ def _known_to_plugins(access: Access, cluster: kubeconfig.Cluster) -> Doc:
 
 
 def _tls_files(chosen: kubeconfig.Chosen) -> TLSFiles:
-    cluster, user = chosen.cluster, chosen.user
-    ca_file, ca_data = _place(chosen, cluster.certificate_authority, cluster.certificate_authority_data)
-    cert_file, cert_data = _place(chosen, user.client_certificate, user.client_certificate_data)
-    key_file, key_data = _place(chosen, user.client_key, user.client_key_data)
+    cluster, user, folder = chosen.cluster, chosen.user, chosen.user_folder
+    authority = cluster.certificate_authority, cluster.certificate_authority_data
+    ca_file, ca_data = _place(chosen, chosen.cluster_folder, *authority)
+    cert_file, cert_data = _place(chosen, folder, user.client_certificate, user.client_certificate_data)
+    key_file, key_data = _place(chosen, folder, user.client_key, user.client_key_data)
     return TLSFiles(ca_file, ca_data, cert_file, cert_data, key_file, key_data, cluster.insecure_skip_tls_verify)
 
 
-def _place(chosen: kubeconfig.Chosen, path: str, data: str) -> tuple[Path | None, bytes]:
+def _place(chosen: kubeconfig.Chosen, folder: Path, path: str, data: str) -> tuple[Path | None, bytes]:
     """A file's path, or the bytes that stand inline and win over it."""
     if data:
         try:
@@ -181,7 +183,7 @@ def _place(chosen: kubeconfig.Chosen, path: str, data: str) -> tuple[Path | None
             raise KubeconfigError(f"{chosen}: certificate or key data is not base64: {error}") from error
     if not path:
         return None, b""
-    file = chosen.folder / path
+    file = folder / path
     try:
         regular = stat.S_ISREG(file.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -196,7 +198,7 @@ def _place(chosen: kubeconfig.Chosen, path: str, data: str) -> tuple[Path | None
 def _credentials(chosen: kubeconfig.Chosen, clock: Clock) -> Credentials:
     user = chosen.user
     if user.token_file:
-        return from_file(chosen.folder / user.token_file, clock)
+        return from_file(chosen.user_folder / user.token_file, clock)
     if user.token:
         return Fixed(bearer(user.token))
     if user.username and user.password:

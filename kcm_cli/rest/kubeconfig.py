@@ -3,6 +3,8 @@
 upstream: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
 """
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,31 +117,47 @@ class Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The cluster, user and context that were chosen."""
+    """The cluster, user and context that were chosen. cluster_folder, user_folder: those to which their relative paths
+    refer."""
 
-    path: Path
+    path: str
     context: str
     cluster: Cluster
     user: User
-
-    @property
-    def folder(self) -> Path:
-        """The folder that relative paths in the file refer to."""
-        return self.path.absolute().parent
+    cluster_folder: Path = Path()
+    user_folder: Path = Path()
 
     def __str__(self) -> str:
         return f"kubeconfig {self.path}: context {quote(self.context)}"
 
 
-def read(path: Path, *, server: str = "") -> Chosen:
-    """The current context, with another server where one is given. Raises KubeconfigError."""
-    doc = _parse(path)
+def read(path: str, *, server: str = "") -> Chosen:
+    """The current context, with another server where one is given. path: of a file, or of several as KUBECONFIG has
+    them, of which the first one counts that has a context, a cluster or a user of a name. Raises KubeconfigError."""
+    files = tuple(_File(one.absolute().parent, _config(one)) for one in _paths(path))
+    name = next((file.config.current_context for file in files if file.config.current_context), "")
+    return _choose(path, files, name or "", server)
+
+
+class _File(msgspec.Struct, frozen=True):
+    folder: Path
+    config: Kubeconfig
+
+
+def _paths(path: str) -> list[Path]:
+    """The files that exist, of several."""
+    if os.path.exists(path):
+        return [Path(path)]
+    return [Path(one) for one in path.split(os.pathsep) if one and os.path.exists(one)] or [Path(path)]
+
+
+def _config(path: Path) -> Kubeconfig:
     try:
-        config = msgspec.convert(nulls.without(doc, Kubeconfig), Kubeconfig)
+        config = msgspec.convert(nulls.without(_parse(path), Kubeconfig), Kubeconfig)
     except msgspec.ValidationError as error:
         raise KubeconfigError(f"kubeconfig {path} is malformed: {error}") from error
     _unique(path, config)
-    return _choose(path, config, config.current_context or "", server)
+    return config
 
 
 def _parse(path: Path) -> Doc:
@@ -170,29 +188,32 @@ def _unique(path: Path, config: Kubeconfig) -> None:
             seen.add(item.name)
 
 
-def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:
+def _choose(path: str, files: Sequence[_File], name: str, server: str) -> Chosen:
     if not name:
         if server:
-            return Chosen(path, "", Cluster(server=server), User())
+            return Chosen(path, "", Cluster(server=server), User(), files[0].folder, files[0].folder)
         raise KubeconfigError(f"kubeconfig {path} has no current-context")
     shown = f"kubeconfig {path}: context {quote(name)}"
-    context = _context(path, config, name)
-    cluster = next((item.cluster for item in config.clusters or () if item.name == context.cluster), None)
+    context = _context(path, files, name)
+    clusters = ((file, item) for file in files for item in file.config.clusters or () if item.name == context.cluster)
+    at, cluster = next(((file, item.cluster) for file, item in clusters), (files[0], None))
     if cluster is None and not server:
         raise KubeconfigError(f"{shown} names no known cluster ({quote(context.cluster)})")
-    user = next((item.user for item in config.users or () if item.name == context.user), None)
+    users = ((file, item) for file in files for item in file.config.users or () if item.name == context.user)
+    beside, user = next(((file, item.user) for file, item in users), (files[0], None))
     if context.user and user is None:
         raise KubeconfigError(f"{shown} names no known user ({quote(context.user)})")
     cluster = msgspec.structs.replace(cluster or Cluster(), **({"server": server} if server else {}))
-    chosen = Chosen(path, name, cluster, user or User())
+    chosen = Chosen(path, name, cluster, user or User(), at.folder, beside.folder)
     _check(chosen)
     return chosen
 
 
-def _context(path: Path, config: Kubeconfig, name: str) -> Context:
-    named = next((item for item in config.contexts or () if item.name == name), None)
+def _context(path: str, files: Sequence[_File], name: str) -> Context:
+    contexts = [item for file in files for item in file.config.contexts or ()]
+    named = next((item for item in contexts if item.name == name), None)
     if named is None:
-        names = [item.name for item in config.contexts or ()]
+        names = [item.name for item in contexts]
         shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])]) or "none"
         raise KubeconfigError(f"kubeconfig {path} has no context {quote(name)} (it has: {shown})")
     if named.context is None:

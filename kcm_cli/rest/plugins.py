@@ -91,7 +91,7 @@ class Plugin:
         spec = self._spec = chosen.user.exec or Exec()
         if spec.api_version not in API_VERSIONS:
             raise KubeconfigError(f'{chosen}: exec plugin: invalid apiVersion "{spec.api_version}"')
-        self._command = str(chosen.folder / spec.command) if os.sep in spec.command else spec.command
+        self._command = str(chosen.user_folder / spec.command) if os.sep in spec.command else spec.command
         self._cluster = cluster
         self._environ = environ
         self._clock = clock
@@ -306,7 +306,7 @@ def plugin(
     chosen: Chosen, cluster: codec.Doc, clock: Clock, metrics: PluginMetrics, environ: Mapping[str, str] = os.environ
 ) -> Plugin:
     """The plugin for these settings: one for all loops of a process that ask for the same. Raises KubeconfigError."""
-    key = (codec.encode([chosen.user.exec, cluster]), chosen.folder, metrics, frozenset(environ.items()))
+    key = (codec.encode([chosen.user.exec, cluster]), chosen.user_folder, metrics, frozenset(environ.items()))
     with _known_guard:
         found = _known.get(key)
         if found is None:

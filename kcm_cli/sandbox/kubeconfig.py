@@ -51,27 +51,21 @@ def join(path: Path, ours: Doc) -> None:
     write(path, joined(_read(path, text), ours) if text.strip() else ours)
 
 
-def chooses(path: Path) -> bool:
-    """Whether a file sets the current context. Raises OSError."""
-    try:
-        return bool(_read(path, path.read_text(encoding="utf-8")).get("current-context"))
-    except ValueError:
-        return False
-
-
 def usual() -> str:
-    """The path of the kubeconfig to use: of several files in KUBECONFIG the one that sets the current context, as
-    kubectl does; by default ~/.kube/config."""
+    """The path of the kubeconfig to use: that of KUBECONFIG, or those of its files that exist, which are read together
+    (``rest.kubeconfig.read``); by default ~/.kube/config."""
     named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
     there = [name for name in named if os.path.isfile(name)]
-    choosing = [name for name in there if chooses(Path(name))]
-    return next(iter((*choosing, *there, *named)), str(Path.home() / ".kube" / "config"))
+    if there:
+        return os.pathsep.join(dict.fromkeys(there))
+    return next(iter(named), str(Path.home() / ".kube" / "config"))
 
 
 def missing(path: str) -> str:
     """The error about a kubeconfig of ``usual`` that does not exist, or is in a folder of another user; empty if there
     is one, which may be a pipe."""
-    return "" if os.path.exists(path) else f"there is no kubeconfig {path}: --kubeconfig or KUBECONFIG names one"
+    there = any(os.path.exists(one) for one in (path, *path.split(os.pathsep)))
+    return "" if there else f"there is no kubeconfig {path}: --kubeconfig or KUBECONFIG names one"
 
 
 def joined(there: Doc, ours: Doc) -> Doc:

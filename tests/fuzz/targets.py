@@ -497,7 +497,7 @@ def _audit(data: bytes) -> object:
 
 
 def _plugin(data: bytes) -> object:
-    chosen = Chosen(Path("c"), "c", Cluster(), User(exec=Exec("x", api_version=plugins.API_VERSIONS[0])))
+    chosen = Chosen("c", "c", Cluster(), User(exec=Exec("x", api_version=plugins.API_VERSIONS[0])))
     return plugins.Plugin(chosen, {}, RealClock(), NO_PLUGIN_METRICS, {})._read(data)
 
 
@@ -640,7 +640,7 @@ TARGETS: dict[str, Target] = {
     "answer of a conversion": Target(_converted, (conversion._Failed, Refusal)),
     # files and outputs of programs
     "output of a FlexVolume driver": Target(lambda data: flex._answer("init", data, 0), (flex.FlexError,)),
-    "kubeconfig": Target(partial(_file, kubeconfig.read), (KubeconfigError,)),
+    "kubeconfig": Target(partial(_file, lambda path: kubeconfig.read(str(path))), (KubeconfigError,)),
     "kubeconfig that is joined": Target(_joined, (ValueError,)),
     "exec plugin": Target(_plugin, (CredentialsError,)),
     "snapshot": Target(_snapshot, (PlanError,)),

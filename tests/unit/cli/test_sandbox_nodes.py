@@ -51,12 +51,12 @@ def written(folder: Path, name: str, text: str) -> str:
     [
         ("{folder}/a", "a"),
         ("{folder}/gone:{folder}/a", "a"),
-        ("{folder}/silent:{folder}/a:{folder}/b", "a"),
+        ("{folder}/silent:{folder}/a:{folder}/b", 'b has no context "x"'),
         (":{folder}/silent", "silent"),
         ("{folder}/gone", "gone"),
     ],
 )
-def test_a_file_of_several_is_chosen(
+def test_several_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str, chosen: str
 ) -> None:
     for name in ("a", "b"):

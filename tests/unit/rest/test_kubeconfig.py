@@ -87,6 +87,59 @@ def test_a_kubeconfig_can_omit_its_kind(load, empty):
     assert load(config(kind=empty, apiVersion=empty)).server == SERVER
 
 
+def several(folder, **docs):
+    """Files in folders of their own, as KUBECONFIG names them."""
+    for name, doc in docs.items():
+        (folder / name).mkdir()
+        (folder / name / "config").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **doc}))
+    return os.pathsep.join(str(folder / name / "config") for name in docs)
+
+
+def loaded_from(path):
+    return virtual.run(access.load(path=path, master="", clock=LoopClock(), environ={}))
+
+
+def test_several_files_are_one_kubeconfig(tmp_path):
+    """As kubectl reads them: the first that has an entry of a name, or a current context, counts. kr8s#35"""
+    path = several(
+        tmp_path,
+        empty={},
+        chooses={"current-context": "d", "contexts": [{"name": "d", "context": {"cluster": "k", "user": "u"}}]},
+        users={"current-context": "c", "users": [{"name": "u", "user": {"tokenFile": "token"}}]},
+        clusters=config(cluster={"certificate-authority": "ca.crt"}, user={"token": "late"}),
+    )
+    (tmp_path / "users" / "token").write_text("abc")
+    (tmp_path / "clusters" / "ca.crt").write_text("")
+    loaded = loaded_from(path)
+    assert (loaded.server, header(loaded), loaded.tls.ca_file) == (
+        SERVER,
+        "Bearer abc",
+        tmp_path / "clusters" / "ca.crt",
+    )
+
+
+def test_a_missing_file_of_several_is_skipped(tmp_path):
+    path = several(tmp_path, there=config(user={"token": "abc"}))
+    assert header(loaded_from(f"{tmp_path}/gone{os.pathsep}{path}{os.pathsep}")) == "Bearer abc"
+
+
+def test_an_invalid_file_of_several_is_an_error(tmp_path):
+    path = several(tmp_path, bad={"kind": "Pod"}, good=config())
+    with pytest.raises(KubeconfigError, match=re.escape(str(tmp_path / "bad" / "config"))):
+        loaded_from(path)
+
+
+def test_one_file_may_have_the_separator_in_its_name(tmp_path):
+    (tmp_path / f"a{os.pathsep}b").write_text(yaml.safe_dump(config(user={"token": "abc"})))
+    assert header(loaded_from(str(tmp_path / f"a{os.pathsep}b"))) == "Bearer abc"
+
+
+def test_a_context_that_no_file_of_several_has(tmp_path):
+    path = several(tmp_path, a=config(**{"current-context": "x"}), b={"contexts": [{"name": "d", "context": {}}]})
+    with pytest.raises(KubeconfigError, match=r'has no context "x" \(it has: c, d\)'):
+        loaded_from(path)
+
+
 def test_user_and_password(load):
     expected = "Basic " + base64.b64encode(b"me:secret").decode()
     assert header(load(config(user={"username": "me", "password": "secret"}))) == expected

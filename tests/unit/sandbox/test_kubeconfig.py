@@ -104,3 +104,14 @@ def test_what_cannot_be_looked_at_is_missing(tmp_path: Path, monkeypatch: pytest
     assert kubeconfig.usual() == str(nowhere)
     assert "there is no kubeconfig" in kubeconfig.missing(str(nowhere))
     assert kubeconfig.missing(str(pipe)) == ""
+
+
+def test_the_files_of_kubeconfig_that_exist_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("")
+    a, b, gone = (f"{tmp_path}/{name}" for name in ("a", "b", "gone"))
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(("", a, gone, b, a)))
+    assert kubeconfig.usual() == f"{a}{os.pathsep}{b}"
+    assert kubeconfig.missing(f"{a}{os.pathsep}{b}") == ""
+    assert kubeconfig.missing(f"{gone}{os.pathsep}{b}") == ""
+    assert gone in kubeconfig.missing(gone)
