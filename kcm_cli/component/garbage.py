@@ -1,11 +1,11 @@
-"""Runs full garbage collections, and gives memory back, when the process is idle.
+"""Keeps Python's garbage collections short, and gives memory back when the process is idle.
 
 Python traverses all objects each time their number has grown by a quarter. With tens of thousands of pods that stops
-the loop for seconds, and takes a tenth of the CPU. Nearly all objects are in no cycle and are freed without it. Young
-objects are still collected as usual, which takes milliseconds; of those that survive, a later collection frees one in a
-thousand.
+the loop for seconds, and takes a tenth of the CPU. Nearly all objects are in no cycle and are freed without it. So here
+an object is looked at twice while it is young, about 1 µs each time, and then no more.
 
-Objects of the first seconds, modules above all, are never looked at: the few of them that end up in cycles stay.
+Missed are cycles that were in use then and are garbage now. If there are many, the number of objects grows: once an
+hour, if it has grown by half and the process is idle, a collection looks at all of them.
 """
 
 import gc
@@ -20,16 +20,19 @@ from kcm_cli.component.memory import Allocator
 if TYPE_CHECKING:  # help and mistakes on the command line need no event loop
     from kcm_cli.component.clock import Clock
 
+START_S = 5.0
+"""How long modules are loaded and caches filled, without collections."""
 PERIOD_S = 5.0
 TRIM_S = 300.0
 """How often memory is given back to the system."""
+WHOLE_S = 3600.0
+"""The least time between two looks at all objects."""
+GROWN = 1.5
+"""The growth that is worth one."""
 AT_REST = 0.25
 """The share of a core that the process takes at most when it is at rest."""
-_THRESHOLDS = (5_000, 1_000_000, 1_000_000)
-"""The last two: never by themselves."""
-_LEAST, _MOST, _EACH_S = 20, 200, 1000
-"""How many times 5,000 more objects are worth a look at rest: a thousand times for each second that the last look took,
-but from 100,000 to a million objects. Ten times as many are worth it at any time."""
+THRESHOLDS = (5_000, 2, 1_000_000)
+"""New objects until they are looked at once, twice as many until the second look, and never a look at all."""
 
 
 @contextmanager
@@ -55,27 +58,31 @@ def loading() -> Iterator[None]:
         gc.freeze()
 
 
-async def collect_at_rest(clock: "Clock") -> None:
-    """Run until cancelled; then Python's thresholds are set as before. For the main coroutine of a process: the objects
-    of its first seconds are never looked at."""
+async def tidy(clock: "Clock") -> None:
+    """Run until cancelled; then Python's thresholds are set as before. For the main coroutine of a process."""
     before, allocator = gc.get_threshold(), Allocator()
     allocator.keep_large_blocks_apart()
-    gc.set_threshold(*_THRESHOLDS)
+    gc.set_threshold(*THRESHOLDS)
     try:
         with loading():
-            await clock.sleep(PERIOD_S)
-        used_s, due, trimmed = time.process_time(), _LEAST, -math.inf
+            await clock.sleep(START_S)
+        known, looked_at, trimmed_at = gc.get_freeze_count(), clock.monotonic(), -math.inf
         while True:
+            used_s = time.process_time()
             await clock.sleep(PERIOD_S)
-            last_s, used_s = used_s, time.process_time()
-            grown, rests = gc.get_count()[1], used_s - last_s < AT_REST * PERIOD_S
-            if rests and clock.monotonic() - trimmed >= TRIM_S:
+            if time.process_time() - used_s >= AT_REST * PERIOD_S:
+                continue
+            now = clock.monotonic()
+            if now - trimmed_at >= TRIM_S:
                 allocator.give_back()
-                trimmed, used_s = clock.monotonic(), time.process_time()
-            if grown >= 10 * due or (grown >= due and rests):
-                began_s = time.perf_counter()
-                gc.collect()
-                due = min(max(_LEAST, round(_EACH_S * (time.perf_counter() - began_s))), _MOST)
-                used_s = time.process_time()
+                trimmed_at = now
+            if now - looked_at >= WHOLE_S:
+                looked_at = now
+                gc.freeze()
+                if gc.get_freeze_count() > GROWN * known:
+                    gc.unfreeze()
+                    gc.collect()
+                    gc.freeze()
+                    known = gc.get_freeze_count()
     finally:
         gc.set_threshold(*before)

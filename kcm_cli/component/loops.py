@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TypeVar
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.garbage import collect_at_rest
+from kcm_cli.component.garbage import tidy
 
 T = TypeVar("T")
 
@@ -22,18 +22,18 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def run_process(main: Coroutine[object, object, T]) -> T:
-    """Run the main coroutine of a process, with full garbage collections when it is idle.
+    """Run the main coroutine of a process, with short garbage collections.
 
     Its modules live as long as it does: the garbage collector, which stops all threads, does not look at them again
     (30 ms each time).
     """
     gc.freeze()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_while_collecting(main))
+        return runner.run(_while_tidying(main))
 
 
-async def _while_collecting(main: Coroutine[object, object, T]) -> T:
-    garbage = asyncio.create_task(collect_at_rest(LoopClock()))
+async def _while_tidying(main: Coroutine[object, object, T]) -> T:
+    garbage = asyncio.create_task(tidy(LoopClock()))
     try:
         return await main
     finally:

@@ -23,6 +23,7 @@ def on_quit() -> None:
 
 def tasks() -> Iterator[str]:
     """The stacks of all asyncio tasks of all loops, innermost frame first, as Go writes those of goroutines."""
+    gc.unfreeze()  # ``component.garbage`` freezes what lives long, and the list below lacks what is frozen
     # By its type: isinstance asks objects for their class, which those that stand for others may refuse.
     for task in (one for one in gc.get_objects() if issubclass(type(one), asyncio.Task) and not one.done()):
         *frames, _ = task_stack(task)

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,39 +12,87 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.memory import Allocator
 
 
-@pytest.mark.parametrize(
-    ("grown", "cpu_s", "took_s", "times"),
-    [
-        pytest.param(19, 0.0, 0.0, 0, id="at rest, nothing to do"),
-        pytest.param(20, 1.2, 0.01, 3, id="at rest, due"),
-        pytest.param(49, 1.2, 0.05, 1, id="at rest, due before a look that took longer"),
-        pytest.param(50, 1.2, 0.05, 3, id="at rest, due after a look that took longer, too"),
-        pytest.param(200, 1.2, 9.0, 3, id="at rest, due after a look of seconds"),
-        pytest.param(199, 1.3, 0.01, 0, id="busy, due"),
-        pytest.param(200, 5.0, 0.01, 3, id="busy, overdue"),
-    ],
-)
-async def test_times_of_full_collections(
-    monkeypatch: pytest.MonkeyPatch, grown: int, cpu_s: float, took_s: float, times: int
-) -> None:
-    collected: list[float] = []
-    frozen: list[float] = []
-    before = gc.get_threshold()
-    clock = LoopClock()
-    start = clock.monotonic()
-    monkeypatch.setattr(garbage.gc, "get_count", lambda: (0, grown, 0))
-    monkeypatch.setattr(garbage.gc, "freeze", lambda: frozen.append(clock.monotonic() - start))
-    monkeypatch.setattr(garbage.gc, "collect", lambda: collected.append(clock.monotonic() - start))
-    monkeypatch.setattr(garbage.time, "perf_counter", lambda: len(collected) * took_s)
-    monkeypatch.setattr(garbage.time, "process_time", lambda: (clock.monotonic() - start) / garbage.PERIOD_S * cpu_s)
-    task = asyncio.create_task(garbage.collect_at_rest(clock))
-    await clock.sleep(4.5 * garbage.PERIOD_S)
-    assert gc.get_threshold()[1] > 10 * garbage._MOST  # then there are no full ones either
+class Cycle:
+    """Refers to itself. It is freed by a collection only."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_frozen() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage.time, "process_time", lambda: 0.0)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait([task])
-    assert frozen == [garbage.PERIOD_S]
-    assert len(collected) == times
+
+
+async def test_young_objects_are_looked_at_and_old_ones_are_not(monkeypatch: pytest.MonkeyPatch, idle: None) -> None:
+    """Python does that, by thresholds that end with the task."""
+    before, clock = gc.get_threshold(), LoopClock()
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S + 1)
+    old = Cycle()
+    freed_old = weakref.ref(old)
+    kept: list[list[int]] = []
+    _allocate(kept)  # now it is old
+    young = Cycle()
+    freed_young = weakref.ref(young)
+    del old, young
+    _allocate(kept)
+    assert freed_young() is None
+    assert freed_old() is not None
+    await _cancelled(task)
     assert gc.get_threshold() == before
+
+
+def _allocate(kept: list[list[int]]) -> None:
+    kept += ([] for _ in range(garbage.THRESHOLDS[0] * (garbage.THRESHOLDS[1] + 3)))
+
+
+@pytest.mark.parametrize(("growth", "found"), [(1.4, False), (1.6, True)])
+async def test_garbage_among_what_was_seen_is_found_when_there_is_much(
+    monkeypatch: pytest.MonkeyPatch, idle: None, growth: float, found: bool
+) -> None:
+    clock = LoopClock()
+    frozen = [1000]
+    monkeypatch.setattr(garbage.gc, "get_freeze_count", lambda: frozen[-1])
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S)
+    kept = Cycle()
+    freed = weakref.ref(kept)
+    await clock.sleep(2 * garbage.PERIOD_S)
+    del kept
+    frozen.append(int(growth * 1000))
+    await clock.sleep(garbage.WHOLE_S - 4 * garbage.PERIOD_S)
+    assert freed() is not None
+    await clock.sleep(6 * garbage.PERIOD_S)
+    await _cancelled(task)
+    assert (freed() is None) is found
+
+
+async def test_a_busy_process_never_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = LoopClock()
+    thawed: list[float] = []
+    counts = iter(2**power for power in range(64))
+    monkeypatch.setattr(garbage.gc, "get_freeze_count", lambda: next(counts))
+    monkeypatch.setattr(garbage.gc, "unfreeze", lambda: thawed.append(clock.monotonic()))
+    monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(3 * garbage.WHOLE_S)
+    assert thawed == []
+    monkeypatch.setattr(garbage.time, "process_time", lambda: 0.0)
+    await clock.sleep(2.5 * garbage.WHOLE_S)
+    await _cancelled(task)
+    assert len(thawed) == 3  # the first one at once
 
 
 @pytest.mark.parametrize(("cpu_s", "times"), [(0.0, 3), (1.3, 0)], ids=["at rest", "busy"])
@@ -52,10 +102,9 @@ async def test_memory_is_given_back_at_rest(monkeypatch: pytest.MonkeyPatch, cpu
     monkeypatch.setattr(Allocator, "give_back", lambda _: given.append(clock.monotonic()))
     monkeypatch.setattr(garbage.gc, "freeze", lambda: None)
     monkeypatch.setattr(garbage.time, "process_time", lambda: clock.monotonic() / garbage.PERIOD_S * cpu_s)
-    task = asyncio.create_task(garbage.collect_at_rest(clock))
+    task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(2 * garbage.TRIM_S + 20)
-    task.cancel()
-    await asyncio.wait([task])
+    await _cancelled(task)
     assert len(given) == times
 
 

@@ -1,6 +1,7 @@
 """The stacks that SIGQUIT writes."""
 
 import asyncio
+import gc
 import weakref
 
 import pytest
@@ -22,3 +23,12 @@ async def test_tasks_are_found_among_proxy_objects() -> None:
     sleeper.cancel()
     assert "task sleeper:" in text
     del proxy
+
+
+async def test_tasks_are_found_that_the_garbage_collector_no_longer_looks_at() -> None:
+    sleeper = asyncio.create_task(asyncio.sleep(60), name="sleeper")
+    await asyncio.sleep(0)
+    gc.freeze()
+    text = "".join(stacks.tasks())
+    sleeper.cancel()
+    assert "task sleeper:" in text
