@@ -97,7 +97,7 @@ class SandboxManager:
         if not self._own_kubeconfig:
             return Session(access, clock, metrics)
         named = access.tls is not None and access.tls != access.tls.anonymous
-        return InProcessTransport(self._server.api, self._user if named else None, turns=self._server.turns)
+        return InProcessTransport(self._server.api, self._user if named else None)
 
     @property
     def observability(self) -> Observability | None:

@@ -40,7 +40,7 @@ def sandbox_cluster(
         return made
 
     def connect(component: str) -> Transport:
-        return InProcessTransport(server.api, user_of(component), turns=server.turns)
+        return InProcessTransport(server.api, user_of(component))
 
     return Cluster(
         clock=server.clock,

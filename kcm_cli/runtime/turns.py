@@ -6,6 +6,7 @@ A worker whose syncs write nothing does not suspend by itself: without this, all
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -23,14 +24,19 @@ _known: "WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]" = WeakKeyDictionar
 
 
 class Turns:
-    """The turns of one loop. ``virtual``: whether its time is. Then a turn takes none, and is never over: runs replay
-    exactly."""
+    """The turns of one loop, and who waits for one.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    virtual: whether the loop's time is. Then a turn takes none, and is never over: runs replay exactly.
+
+    Who waits goes on in the order of waiting, so many in a turn that it takes about TURN_S.
+    """
+
+    def __init__(self, *, virtual: bool) -> None:
         """Use ``of_loop``."""
-        self._loop = loop
-        self.virtual = isinstance(loop, VirtualLoop)
+        self.virtual = virtual
         self._since: float | None = None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._admitted = 1
 
     @classmethod
     def of_loop(cls) -> "Turns":
@@ -38,31 +44,51 @@ class Turns:
         loop = asyncio.get_running_loop()
         found = _known.get(loop)
         if found is None:
-            found = _known[loop] = cls(loop)
+            found = _known[loop] = cls(virtual=isinstance(loop, VirtualLoop))
         return found
 
     def is_over(self) -> bool:
         """Whether this turn has taken TURN_S since it was first asked about."""
-        if self.virtual:
-            return False
-        now = time.perf_counter()
-        if self._since is None:
-            self._since = now
-            self._loop.call_soon(self._next)
-        return now - self._since > TURN_S
+        return not self.virtual and time.perf_counter() - self._began() > TURN_S
 
     async def next(self) -> None:
-        """Wait for the next turn, which is measured from there."""
-        await asyncio.sleep(0)
-        self.is_over()
+        """Wait for a later turn."""
+        if self.virtual:
+            await asyncio.sleep(0)
+            return
+        self._began()
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        await waiter
+        self._began()
 
     async def pause(self) -> None:
-        """Return in this turn, or in the next one if this one is over. For long syncs, where they read anew."""
-        if self.is_over():
+        """Return in this turn, or in a later one if this one is over or others wait already."""
+        if self._waiting or self.is_over():
             await self.next()
 
+    def _began(self) -> float:
+        """When this turn was first asked about."""
+        if self._since is None:
+            self._since = time.perf_counter()
+            asyncio.get_running_loop().call_soon(self._next)
+        return self._since
+
     def _next(self) -> None:
-        self._since = None
+        """A turn ends: let as many go on as the next one has time for."""
+        took, self._since = time.perf_counter() - self._began(), None
+        if took > TURN_S:
+            self._admitted = max(1, self._admitted // 2)
+        elif took < TURN_S / 2:
+            self._admitted = min(2 * self._admitted, len(self._waiting) + 1)
+        left = self._admitted
+        while self._waiting and left:
+            waiter = self._waiting.popleft()
+            if not waiter.done():  # it may be cancelled
+                waiter.set_result(None)
+                left -= 1
+        if self._waiting:
+            self._began()
 
 
 class Longest:

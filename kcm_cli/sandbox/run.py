@@ -40,7 +40,6 @@ from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.system_pods import system_objects
-from kcm_cli.sandbox.transport import Turns
 from kcm_cli.sandbox.views import SERVICES
 
 if TYPE_CHECKING:
@@ -109,8 +108,6 @@ class SandboxServer:
     def __init__(self, options: SandboxOptions, clock: Clock | None = None) -> None:
         self.options = options
         self.clock: Clock = clock or RealClock()
-        self.turns = Turns() if clock is None else None
-        """Shared by in-process clients in real time."""
         self.api: Server
         self.certificates: Certificates
         self.folder: Path

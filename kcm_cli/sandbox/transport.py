@@ -2,50 +2,25 @@
 time.
 
 Simulated nodes, the scheduler, the manager and tests use it, each as their own user. Such a request waits for nothing,
-so a sequence of thousands would block the loop without ``Turns``.
+so thousands of them would hold the loop: they take turns (``runtime.turns``).
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
-from kcm_cli.component.clock import RealClock
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError, Unreachable
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.serving.connection import Dropped
-
-TURN_S = 0.005
-
-
-class Turns:
-    """Yields to other tasks before a request if the present turn of the loop has taken TURN_S.
-
-    This depends on real time, so it is not used where runs on virtual time have to be reproducible. ``now``: seconds.
-    """
-
-    def __init__(self, now: Callable[[], float] | None = None) -> None:
-        self._now = now or RealClock().monotonic
-        self._began: float | None = None
-
-    async def share(self) -> None:
-        """Return in this turn, or in the next one if this one has taken long."""
-        if self._began is None:
-            self._began = self._now()
-            asyncio.get_running_loop().call_soon(self._over)
-        elif self._now() - self._began >= TURN_S:
-            await asyncio.sleep(0)
-
-    def _over(self) -> None:
-        self._began = None
 
 
 class InProcessTransport:
     """Implements ``rest.transport.Transport`` as one user of one server, on that server's loop.
 
     user: one, or a function that returns that of a request. token: a bearer token, which determines the user as over a
-    socket. turns: shared by all on the loop.
+    socket.
     """
 
     local = True
@@ -56,12 +31,10 @@ class InProcessTransport:
         user: User | Callable[[], User] | None = None,
         *,
         token: str = "",
-        turns: Turns | None = None,
     ) -> None:
         self._server = server
         self._user = user
         self._token = token
-        self._turns = turns
         self._closed = False
 
     async def send(self, request: Request) -> Response:
@@ -102,8 +75,7 @@ class InProcessTransport:
             raise ConnectionLost(str(error)) from None
 
     async def _ask(self, request: Request) -> Response | Stream:
-        if self._turns is not None:
-            await self._turns.share()
+        await Turns.of_loop().pause()
         if self._closed:
             raise TransportError("the transport is closed")
         if request.permitted is not None and not request.permitted():

@@ -31,10 +31,11 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.cluster.controllers import Alone
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.garbage import THRESHOLDS
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.rest.transport import Around, Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.transport import InProcessTransport, Turns
+from kcm_cli.sandbox.transport import InProcessTransport
 from tests.bench import objects
 from tests.bench.objects import Doc
 from tests.kit.controlling import configured
@@ -43,8 +44,6 @@ from tests.kit.embedded import ADMIN, EmbeddedServer
 T = TypeVar("T")
 JSON = {"content-type": "application/json"}
 PATCH = {"content-type": "application/merge-patch+json"}
-THRESHOLDS = (5_000, 1_000_000, 1_000_000)
-"""As in the manager, which looks for garbage among old objects at rest (``component.garbage``)."""
 LASTING = ("--node-monitor-grace-period=1h", "--node-startup-grace-period=1h")
 """Nobody renews the nodes' Leases."""
 RESTS_S = 30.0
@@ -160,7 +159,6 @@ class Crowd:
 
     def __init__(self, steps: Steps) -> None:
         self.steps, self._clock = steps, LoopClock()
-        self._turns = Turns()
         self.all = False
         """Whether all controllers run."""
         now = datetime.now(UTC)
@@ -209,7 +207,7 @@ class Crowd:
 
     @asynccontextmanager
     async def controllers(self) -> AsyncIterator[None]:
-        transport = ServerAside(InProcessTransport(self._server.api, ADMIN, turns=self._turns), self.steps)
+        transport = ServerAside(InProcessTransport(self._server.api, ADMIN), self.steps)
         controllers = Alone(config=configured(), only=frozenset(one.name for one in CHOSEN))
         if self.all:
             controllers = Alone(config=configured(*LASTING), served=None)

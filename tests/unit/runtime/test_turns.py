@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -43,6 +44,58 @@ async def test_a_pause_waits_only_if_the_turn_is_over_and_the_next_one_is_measur
     assert others == [now]
     now += TURN_S * 1.5
     assert turns.is_over(), "all of the new turn counts"
+
+
+@pytest.mark.real_time
+async def test_those_who_wait_go_on_in_order_and_a_turn_has_only_as_many_as_it_has_time_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    turns, done, turn = Turns.of_loop(), list[tuple[int, int]](), 0
+
+    async def count() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def piece(number: int) -> None:
+        nonlocal now
+        await turns.pause()
+        now += TURN_S / 4
+        done.append((turn, number))
+
+    counting = asyncio.create_task(count())
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(piece(number)) for number in range(200)]
+        await asyncio.sleep(0)
+        assert len(done) == 5  # then this turn was over
+        tasks[9].cancel()  # who gives up is in nobody's way
+    counting.cancel()
+    assert [number for _, number in done] == [number for number in range(200) if number != 9]
+    each = Counter(turn for turn, _ in done)
+    assert max(each.values()) <= 6
+    assert turn < 150, "nor is a turn much shorter"
+
+
+@pytest.mark.real_time
+async def test_someone_who_comes_later_does_not_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    turns, order = Turns.of_loop(), list[str]()
+
+    async def wait(name: str) -> None:
+        await turns.pause()
+        order.append(name)
+
+    turns.is_over()
+    now = 2 * TURN_S
+    first = asyncio.create_task(wait("first"))
+    await asyncio.sleep(0)
+    now += TURN_S / 8  # the next turn is not over
+    await asyncio.gather(first, wait("second"))
+    assert order == ["first", "second"]
 
 
 async def test_virtual_time_has_no_turns() -> None:
