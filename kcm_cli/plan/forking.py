@@ -34,7 +34,7 @@ class Copy(Generic[T]):
     async def start(self) -> None:
         """Fork. Returns in this process only."""
         gc.freeze()  # so that collecting does not write to pages that both share
-        loop = asyncio.get_running_loop()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
         reading, writing = os.pipe()
         parent = os.getpid()
         pid = os.fork()
@@ -45,6 +45,8 @@ class Copy(Generic[T]):
             return
         os.close(reading)
         asyncio._set_running_loop(loop)  # it is bound to the process that it began in
+        if task is not None and asyncio.current_task() is None:  # so is the task, from Python 3.14 on
+            asyncio.tasks._enter_task(loop, task)
         await self._in_copy(writing, parent)
 
     async def _in_copy(self, writing: int, parent: int) -> NoReturn:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.kit.pages import blocks, commands
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, ask, free_port, until
 
@@ -23,8 +24,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.skipif(not shutil.which("kubectl"), r
 ELSEWHERE = {"runbook.md", "install.md"}
 PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in ELSEWHERE)]
 RUN = ("kcm", "kubectl", "curl", "export", "cat")
-NOT_RUN = ("make", "git", "pip", "pipx", "uv", "python", "python3", "pytest", "docker", "go", "npm", "helm", "gh", "cp")
-NOT_RUN += ("install", "systemctl", "timeout", "KCM_SANDBOX_FLAGS", "KUBECONFIG", "KUBEBUILDER_ASSETS", "CONTROLLERS")
 ENDLESS = re.compile(r"kcm sandbox(?! nodes| assets)|kcm (?:-\S+ )*--kubeconfig|kcm --leader")
 LATER = re.compile(r"--compare")
 """Commands that say by an exit code of 2 that not all is there yet."""
@@ -69,44 +68,6 @@ spec:
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 """
 FAULTS = "{fault: conflict, user: nobody, resources: [pods]}"
-
-
-def blocks(page: Path) -> Iterator[str]:
-    """Indented blocks outside of lists, and fenced ones without a language or of a shell."""
-    block: list[str] = []
-    fence, blank = "", True
-    for line in [*page.read_text().splitlines(), "end"]:
-        if fence or line.startswith("```"):
-            ended = fence and line == "```"
-            if fence in ("```", "```sh") and not ended:
-                block.append(line)
-            fence = "" if ended else fence or line
-        elif line.startswith("    ") and (blank or block):
-            block.append(line[4:])
-        elif block and not line:
-            block.append("")
-        elif block:
-            yield "\n".join(block)
-            block = []
-        blank = not line
-
-
-def commands(block: str) -> list[str]:
-    """The commands of a block; none where it is what something printed."""
-    found: list[str] = []
-    ends = ""
-    for line in block.strip().splitlines():
-        if ends or (found and found[-1].endswith("\\")):
-            found[-1] += f"\n{line}"
-            ends = "" if line == ends else ends
-            continue
-        if line.startswith("# "):
-            continue
-        if not re.match(rf"(?:{'|'.join((*RUN, *NOT_RUN))})\b", line):
-            return found
-        found.append(line)
-        ends = word[1] if (word := re.search(r"<<(\w+)$", line)) else ""
-    return found
 
 
 def said(command: str) -> bool:
