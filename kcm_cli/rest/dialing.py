@@ -48,7 +48,7 @@ class Dialer:
         self._metrics = metrics
         self._server = urlsplit(access.server)
         self._proxy = urlsplit(access.proxy) if access.proxy else None
-        self._name = access.server_name or self._server.hostname or ""
+        self._name = access.server_name or _host_port(self._server)[0]
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]]] = {}
 
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
@@ -58,7 +58,7 @@ class Dialer:
         if self._proxy.scheme in _SOCKS:
             return await self._over(await self._through_socks(self._proxy), context, self._name)
         tls = (context or trusting(b"")) if self._proxy.scheme == "https" else None
-        connection = await self._connected(self._proxy, tls, self._proxy.hostname or "")
+        connection = await self._connected(self._proxy, tls, _host_port(self._proxy)[0])
         if context is not None:
             try:
                 await self._tunnel(connection, self._proxy, context)
@@ -73,7 +73,8 @@ class Dialer:
         if answer.status != 200:
             raise ProxyRefused(f"it answered {answer.status}")
         loop = asyncio.get_running_loop()
-        inner = await loop.start_tls(connection.transport, connection, context, server_hostname=self._name)
+        name = _certified(self._name)
+        inner = await loop.start_tls(connection.transport, connection, context, server_hostname=name)
         assert inner is not None
         connection.connection_made(inner)
         connection.used = False
@@ -106,7 +107,7 @@ class Dialer:
         loop = asyncio.get_running_loop()
         try:
             _, connection = await loop.create_connection(
-                Connection, sock=made, ssl=context, server_hostname=name if context is not None else None
+                Connection, sock=made, ssl=context, server_hostname=_certified(name) if context is not None else None
             )
         except BaseException as error:
             if isinstance(error, ssl.SSLError) and isinstance(context, Resuming):
@@ -168,8 +169,14 @@ def _is_address(host: str) -> bool:
     return True
 
 
+def _certified(name: str) -> str:
+    """A host's name, or address, as a certificate has it: without the dot of the root, and without a zone."""
+    return name.removesuffix(".").partition("%")[0]
+
+
 def _host_port(url: SplitResult) -> tuple[str, int]:
-    return url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+    """The host may have a zone, as in [fe80::1%25eth0]."""
+    return unquote(url.hostname or ""), url.port or (443 if url.scheme == "https" else 80)
 
 
 def _socket(address: _AddressInfo) -> socket.socket:

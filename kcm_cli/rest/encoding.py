@@ -10,6 +10,8 @@ from kcm_cli.rest.transport import Request, Unreachable
 
 _SAFE_PATH = "/:@!$&'()*+,;=-._~"
 _NEEDS_NO_QUOTES = re.compile(rf"[\w{re.escape(_SAFE_PATH)}]*", re.ASCII)
+_ZONE = re.compile("%[^]]*")
+"""The zone of an IPv6 address, which says nothing to others."""
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -18,7 +20,7 @@ class Encoder:
 
     def __init__(self, access: Access) -> None:
         url = urlsplit(access.server)
-        host = url.netloc.rpartition("@")[2]
+        host = _ZONE.sub("", url.netloc.rpartition("@")[2])
         self._prefix = quote(unquote(url.path), safe=_SAFE_PATH)
         fixed = [("host", host), ("accept-encoding", "identity"), *access.impersonation]
         if access.proxy.startswith(("http://", "https://")) and url.scheme == "http":

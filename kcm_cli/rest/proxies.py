@@ -62,11 +62,9 @@ def _matches(rule: str, host: str, port: str, address: IPv4Address | IPv6Address
         return True
     if "/" in rule:
         return address is not None and _within(rule, address)
-    named = urlsplit(f"//{rule}")
-    rule_host, _, rule_port = rule.rpartition(":") if named.netloc.count(":") == 1 else (rule, "", "")
-    if rule_port and rule_port != port:
+    rule_host, rule_port = _split(rule)
+    if not rule_host or (rule_port and rule_port != port):
         return False
-    rule_host = rule_host.strip("[]")
     if address is not None:
         return _address(rule_host) == address
     if rule_host.startswith("*."):
@@ -74,6 +72,15 @@ def _matches(rule: str, host: str, port: str, address: IPv4Address | IPv6Address
     if rule_host.startswith("."):
         return host.endswith(rule_host)
     return host == rule_host or host.endswith(f".{rule_host}")
+
+
+def _split(rule: str) -> tuple[str, str]:
+    """The host and port of a rule. An IPv6 address that has a port is in brackets."""
+    if rule.startswith("["):
+        host, _, rest = rule[1:].partition("]")
+        return host, rest.removeprefix(":")
+    host, colon, port = rule.rpartition(":")
+    return (host, port) if colon and ":" not in host else (rule, "")
 
 
 def _within(rule: str, address: IPv4Address | IPv6Address) -> bool:

@@ -145,7 +145,7 @@ async def _read(reader: asyncio.StreamReader, peer: str, connection: int, *, res
 
 
 @asynccontextmanager
-async def serving(certificate: tuple[Path, Path] | None, client_ca: Path | None = None):
+async def serving(certificate: tuple[Path, Path] | None, client_ca: Path | None = None, host: str = "127.0.0.1"):
     """A running server; without a certificate it speaks plain HTTP."""
     server = Server()
     context = None
@@ -155,7 +155,7 @@ async def serving(certificate: tuple[Path, Path] | None, client_ca: Path | None 
         if client_ca is not None:
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_verify_locations(client_ca)
-    running = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context, backlog=1000)
+    running = await asyncio.start_server(server.serve, host, 0, ssl=context, backlog=1000)
     server.port = running.sockets[0].getsockname()[1]
     try:
         yield server

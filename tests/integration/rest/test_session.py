@@ -297,6 +297,25 @@ async def test_the_server_name_must_match_unless_it_is_set(serving, authority):
             assert await read(made)
 
 
+async def test_certificates_have_names_without_the_dot_of_the_root(serving, authority):
+    async with serving(authority.issue("server", "localhost")) as server, socks_proxy([]) as proxy:
+        files = TLSFiles(ca_file=authority.path)
+        async with session(server, files, server_name="localhost.") as made:
+            assert (await made.send(GET)).status == 200
+        made = Session(Access(f"https://localhost.:{server.port}", files, proxy=f"socks5://{proxy}"), LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
+        assert server.asked[-1].header("host") == f"localhost.:{server.port}"
+
+
+async def test_an_ipv6_address_may_have_a_zone(serving, authority):
+    async with serving(authority.issue("server", "::1"), host="::1") as server:
+        made = Session(Access(f"https://[::1%251]:{server.port}", TLSFiles(ca_file=authority.path)), LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
+        assert server.asked[-1].header("host") == f"[::1]:{server.port}"
+
+
 async def test_a_server_without_tls_is_not_trusted(serving, authority):
     async with (
         serving(None) as server,

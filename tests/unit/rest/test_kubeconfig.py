@@ -180,8 +180,9 @@ def test_server_options(load):
         ({"server": "10.0.0.1:8080"}, "http://10.0.0.1:8080"),
         ({"server": "10.0.0.1:6443", "insecure-skip-tls-verify": True}, "https://10.0.0.1:6443"),
         ({"server": "https://x/prefix/"}, "https://x/prefix"),
+        ({"server": "HTTPS://x:6443"}, "https://x:6443"),
     ],
-    ids=["plain", "tls", "path"],
+    ids=["plain", "tls", "path", "capitals"],
 )
 def test_scheme_and_path_of_the_server(load, cluster, server):
     assert load(config(cluster)).server == server
@@ -379,6 +380,11 @@ PROXIES = {
     "port": ("https://a:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a:6443"}, ""),
     "other port": ("https://a:6444", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a:6443"}, "http://p:1"),
     "ipv6": ("https://[fd00::1]:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "fd00::1"}, ""),
+    "ipv6 with a port": ("https://[fd00::1]:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "[fd00::1]:6443"}, ""),
+    "ipv6 in brackets": ("https://[fd00::1]:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "[fd00::1]"}, ""),
+    "ipv6 other port": ("https://[fd00::1]:1", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "[fd00::1]:2"}, "http://p:1"),
+    "half brackets": ("https://a", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "[fd00::1, [, :, ]:1, a"}, ""),
+    "capitals": ("HTTPS://a", {"HTTPS_PROXY": "http://p:1"}, "http://p:1"),
     "socks5": ("https://a", {"HTTPS_PROXY": "socks5://p:1"}, "socks5://p:1"),
     "socks5h": ("https://a", {"HTTPS_PROXY": "socks5h://p:1"}, "socks5h://p:1"),
     "ipv6 cidr": ("https://[fd00::1]", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "fd00::/8"}, ""),
