@@ -3,8 +3,9 @@
 upstream: pkg/controller/replicaset/replica_set.go#manageReplicas, replica_set_utils.go#calculateStatus
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.machinery.meta import NO_LABELS, Object
+from kcm_cli.machinery.meta import NO_LABELS, Object, controller_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Plan, Remark, Stage, ref_to
@@ -26,6 +27,11 @@ from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, la
 
 BURST = 500
 """The maximum number of pods that one sync creates or deletes."""
+
+FEW_REJECTIONS = 5
+MAXIMUM_PAUSE_S = 60.0
+REJECTIONS_COUNT = timedelta(minutes=10)
+"""How long a pod that a node has rejected makes a difference."""
 
 REPLICA_FAILURE = "ReplicaFailure"
 
@@ -77,6 +83,33 @@ def plan(
         fields = {"replicaSet": kobj(owner.obj), "need": owner.replicas, "deleting": count}
         return (_deletions(owner, ranked[:count], Remark("Too many replicas", fields)),)
     return ()
+
+
+def pause_s(owner: ReplicaOwner, pods: Iterable[Pod], missing: int, now: datetime) -> float:
+    """The seconds until missing pods may be created: 0, unless nodes reject them again and again.
+
+    A node may lack what the scheduler does not know of (a device, a sysctl), and rejects each new pod at once. Upstream
+    creates more than a thousand in a minute. Here the pause doubles with each round of rejections: as many as are
+    missing, or were created in one second.
+    """
+    since = format_time(now - REJECTIONS_COUNT)
+    created = [pod.metadata.creation_timestamp or "" for pod in pods if _is_rejected(owner, pod)]
+    recent = Counter(time for time in created if time >= since)
+    if not recent:
+        return 0.0
+    rounds = recent.total() // max(FEW_REJECTIONS, missing, *recent.values())
+    pause = 0.0 if rounds == 0 else min(2.0 ** (rounds - 1), MAXIMUM_PAUSE_S)
+    age = max(0.0, (now - parse_time(max(recent))).total_seconds())  # the API server's clock may be ahead
+    return max(0.0, pause - age)
+
+
+def _is_rejected(owner: ReplicaOwner, pod: Pod) -> bool:
+    """Whether the owner's pod has failed before any of its containers had a state."""
+    status = pod.status
+    if status.phase != "Failed" or status.container_statuses or status.init_container_statuses:
+        return False
+    ref = controller_of(pod)
+    return ref is not None and ref.uid == owner.obj.uid
 
 
 def age_ratios(active: Sequence[Pod], planned: Plan, now: datetime) -> list[int]:

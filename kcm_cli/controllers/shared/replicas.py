@@ -7,7 +7,7 @@ upstream: pkg/controller/replicaset/{replica_set.go,metrics/metrics.go}
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 from kcm_cli.api.apps import ReplicaSet
@@ -82,15 +82,19 @@ class ReplicaController(Generic[T]):
         candidates = pod_rules.active(pods)
         claimed = await self._refs.claim(obj, owner.selector, candidates)
         active = claimed.members
-        terminating = self._terminating(owner, pods if len(candidates) < len(pods) else ())
-        may_plan = may_plan and claimed.error is None and not obj.deleting
+        ended: Sequence[Pod] = pods if len(candidates) < len(pods) else ()
+        terminating = self._terminating(owner, ended)
+        now, missing = self._clock.now(), owner.replicas - len(active)
+        pause_s = rules.pause_s(owner, ended, missing, now) if missing > 0 else 0.0
+        may_plan = may_plan and claimed.error is None and not obj.deleting and not pause_s
         error = await self._scale(obj, owner, active) if may_plan else None
         now = self._clock.now()
         status = rules.status(owner, active, terminating, error, now, observed=claimed.error is None)
         await self._write_status(obj, owner.status, status)
         if (failure := error or claimed.error) is not None:
             raise failure
-        return rules.next_check_s(owner, status, active, now)
+        check_s = rules.next_check_s(owner, status, active, now)
+        return min((seconds for seconds in (check_s, pause_s) if seconds), default=None)
 
     async def _scale(self, obj: T, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:
         related = self.related(obj) if len(active) > owner.replicas else []

@@ -128,6 +128,41 @@ def test_ages_of_deleted_pods() -> None:
     assert rules.age_ratios(active, everyone, NOW) == []
 
 
+# -- pods that nodes reject
+
+
+def rejected(*ages: float, owner_uid: str = "u", phase: str = "Failed", containers: int = 0) -> list[Pod]:
+    """Failed pods of an owner, created so many seconds ago."""
+    refs = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner_uid, "controller": True}]
+    status = {"phase": phase, "reason": "OutOfcpu", "containerStatuses": [{"name": "c"}] * containers}
+    docs = ({"metadata": {"name": "p", "creationTimestamp": at(-age), "ownerReferences": refs}} for age in ages)
+    return [PODS.decode(codec.encode(doc | {"spec": {}, "status": status})) for doc in docs]
+
+
+@pytest.mark.parametrize(
+    ("pods", "missing", "expected"),
+    [
+        pytest.param([], 1, 0, id="none"),
+        pytest.param(rejected(0, 1, 2, 3), 1, 0, id="few"),
+        pytest.param(rejected(0, 1, 2, 3, 4), 1, 1, id="the first round"),
+        pytest.param(rejected(*range(10)), 1, 2, id="the second round"),
+        pytest.param(rejected(*range(20)), 1, 8, id="the fourth round"),
+        pytest.param(rejected(*range(100)), 1, 60, id="at most a minute"),
+        pytest.param(rejected(*range(50, 100)), 1, 10, id="since the last one was created"),
+        pytest.param(rejected(*range(70, 99)), 1, 0, id="over"),
+        pytest.param(rejected(*range(-100, 0)), 1, 60, id="ahead"),
+        pytest.param(rejected(*range(601, 700)), 1, 0, id="long ago"),
+        pytest.param(rejected(*[0] * 300), 300, 1, id="a round is what is missing"),
+        pytest.param(rejected(*[9] * 200, *[0] * 20), 20, 1, id="a round is what was created at once"),
+        pytest.param(rejected(*range(20), phase="Succeeded"), 1, 0, id="not failed"),
+        pytest.param(rejected(*range(20), containers=1), 1, 0, id="not rejected"),
+        pytest.param(rejected(*range(20), owner_uid="other"), 1, 0, id="of another owner"),
+    ],
+)
+def test_pause_after_rejections(pods: list[Pod], missing: int, expected: float) -> None:
+    assert rules.pause_s(owner(), pods, missing, NOW) == expected
+
+
 # -- status
 
 

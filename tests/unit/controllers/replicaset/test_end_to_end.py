@@ -8,8 +8,9 @@ from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import PODS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import controllers
-from tests.kit.faults import Held
+from tests.kit.faults import Held, Rewriting, refusal
 from tests.kit.world import World
 
 SKIPS = 'replicaset_controller_stale_sync_skips_total{group="apps",resource="replicasets"}'
@@ -68,6 +69,29 @@ async def test_the_pod_with_the_lowest_deletion_cost_is_deleted_first(world: Wor
         assert (cheap in left) is not on
     ratio = "replicaset_controller_sorting_deletion_age_ratio_count 1"
     assert ratio in metrics.expose().decode()
+
+
+async def test_pods_that_a_node_rejects_are_not_created_again_and_again(world: World):
+    """kubernetes#72593"""
+    created = 0
+
+    def limit(request: Request) -> Response | None:
+        nonlocal created
+        created += request.method == "POST" and request.path.endswith("/pods")
+        return refusal(403, "Forbidden", "too many") if created > 100 else None
+
+    body = document(replicas=1)
+    sysctls = [{"name": "net.core.somaxconn", "value": "1024"}]
+    body["spec"]["template"]["spec"]["securityContext"] = {"sysctls": sysctls}
+    limited = Rewriting(world.server.transport(), answer=limit)
+    async with controllers(world, ReplicaSetConfig(), names=["replicaset-controller"], transport=limited):
+        await world.create(REPLICA_SETS, body)
+        await world.wait(30)
+        rejected = await pods(world)
+        assert {pod["status"]["reason"] for pod in rejected} == {"SysctlForbidden"}
+        assert 5 <= len(rejected) < 20
+        await world.wait(570)
+        assert len(rejected) + 5 < created < 50
 
 
 async def test_an_invalid_selector_does_not_affect_others(world: World, caplog):
