@@ -120,12 +120,10 @@ def with_uncounted(status: JobStatus) -> JobStatus:
 
 def _newly_ended(job_pods: Sequence[JobPod], uncounted: Uncounted) -> tuple[list[JobPod], list[JobPod]]:
     """The pods that succeeded and those that failed, as far as they are neither counted nor in
-    uncountedTerminatedPods."""
-    known = set(uncounted.succeeded)
-    succeeded = [f for f in job_pods if f.succeeded and f.tracked and f.valid and f.pod.uid not in known]
-    known = set(uncounted.failed)
-    failed = [f for f in job_pods if f.failed and f.tracked and f.valid and f.pod.uid not in known]
-    return succeeded, failed
+    uncountedTerminatedPods: whatever a pod does later, it counts as it was noted first."""
+    noted = {*uncounted.succeeded, *uncounted.failed}
+    new = [f for f in job_pods if (f.succeeded or f.failed) and f.tracked and f.valid and f.pod.uid not in noted]
+    return [f for f in new if f.succeeded], [f for f in new if f.failed]
 
 
 def _counts(job: Job, job_pod: JobPod) -> bool:

@@ -54,6 +54,7 @@ def ended_pods(state: JobState, status: JobStatus, *, over: bool, failing: bool)
     """The ended pods to count. ``over``: the Job ends. ``failing``: it fails, and so do its other pods."""
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
     known_succeeded, known_failed = set(state.uncounted.succeeded), set(state.uncounted.failed)
+    noted = known_succeeded | known_failed
     ended = EndedPods(list(uncounted.succeeded), list(uncounted.failed))
     for job_pod in _ordered(state):
         if not job_pod.tracked or not _may_release(state, job_pod, over=over):
@@ -62,7 +63,7 @@ def ended_pods(state: JobState, status: JobStatus, *, over: bool, failing: bool)
         ended.release.append(job_pod.pod)
         if job_pod.succeeded and uid not in known_failed:
             _note_success(state, ended, job_pod, known=uid in known_succeeded)
-        elif (job_pod.failed or failing) and job_pod.valid and uid not in known_failed:
+        elif (job_pod.failed or failing) and job_pod.valid and uid not in noted:
             _note_failure(state.job, ended, job_pod.pod)
         if len(ended) >= spec.MAX_UNCOUNTED:
             break

@@ -75,10 +75,22 @@ def test_an_interrupted_sync_is_continued(make_job: MakeJob, make_pod: MakePod) 
     assert released(tracking) == ["a"]
 
 
-def test_a_pod_recorded_as_failed_stays_failed(make_job: MakeJob, make_pod: MakePod) -> None:
-    job = make_job(status={"uncountedTerminatedPods": {"failed": ["uid-a"]}}, completions=5)
-    _, tracking = sync(job, make_pod("a", "Succeeded"))
-    assert tracking.status.uncounted_terminated_pods == Uncounted((), ("uid-a",))
+@pytest.mark.parametrize(
+    ("noted", "phase", "expected"),
+    [
+        pytest.param("failed", "Succeeded", Uncounted((), ("uid-a",)), id="failed"),
+        pytest.param("succeeded", "Failed", Uncounted(("uid-a",), ()), id="succeeded"),
+    ],
+)
+def test_a_pod_counts_as_it_was_recorded(
+    noted: str, phase: str, expected: Uncounted, make_job: MakeJob, make_pod: MakePod
+) -> None:
+    """A uid in both lists would be refused with every status from then on (kubernetes#125410)."""
+    job = make_job(status={"uncountedTerminatedPods": {noted: ["uid-a"]}}, completions=1, backoffLimit=0)
+    planned, tracking = sync(job, make_pod("a", phase))
+    assert tracking.status.uncounted_terminated_pods == expected
+    assert released(tracking) == ["a"]
+    assert planned.state.succeeded + planned.state.failed == 1
 
 
 def test_ignored_failures_are_not_counted(make_job: MakeJob, make_pod: MakePod) -> None:
