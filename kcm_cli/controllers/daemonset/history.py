@@ -98,13 +98,14 @@ class RevisionHistory:
 
     async def _single(self, daemon_set: DaemonSet, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:
         """The current revision. Of several, one is kept: the pods of the others get its hash, and the others are
-        deleted."""
+        deleted. Upstream marks the pods of all revisions with it, so that old ones are never updated."""
         kept = rules.to_keep(found.current)
         if len(found.current) == 1:
             return kept
         hash_ = rules.hash_of(kept)
+        twins = {rules.hash_of(revision) for revision in found.current} - {hash_}
         for pod in pods:
-            if pod.labels.get(POD_HASH_LABEL) != hash_:
+            if pod.labels.get(POD_HASH_LABEL, "") in twins:
                 body: Doc = {"metadata": {"labels": {POD_HASH_LABEL: hash_}}}
                 patch = Patch(PODS, pod.namespace, pod.name, body, MERGE, reason="hash of its revision changed")
                 await writes.send(self._client, patch)

@@ -59,6 +59,22 @@ async def test_of_duplicate_revisions_the_latest_is_kept_and_gets_all_pods(world
     assert {pod["metadata"]["uid"] for pod in await world.items(PODS)} == before
 
 
+async def test_pods_of_another_revision_are_updated_though_the_current_one_has_a_duplicate(world: World):
+    """kubernetes#111280"""
+    story = Story(world)
+    async with story.running():
+        await story.make()
+        await world.wait(30)
+        (first,) = (await revisions(world)).values()
+        await story.image("i:2")
+        await world.wait(120)
+        await world.create(REVISIONS, copied(first, "agent-twin"))
+        await story.image("i:1")
+        await world.wait(120)
+        assert set((await story.images()).values()) == {"i:1"}
+        assert len(await revisions(world)) == 2
+
+
 async def test_a_restored_template_gets_a_higher_revision(world: World):
     story = Story(world)
     async with story.running():
