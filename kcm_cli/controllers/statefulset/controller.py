@@ -18,14 +18,19 @@ from kcm_cli.controllers.statefulset.plan import Replicas, differs, plan, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.decide import present_pods
-from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, ordinals_at_hand
+from kcm_cli.controllers.statefulset.plan.identity import (
+    is_member,
+    ordinal_of,
+    ordinals_at_hand,
+    parent_and_ordinal,
+)
 from kcm_cli.controllers.statefulset.plan.snapshot import Snapshot
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
 from kcm_cli.controllers.statefulset.pods import ALONE, PodControl
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Owns, Queue, StartLines
+from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, StartLines, Watch
 from kcm_cli.engine.own_writes import CREATE, UPDATE
 from kcm_cli.engine.worker import Failures
 from kcm_cli.machinery.errors import FormatError
@@ -118,6 +123,17 @@ class StatefulSetController:
             raise error
         return pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
 
+    def waiting_for(self, claim: PersistentVolumeClaim) -> Keys:
+        """The StatefulSets that had this claim, when it is gone: one of their pods may wait for that, or for a new one.
+        Upstream looks again when something else happens, or after the delay of a failed sync."""
+        parent, ordinal = parent_and_ordinal(claim.name)
+        if ordinal < 0:
+            return ()
+        parts = parent.split("-")
+        splits = (("-".join(parts[:n]), "-".join(parts[n:])) for n in range(1, len(parts)))
+        found = ((template, self._sets.store.get(f"{claim.namespace}/{name}")) for template, name in splits)
+        return tuple(set_.key for template, set_ in found if set_ is not None and template in template_names(set_))
+
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
         """Execute the plan and write the status. Returns the error, so that the sync can continue."""
         set_ = snapshot.set
@@ -192,6 +208,7 @@ CONTROLLER = Controller(
         "statefulset",
         STATEFUL_SETS,
         owns=(Owns(PODS, updated=when_available()),),
+        watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=StatefulSetController.waiting_for),),
         sync=StatefulSetController.sync,
         failures=Failures(retried="Error syncing StatefulSet, requeuing", key="key"),
         workers=StatefulSetConfig,
@@ -199,6 +216,6 @@ CONTROLLER = Controller(
         stale_gate="StaleControllerConsistencyStatefulSet",
         without_gate=frozenset((CREATE, UPDATE)),
     ),
-    reads=(PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
+    reads=(CONTROLLER_REVISIONS,),
     announces=(StartLines("Starting stateful set controller", "Shutting down statefulset controller"),),
 )

@@ -92,6 +92,42 @@ async def test_a_pod_is_not_recreated_with_a_terminating_claim(world: World):
         assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
 
 
+async def test_a_pod_that_is_wanted_again_is_created_when_the_claim_of_the_former_one_is_gone(world: World):
+    """Scaled down and up again, before the claim was deleted with its pod: nothing else happens after that."""
+    story = Story(world)
+    policy = {"whenDeleted": "Retain", "whenScaled": "Delete"}
+    async with story.running():
+        spec = {"persistentVolumeClaimRetentionPolicy": policy, "podManagementPolicy": "Parallel"}
+        await story.make(volumeClaimTemplates=[TEMPLATE], replicas=2, **spec)
+        await world.wait(60)
+        before = (await world.get(CLAIMS, "data-db-1"))["metadata"]["uid"]
+        await story.patch({"replicas": 1})
+        await world.wait(30)
+        assert await claims(world) == {"data-db-0": [], "data-db-1": ["Pod/db-1"]}
+        await story.patch({"replicas": 2})
+        await world.wait(300)
+        assert list(await story.pods()) == ["db-0"]
+        await world.delete(CLAIMS, "data-db-1")
+        await world.patch(CLAIMS, "data-db-1", {"metadata": {"finalizers": None}})
+        await world.wait(30)
+        assert list(await story.pods()) == ["db-0", "db-1"]
+        assert (await world.get(CLAIMS, "data-db-1"))["metadata"]["uid"] != before
+
+
+async def test_a_claim_that_was_on_its_way_for_long_is_replaced_at_once(world: World):
+    story = Story(world)
+    async with story.running():
+        await story.make(volumeClaimTemplates=[TEMPLATE | {"metadata": {"name": "a-b"}}], replicas=1)
+        await world.wait(30)
+        await world.delete(CLAIMS, "a-b-db-0")
+        await world.delete(PODS, "db-0")
+        await world.wait(3000)
+        assert await story.pods() == {}
+        await world.patch(CLAIMS, "a-b-db-0", {"metadata": {"finalizers": None}})
+        await world.wait(5)
+        assert list(await story.pods()) == ["db-0"]
+
+
 @pytest.mark.parametrize(
     ("deleted", "scaled", "expected"),
     [
