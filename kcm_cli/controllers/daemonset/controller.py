@@ -119,7 +119,8 @@ class DaemonSetController:
         return again_s
 
     async def sync_node(self, name: str) -> None:
-        """Queue the DaemonSets that have to create or delete a pod on a changed node."""
+        """Queue the DaemonSets that have to create or delete a pod on a changed node, or to count one as misscheduled,
+        which stays there though the node would not get one."""
         node = self._nodes.store.get(name)
         if node is None:
             return
@@ -127,7 +128,7 @@ class DaemonSetController:
         for daemon_set in self._sets.store:
             fit = self._placements.on(daemon_set, node)
             scheduled = daemon_set.key in present
-            misplaced = scheduled and (not fit.keeps or daemon_set.status.number_misscheduled > 0)
+            misplaced = scheduled and (not fit.runs or daemon_set.status.number_misscheduled > 0)
             if misplaced or (fit.runs and not scheduled):
                 self._queue.add(daemon_set.key)
 
