@@ -37,6 +37,7 @@ from kcm_cli.machinery.kref import KRef, kobj
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
+from kcm_cli.planning.jobs import is_finished
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, Conflict, namespace_terminating
 from kcm_cli.rest.transport import RequestError
@@ -120,8 +121,10 @@ class CronJobController:
         for entry in missing(snapshot):
             if not (entry.namespace and entry.name):
                 deleted.add(entry.uid)  # upstream fails on such an entry in each sync
-            elif await self._client.find(JOBS, entry.namespace, entry.name) is None:
-                deleted.add(entry.uid)
+            else:
+                job = await self._client.find(JOBS, entry.namespace, entry.name)
+                if job is None or not _stands_for(job, entry, cron_job):
+                    deleted.add(entry.uid)
         return replace(snapshot, known=known, deleted=frozenset(deleted))
 
     async def _start(
@@ -231,6 +234,15 @@ class CronJobController:
         """The CronJob that controls a Job, and the one that controlled it before."""
         moved = controller_of(old) != controller_of(new)
         return (*self.owner_of(old), *self.owner_of(new)) if moved else self.owner_of(new)
+
+
+def _stands_for(job: Job, entry: ObjectReference, cron_job: CronJob) -> bool:
+    """Whether a Job is that of an entry in status.active, or runs in its stead: one of this CronJob, created again
+    under its name."""
+    if job.uid == entry.uid:
+        return True
+    ref = controller_of(job)
+    return ref is not None and ref.uid == cron_job.uid and not is_finished(job)
 
 
 def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:

@@ -19,7 +19,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A CronJob and the Jobs that it controls.
 
     known: uids of Jobs that are in status.active on the API server, but not in the cache. deleted: uids in
-    status.active of Jobs that the API server does not have. local: the machine's time zone, for schedules without one.
+    status.active of Jobs that are gone. local: the machine's time zone, for schedules without one.
     changed: when the present schedule was first seen, if there was another one before.
     """
 

@@ -354,6 +354,38 @@ def test_the_local_time_zone_without_the_variable(monkeypatch, tmp_path):
     assert str(local_zone.local_zone()) == "UTC"
 
 
+async def replaced(world: World, story: Story, *kept: str) -> dict[str, Any]:
+    """Replace the active Job by one of its name that has these metadata of it. Returns the entry of the former one."""
+    (job,) = await world.items(JOBS)
+    (entry,) = (await story.status())["active"]
+    await world.delete(JOBS, entry["name"], propagation="Background")
+    metadata = {key: job["metadata"][key] for key in ("name", *kept)}
+    template = {"metadata": job["spec"]["template"]["metadata"] | {"labels": {}}, "spec": PODS}
+    await world.create(JOBS, {"metadata": metadata, "spec": {"template": template}})
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("kept", "soon", "later"),
+    [
+        pytest.param(("annotations", "ownerReferences"), [], ["00:30"], id="the CronJob's: when it has ended"),
+        pytest.param(("annotations",), ["00:20"], ["00:20"], id="another client's: at once"),
+    ],
+)
+async def test_a_forbidding_cronjob_does_not_wait_for_a_job_that_was_replaced(
+    world: World, story: Story, kept, soon, later
+):
+    async with story.running():
+        await story.make("1500s", concurrencyPolicy="Forbid")
+        await world.wait(11 * MINUTE)
+    await replaced(world, story, *kept)
+    async with story.running():
+        await world.wait(20 * MINUTE)
+        assert list(await story.jobs()) == ["00:10", *soon]
+        await world.wait(10 * MINUTE)
+        assert list(await story.jobs()) == ["00:10", *later]
+
+
 @pytest.mark.parametrize(
     ("kept", "expected"),
     [
@@ -367,16 +399,9 @@ async def test_an_active_job_that_was_recreated_does_not_stop_a_replacing_cronjo
     async with story.running():
         await story.make("5000s", concurrencyPolicy="Replace")
         await world.wait(11 * MINUTE)
-        (job,) = await world.items(JOBS)
-        (entry,) = (await story.status())["active"]
-    await world.delete(JOBS, entry["name"], propagation="Background")
-    metadata = {key: job["metadata"][key] for key in ("name", *kept)}
-    template = {"metadata": job["spec"]["template"]["metadata"] | {"labels": {}}, "spec": PODS}
-    await world.create(JOBS, {"metadata": metadata, "spec": {"template": template}})
+    entry = await replaced(world, story, *kept)
     async with story.running():
-        await world.wait(MINUTE)
-        assert (await story.status())["active"] == [entry]
-        await world.wait(10 * MINUTE)
+        await world.wait(11 * MINUTE)
         assert await story.jobs() == expected
         (started,) = (await story.status())["active"]
         assert started["name"] != entry["name"]
