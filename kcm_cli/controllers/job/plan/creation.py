@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kcm_cli.api.batch import JOBS, Job, template_of
 from kcm_cli.controllers.job.plan import policies, spec
-from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts
+from kcm_cli.controllers.job.plan.pods import JobPod, failure_counts, name_prefix
 from kcm_cli.controllers.job.plan.state import JobState
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -16,7 +16,6 @@ from kcm_cli.planning.actions import Create, ref_to
 from kcm_cli.planning.pod_control import create_pod
 from kcm_cli.planning.pod_template import pod_from_template
 
-MAX_GENERATED_PREFIX = 58
 _FIELD_PATH = f"metadata.labels['{spec.COMPLETION_INDEX}']"
 
 
@@ -35,12 +34,6 @@ def creations(state: JobState, count: int, indexes: Sequence[int] | None) -> tup
     pod["spec"] = _with_index_variable(nested_map(pod, "spec"))
     bodies = ((index, codec.encode(_for_index(state, pod, index))) for index in indexes)
     return tuple(create_pod(ref, job.namespace, body, f"index {index} has no pod") for index, body in bodies)
-
-
-def name_prefix(job: str, index: int) -> str:
-    """The generateName of an index's pod, such as ``job-7-``. A long Job name is cut."""
-    suffix = f"-{index}-"
-    return job[: MAX_GENERATED_PREFIX - len(suffix)] + suffix
 
 
 def _for_index(state: JobState, pod: Doc, index: int) -> Doc:

@@ -15,6 +15,7 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.pods import PHASES, is_active, is_ready, is_terminating, ready_since, restarts
 
 UNKNOWN = -1
+MAX_GENERATED_PREFIX = 58
 _MAX_INT32 = 2**31 - 1
 _NO_TIME = (0, 0.0)
 
@@ -45,7 +46,7 @@ def job_pods_of(job: Job, pods: Iterable[Pod], features: spec.Features = spec.AL
     only_ended = spec.replaces_only_failed(job, features)
     result = []
     for pod in pods:
-        index = completion_index(pod) if indexed else UNKNOWN
+        index = completion_index(job, pod) if indexed else UNKNOWN
         active = is_active(pod)
         result.append(
             JobPod(
@@ -74,8 +75,19 @@ def _failed(pod: Pod, *, only_ended: bool) -> bool:
     return phase == "Failed" or (not only_ended and pod.deleting and phase != "Succeeded")
 
 
-def completion_index(pod: Pod) -> int:
-    """The value of the annotation; UNKNOWN if it is absent, not a number, or negative."""
+def name_prefix(job: str, index: int) -> str:
+    """The generateName of an index's pod, such as ``job-7-``. A long Job name is cut."""
+    suffix = f"-{index}-"
+    return job[: MAX_GENERATED_PREFIX - len(suffix)] + suffix
+
+
+def completion_index(job: Job, pod: Pod) -> int:
+    """The index in the name of a pod that the controller has named, since anyone may change annotations; else the value
+    of the annotation, and UNKNOWN if that is absent, not a number, or negative."""
+    parent, _, _ = pod.name.rpartition("-")
+    number = parse_int64(parent.rpartition("-")[2])
+    if number is not None and number >= 0 and name_prefix(job.name, number) == f"{parent}-":
+        return number
     number = parse_int64(pod.annotations.get(spec.COMPLETION_INDEX, ""))
     return UNKNOWN if number is None else max(number, UNKNOWN)
 

@@ -315,6 +315,20 @@ async def test_a_job_that_is_recreated_during_a_sync_has_its_pods(world: World):
         assert (done, await story.ended()) == (True, "Complete")
 
 
+async def test_a_changed_annotation_does_not_make_an_index_run_twice(world: World, story: Story):
+    """kubernetes#140839"""
+    async with story.running():
+        await story.make(run_time="60s", completionMode="Indexed", completions=2, parallelism=1)
+        await world.wait(20)
+        (pod,) = await story.pods()
+        annotations = {"batch.kubernetes.io/job-completion-index": "1"}
+        await world.patch(PODS, pod["metadata"]["name"], {"metadata": {"annotations": annotations}})
+        await world.wait(200)
+        assert sorted(pod["metadata"]["name"][:7] for pod in await story.pods()) == ["work-0-", "work-1-"]
+        assert (await story.status())["completedIndexes"] == "0,1"
+        assert await story.ended() == "Complete"
+
+
 @pytest.mark.parametrize("meanwhile", ["adopted", "succeeded"])
 async def test_a_pod_that_changes_meanwhile_keeps_its_finalizer(world: World, meanwhile):
     """An orphan that was adopted again, and a surplus pod that has succeeded: their results would not be counted."""

@@ -11,8 +11,7 @@ from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan import Management, SyncAction, plan
-from kcm_cli.controllers.job.plan.creation import name_prefix
-from kcm_cli.controllers.job.plan.pods import job_pods_of
+from kcm_cli.controllers.job.plan.pods import completion_index, job_pods_of, name_prefix
 from kcm_cli.controllers.job.plan.state import Snapshot
 
 NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
@@ -250,6 +249,14 @@ def test_a_pod_of_another_job(make_job: MakeJob) -> None:
     assert pod["metadata"]["generateName"] == "work-"
     assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
     assert pod["spec"] == {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [("work-3-abcde", 3), ("work-03-abcde", 1), ("work-x-abcde", 1), ("other-3-abcde", 1), ("work-3", 1), ("a", 1)],
+)
+def test_the_index_of_a_pod_is_that_of_its_name(name: str, index: int, make_job: MakeJob, make_pod: MakePod) -> None:
+    assert completion_index(make_job(**INDEXED), make_pod(name, index=1)) == index
 
 
 def test_long_names_are_truncated_before_the_index() -> None:
