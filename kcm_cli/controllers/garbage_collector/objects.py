@@ -1,8 +1,9 @@
 """The garbage collector's requests: metadata of objects of any kind, by identity.
 
 A path that is not served says nothing about the object, which may be there when the path is served again (an aggregated
-API is registered anew), or at another one (a version is not served any more). Go's servers answer with a text of their
-own then, which counts as NoMatch. Any other 404 is an absent object: not every aggregated server answers with a Status.
+API is registered anew), at another one (a version is not served any more), or on another API server (while they are
+upgraded one by one). Go's servers then answer with a text of their own or a Status that names no object, which counts
+as NoMatch. Any other 404 is an absent object: not every aggregated server answers with a Status.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
-from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, Conflict, NotFound, UnsupportedMediaType
+from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, Conflict, Details, NotFound, UnsupportedMediaType
 from kcm_cli.rest.mapper import Mapper, NoMatch
 
 FINALIZER_ATTEMPTS = 5
@@ -51,7 +52,7 @@ class Objects:
         with _served(identity):
             found = await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
         if found.uid != identity.uid:
-            raise NotFound(404, "NotFound", "another object of this name")
+            raise NotFound(404, "NotFound", "another object of this name", details=Details(name=identity.name))
         return found
 
     async def delete(
@@ -126,11 +127,15 @@ def _served(identity: Identity) -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        if not any(
-            cause.reason == UNEXPECTED_RESPONSE and cause.message.strip() == _UNSERVED for cause in error.causes
-        ):
+        if not _of_path(error):
             raise
         raise NoMatch(f'kind "{identity.kind}" in version "{identity.api_version}"') from None
+
+
+def _of_path(error: NotFound) -> bool:
+    """Whether the path is not served, rather than the object absent."""
+    texts = [cause.message.strip() for cause in error.causes if cause.reason == UNEXPECTED_RESPONSE]
+    return _UNSERVED in texts if texts else not error.details.name
 
 
 def _planned_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:

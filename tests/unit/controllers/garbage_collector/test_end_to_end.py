@@ -41,6 +41,16 @@ REPLICA_SET = {
         "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
     }
 }
+NO_SUCH_KIND = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Failure",
+    "message": "the server could not find the requested resource",
+    "reason": "NotFound",
+    "details": {},
+    "code": 404,
+}
 
 
 class Story:
@@ -752,14 +762,21 @@ def watches(kind: str) -> str:
     return f"/api/v1/{kind}"
 
 
-async def test_a_path_that_is_not_served_says_nothing_about_an_owner(story: Story):
-    """As while an aggregated API is registered anew, or after a version ceased to be served that discovery still lists.
-    The answer names no object."""
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        pytest.param("text/plain", b"404 page not found\n", id="of a group"),
+        pytest.param("application/json", json.dumps(NO_SUCH_KIND).encode(), id="of a kind"),
+    ],
+)
+async def test_a_path_that_is_not_served_says_nothing_about_an_owner(story: Story, media_type, body):
+    """As while an aggregated API is registered anew, after a version ceased to be served that discovery still lists, or
+    while one of several API servers is older than discovery. The answer names no object."""
     unserved = [True]
 
     def answer(request: Request) -> Response | None:
         missing = unserved[0] and request.path.endswith("/secrets/root")
-        return Response(404, {"content-type": "text/plain"}, b"404 page not found\n") if missing else None
+        return Response(404, {"content-type": media_type}, body) if missing else None
 
     transport = Rewriting(story.world.server.transport(), answer=answer)
     async with story.running(transport, GarbageCollectorConfig(ignored_resources=(("", "secrets"),))):
