@@ -74,7 +74,7 @@ async def gather(port: ManagerPort, clock: RealClock) -> dict[str, object]:
             problems[path] = str(error)
             return ""
 
-    health = await port.get("/healthz", (("verbose", ""),))
+    health = await port.get("/healthz", (("verbose", ""),), most_bytes=_MOST_BYTES)
     before, at = await text("/metrics"), clock.monotonic()
     await asyncio.sleep(PAUSE_S)
     metrics, now = await text("/metrics"), clock.monotonic()
@@ -82,7 +82,7 @@ async def gather(port: ManagerPort, clock: RealClock) -> dict[str, object]:
         "kind": "BugReport",
         "takenAt": format_time(clock.now()),
         "kcm": {"version": GIT_VERSION, "python": platform.python_version(), "platform": platform.platform()},
-        "health": [plain(line) for line in health.body[:_MOST_BYTES].decode(errors="replace").splitlines()],
+        "health": [plain(line) for line in health.body.decode(errors="replace").splitlines()],
         "status": (await text("/statusz")).splitlines(),
         "flags": redacted_lines(await text("/flagz")),
         "configuration": _configuration(await text("/configz"), problems),

@@ -16,35 +16,36 @@ class ManagerPort:
         self._transport = transport
         self._url = url
 
-    async def get(self, path: str, query: tuple[tuple[str, str], ...] = (), *, timeout_s: float = 10.0) -> Response:
-        """The answer, whatever its status. Raises ReadError where there is none."""
+    async def get(
+        self, path: str, query: tuple[tuple[str, str], ...] = (), *, most_bytes: int, timeout_s: float = 10.0
+    ) -> Response:
+        """The answer, whatever its status, of which no more than ``most_bytes`` are read. Raises ReadError where there
+        is none, or a larger one."""
         try:
-            return await self._transport.send(Request("GET", path, query, timeout_s=timeout_s))
+            async with asyncio.timeout(timeout_s):
+                return await self._answer(Request("GET", path, query, timeout_s=timeout_s), most_bytes)
+        except TimeoutError:
+            raise ReadError(f"{self._url}{path}: no whole answer within {timeout_s:g} s") from None
         except RequestError as error:
             raise _unanswered(error) from error
 
     async def read(
         self, path: str, query: tuple[tuple[str, str], ...] = (), *, most_bytes: int, timeout_s: float = 10.0
     ) -> bytes:
-        """The body of a successful answer, of which no more than ``most_bytes`` are read. Raises ReadError."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._body(Request("GET", path, query, timeout_s=timeout_s), most_bytes)
-        except TimeoutError:
-            raise ReadError(f"{self._url}{path}: no whole answer within {timeout_s:g} s") from None
-        except RequestError as error:
-            raise _unanswered(error) from error
+        """The body of a successful answer. Raises ReadError, also as ``get`` does."""
+        answer = await self.get(path, query, most_bytes=most_bytes, timeout_s=timeout_s)
+        if answer.status != 200:
+            raise ReadError(f"{self._url}{path}: {_refused(answer.status, path)}")
+        return answer.body
 
-    async def _body(self, request: Request, most_bytes: int) -> bytes:
-        where, body = f"{self._url}{request.path}", bytearray()
+    async def _answer(self, request: Request, most_bytes: int) -> Response:
+        body = bytearray()
         async with self._transport.stream(request) as answer:
-            if answer.status != 200:
-                raise ReadError(f"{where}: {_refused(answer.status, request.path)}")
             async for chunk in answer.chunks:
                 body += chunk
                 if len(body) > most_bytes:
-                    raise ReadError(f"{where}: more than {most_bytes >> 20} MiB")
-        return bytes(body)
+                    raise ReadError(f"{self._url}{request.path}: more than {most_bytes >> 20} MiB")
+        return Response(answer.status, answer.headers, bytes(body))
 
 
 def _unanswered(error: RequestError) -> ReadError:

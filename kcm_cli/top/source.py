@@ -15,6 +15,8 @@ from kcm_cli.rest.transport import RequestError, Transport
 from kcm_cli.top import figures
 from kcm_cli.top.figures import Figures
 
+_MOST_HEALTH = 1 << 20
+
 
 class Held(msgspec.Struct, frozen=True):
     """Who holds the lease, and how long ago it was renewed, in seconds. ``problem``: why that is not known."""
@@ -58,9 +60,11 @@ class Source:
             found = figures.read(metrics.decode(errors="replace"), self._monotonic())
         except FormatError as error:
             raise ReadError(f"{self._url}/metrics: {error}") from error
-        health = await self._port.get("/healthz", (("verbose", ""),))
+        health = await self._port.get("/healthz", (("verbose", ""),), most_bytes=_MOST_HEALTH)
         lines = health.body.decode(errors="replace").splitlines()
         unhealthy = tuple(line for line in lines if line.startswith("[-]"))
+        if not unhealthy and health.status != 200:
+            unhealthy = (f"/healthz: HTTP {health.status}",)
         return Reading(found, unhealthy, await self._held())
 
     async def _held(self) -> Held | None:

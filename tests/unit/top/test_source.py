@@ -12,7 +12,7 @@ from kcm_cli.api.coordination import Lease, LeaseSpec
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
-from kcm_cli.top import figures
+from kcm_cli.top import figures, source
 from kcm_cli.top.source import Held, ReadError, Reading, Source
 from tests.kit.faults import Answering
 
@@ -91,7 +91,18 @@ def test_no_manager_and_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
         reading(Manager())
 
 
-def test_a_body_without_end_is_left_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("status", "told"), [(200, ()), (403, ("/healthz: HTTP 403",)), (500, ("/healthz: HTTP 500",))]
+)
+def test_a_health_without_lines(status: int, told: tuple[str, ...]) -> None:
+    """As a proxy answers, or one who may read /metrics only."""
+    manager = Manager()
+    manager.answers["/healthz"] = (status, b"<html>no</html>")
+    assert reading(manager).unhealthy == told
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz"])
+def test_a_body_without_end_is_left_at_its_limit(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [0]
 
     class Endless(Manager):
@@ -102,9 +113,14 @@ def test_a_body_without_end_is_left_at_its_limit(monkeypatch: pytest.MonkeyPatch
                     sent[0] += 1
                     yield b"# a line of metrics\n"
 
-            yield Stream(200, {}, parts())
+            if request.path == path:
+                yield Stream(200, {}, parts())
+                return
+            async with super().stream(request) as answer:
+                yield answer
 
     monkeypatch.setattr(figures, "MOST_BYTES", 100)
+    monkeypatch.setattr(source, "_MOST_HEALTH", 100)
     with pytest.raises(ReadError, match="more than"):
         reading(Endless())
     assert sent == [6]
