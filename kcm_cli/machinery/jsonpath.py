@@ -29,6 +29,7 @@ _Operand = Callable[[object, _Work], list[object]]
 
 _FIELD = re.compile(r"(?:[^\s.\[\]{}(),'\"\\]|\\.)+")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_KEY, _DOT = re.compile(r"'([^']*)'"), re.compile(r"(?<!\\)\.")
 _FILTER = re.compile(r"\?\((.*)\)$", re.DOTALL)
 _COMPARISON = re.compile(r"(==|!=|<=|>=|<|>)")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?")
@@ -84,6 +85,8 @@ def parse(text: str) -> Path:
             at += 1 if text[at + 2 : at + 3] not in ("[", ".") else 2
         elif text.startswith(".", at):
             at = _field(text, at + 1, steps)
+        elif text.startswith(" ", at):
+            at += 1
         elif text.startswith("[", at):
             end = _closing(text, at)
             steps.append(_bracket(text[at + 1 : end].strip()))
@@ -96,7 +99,10 @@ def parse(text: str) -> Path:
 
 
 def _field(text: str, at: int, steps: list[Step]) -> int:
-    if text.startswith("[", at) or at == len(text):
+    if text.startswith("[", at):
+        return at
+    if at == len(text):  # a dot at the end names a field without a name
+        steps.append(_named(""))
         return at
     found = _FIELD.match(text, at)
     if found is None:
@@ -127,6 +133,8 @@ def _closing(text: str, at: int) -> int:
 def _bracket(inner: str) -> Step:
     if inner == "*":
         return _everything
+    if not inner:
+        return _sliced(slice(0, 1))
     if found := _FILTER.match(inner):
         return _filter(found[1])
     if found := _SLICE.fullmatch(inner):
@@ -151,8 +159,8 @@ def _union_parts(inner: str) -> Iterator[str]:
 
 
 def _part(text: str) -> Step:
-    if found := _QUOTED.fullmatch(text):
-        return _named(re.sub(r"\\(.)", r"\1", found[1] if found[1] is not None else found[2]))
+    if found := _KEY.fullmatch(text):
+        return _nested(found[1])
     if re.fullmatch(r"-?[0-9]+", text):
         return _indexed(_whole(text))
     raise FormatError(f"invalid array index {text}")
@@ -169,6 +177,22 @@ def _named(name: str) -> Step:
     def step(value: object, work: _Work) -> Iterator[object]:
         if isinstance(value, dict) and name in value:
             yield value[name]
+
+    return step
+
+
+def _nested(text: str) -> Step:
+    """A key in quotation marks, which upstream reads as a path: its dots separate names unless they are escaped."""
+    names = [re.sub(r"\\(.)", r"\1", name) for name in _DOT.split(text)]
+    if text and "" in names[:-1]:
+        raise FormatError(f"invalid array index '{text[:64]}'")
+
+    def step(value: object, work: _Work) -> Iterator[object]:
+        for name in names:
+            if not isinstance(value, dict) or name not in value:
+                return
+            value = value[name]
+        yield value
 
     return step
 
