@@ -8,7 +8,8 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
@@ -36,7 +37,6 @@ from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, whole_lin
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
-from kcm_cli.sandbox.programs.execution import Execution, Written
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.remote import Console, Wanted
@@ -102,12 +102,14 @@ class Overrides(msgspec.Struct):
 
 
 class _Log(msgspec.Struct, frozen=True):
-    """The lines of a run until a time, and whether there may be more after it."""
+    """The lines of a run until a time, and whether there may be more after it. ``done``: when its program ends by
+    itself, if that is known."""
 
     run: Run
     until: datetime
     lines: list[tuple[datetime, str]]
     grows: bool = False
+    done: datetime | None = None
 
 
 class KubeletApi:
@@ -156,7 +158,7 @@ class KubeletApi:
             return Response(200, TEXT_HEADERS, chosen.past(log.lines))
         return Stream(200, TEXT_HEADERS, self._followed(pod, name, log, chosen))
 
-    async def _followed(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncIterator[bytes]:
+    async def _followed(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncGenerator[bytes, None]:
         """The lines until now, then new ones, until the run ends or the pod is deleted."""
         clock, store = self._clock, self._store
         watcher = store.watch(PODS, pod.namespace, store.revision)
@@ -213,7 +215,9 @@ class KubeletApi:
         if known is None:
             return None
         timed = ((run.started + timedelta(seconds=at_s), text) for at_s, text in whole_lines(known.written(passed_s)))
-        return _Log(run, until, [line for line in timed if line[0] <= until], known.is_cut or known.repeated[1] > 0)
+        lines = [line for line in timed if line[0] <= until]
+        done = run.started + timedelta(seconds=known.lasts_s) if known.lasts_s <= passed_s else None
+        return _Log(run, until, lines, known.is_cut or known.repeated[1] > 0, done)
 
     # -- exec and attach
 
@@ -279,10 +283,7 @@ class KubeletApi:
         async def run(console: Console) -> Doc:
             where = pod.key, name
             if not command:
-                log = self._log_of(pod, name, current, self._clock.now())
-                if log is None:
-                    return failed("attach: the output of the container is not known", name)
-                return await feeding.carried_out(Execution(0.0, 0, output=_spans(log.lines)), console, where)
+                return await self._attached(pod, name, current, console)
             if scripted and self.commands.started(pod, container, "").reads(command):
                 return await feeding.input(pod, container, command, console)
             known = self.commands.run(pod, container, command, on_terminal=wanted.stdin and wanted.tty)
@@ -292,6 +293,23 @@ class KubeletApi:
             return await feeding.carried_out(known, console, where)
 
         return run
+
+    async def _attached(self, pod: Pod, name: str, run: Run, console: Console) -> Doc:
+        """Write what a container writes from now on until it ends, however it ends.
+
+        The program of a run that lasts for its minimum only has written everything already. A real one would have ended,
+        and kubectl would show its log.
+        """
+        now = self._clock.now()
+        log = self._log_of(pod, name, run, now + _AHEAD)
+        if log is None:
+            return failed("attach: the output of the container is not known", name)
+        over = log.done is not None and log.done <= now
+        chosen = LogOptions({} if over else {"tailLines": "0"}, now)
+        async with aclosing(self._followed(pod, name, log, chosen)) as lines:
+            async for data in lines:
+                await console.write(data.replace(b"\n", b"\r\n") if console.wanted.tty else data)
+        return ended(0)
 
     # -- ports
 
@@ -362,10 +380,6 @@ def _code(text: str) -> int:
         return number_of(text)
     except FormatError:
         return 0
-
-
-def _spans(lines: Sequence[tuple[datetime, str]]) -> tuple[Written, ...]:
-    return tuple(Written(0.0, f"{text}\n") for _, text in lines)
 
 
 def _last(known: dict[tuple[str, str], T], key: str, container: str) -> T | None:

@@ -158,6 +158,30 @@ def test_a_followed_log_ends_after_limit_bytes(kcm_sandbox, kcm_namespace, core,
     assert found.read() == b"th"
 
 
+def attached(core, namespace: str, pod: str):
+    return stream(
+        core.connect_get_namespaced_pod_attach, pod, namespace, container="c", stdout=True, stderr=True, stdin=False,
+        tty=False, _preload_content=False,
+    )  # fmt: skip
+
+
+def test_attach_shows_what_is_written_from_then_on(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", ("sh", "-c", "echo early; sleep 20; echo late; sleep 20; exit 3"))
+    client = attached(core, kcm_namespace, name)
+    kcm_sandbox.advance(30, patience=0.01)
+    assert client.is_open() and client.read_stdout(timeout=5) == "late\n"
+    kcm_sandbox.advance(30, patience=0.01)
+    client.run_forever(timeout=60)
+    assert (client.read_stdout(timeout=0), client.returncode) == ("", 0)
+
+
+def test_attach_to_a_program_that_is_over_shows_its_output(kcm_sandbox, kcm_namespace, core, pod):
+    client = attached(core, kcm_namespace, pod("a", ("echo", "hi"), run_time="60s"))
+    kcm_sandbox.advance(70, patience=0.01)
+    client.run_forever(timeout=60)
+    assert (client.read_stdout(), client.returncode) == ("hi\n", 0)
+
+
 def test_missing_logs_are_reported_once(kcm_namespace, core, pod):
     name = pod("a")
     with pytest.raises(kubernetes.client.ApiException, match=f"with the annotation {PREFIX}logs.c") as caught:
