@@ -297,8 +297,8 @@ class KubeletApi:
     async def _attached(self, pod: Pod, name: str, run: Run, console: Console) -> Doc:
         """Write what a container writes from now on until it ends, however it ends.
 
-        The program of a run that lasts for its minimum only has written everything already. A real one would have ended,
-        and kubectl would show its log.
+        The program of a run that lasts for its minimum only has written everything already: a real one would have
+        ended, and kubectl would show its log.
         """
         now = self._clock.now()
         log = self._log_of(pod, name, run, now + _AHEAD)

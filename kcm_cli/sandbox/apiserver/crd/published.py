@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.schema import Target
 
 _META: Doc = {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
 _TEXT: Doc = {"type": "string"}
-_JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
+_NOT_IN_V2 = ("allOf", "anyOf", "default", "oneOf", "not")
 _INT_OR_STRING: list[Doc] = [{"type": "integer"}, {"type": "string"}]
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
@@ -55,7 +55,7 @@ def _full(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(raw: dict[str, Any]) -> dict[str, Any]:
-    made = {key: value for key, value in _below(raw, _plain).items() if key not in _JUNCTORS}
+    made = {key: value for key, value in _below(raw, _plain).items() if key not in _NOT_IN_V2}
     if made.pop("nullable", False):
         for key in ("type", "items", "properties"):
             made.pop(key, None)

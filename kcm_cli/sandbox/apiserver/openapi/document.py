@@ -216,7 +216,7 @@ class OpenApi:
             known = cast("Doc", self._definitions[_DESCRIBED]["properties"])
             own = {name: known[name] for name in ("apiVersion", "kind", "metadata")}
             schema = {**(schema or {}), "properties": {**properties, **own}}
-        return schema
+        return schema if schema is None else {**schema, **_selectable(served)}
 
 
 def custom_name(served: Served) -> str:
@@ -240,4 +240,11 @@ def _custom_list(served: Served) -> Doc:
         "x-kubernetes-group-version-kind": [
             {"group": gvr.group, "version": gvr.version, "kind": served.list_kind or f"{served.info.kind}List"}
         ],
+        **_selectable(served),
     }
+
+
+def _selectable(served: Served) -> Doc:
+    """The fields that a definition lets clients select by."""
+    fields = [{"fieldPath": path} for path in served.selectable.fields] if served.selectable is not None else []
+    return {"x-kubernetes-selectable-fields": fields} if fields else {}

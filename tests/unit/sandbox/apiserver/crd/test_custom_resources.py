@@ -833,6 +833,19 @@ async def test_openapi_offers_no_strategic_merge_of_custom_objects_or_parts_of_t
         assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
 
 
+async def test_openapi_names_selectable_fields_and_has_defaults_in_v3_only(api: Api) -> None:
+    spec = {"type": "object", "properties": {"text": {"type": "string", "default": "d"}}}
+    await define(api, definition(version(spec=spec, selectableFields=[{"jsonPath": ".spec.text"}])))
+    new = (await api.json("GET", "/openapi/v3/apis/x.test/v1"))["components"]["schemas"]
+    old = (await api.json("GET", "/openapi/v2"))["definitions"]
+    for found, text in ((new, {"type": "string", "default": "d"}), (old, {"type": "string"})):
+        assert found["test.x.v1.Thing"]["properties"]["spec"]["properties"]["text"] == text
+        for kind in ("test.x.v1.Thing", "test.x.v1.ThingList"):
+            assert found[kind]["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.text"}]
+    as_protobuf = {"accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
+    assert b"x-kubernetes-selectable-fields" in (await api.call("GET", "/openapi/v2", headers=as_protobuf)).body
+
+
 async def test_definitions_without_versions_or_with_defaults_and_unknown_fields_are_refused(api: Api) -> None:
     body = definition(preserveUnknownFields=True)
     refused = await api.json("POST", DEFINITIONS, body, status=422)
