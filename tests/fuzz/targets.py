@@ -436,6 +436,7 @@ def _messages(data: bytes) -> object:
         return b"".join(part.data for chunk in chunks for part in reader.receive(chunk))
 
     assert parts(data) == parts(data[: len(data) // 2], data[len(data) // 2 :])
+    list(websocket.ChannelReader(text=True).channels(data))
     reader = websocket.ChannelReader()
     return list(reader.channels(data))
 

@@ -329,9 +329,9 @@ class KubeletApi:
                 return forward.tunnelled(headers, find)
             asked = ports(call)
             if not asked:
-                raise bad_request('query parameter "ports" is required')
+                return text_response(400, 'query parameter "ports" is required')
             if 0 in asked:
-                raise bad_request('port "0" must be > 0')
+                return text_response(400, 'port "0" must be > 0')
             return forward.over_channels(headers, asked, find)
         if headers.get("upgrade", "").lower() != "spdy/3.1":
             raise bad_request(_NO_UPGRADE)

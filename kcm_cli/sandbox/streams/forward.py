@@ -16,7 +16,7 @@ from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 PROTOCOL = "portforward.k8s.io"
 TUNNEL = f"SPDY/3.1+{PROTOCOL}"
-CHANNELS = ("v4.channel.k8s.io",)
+CHANNELS = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
 _PART = 32 * 1024
 
 Find = Callable[[int], tuple[str, int]]
@@ -59,6 +59,7 @@ def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
 
 def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) -> Upgraded:
     """The response to a client that uses a WebSocket with two channels for each port, for data and for an error."""
+    protocol = websocket.chosen(headers, CHANNELS) or ""
 
     async def serve(duplex: Duplex) -> None:
         async with asyncio.TaskGroup() as group:
@@ -66,10 +67,10 @@ def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) 
             for index, port in enumerate(ports):
                 pipes.append(Pipe())
                 for channel in (2 * index, 2 * index + 1):
-                    duplex.write(websocket.message(bytes([channel]) + struct.pack("<H", port)))
-                link = _ChannelLink(duplex, index, pipes[index], find)
+                    duplex.write(websocket.of_channel(protocol, channel, struct.pack("<H", port)))
+                link = _ChannelLink(duplex, protocol, index, pipes[index], find)
                 group.create_task(link.run(port))
-            reader = websocket.ChannelReader()
+            reader = websocket.ChannelReader(text=websocket.is_text(protocol))
             with contextlib.suppress(websocket.WebSocketError):
                 while not reader.closed and (data := await duplex.read()):
                     for channel, sent in reader.channels(data):
@@ -81,11 +82,12 @@ def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) 
             for pipe in pipes:
                 pipe.end()
 
-    return upgraded(websocket.answer_headers(headers, websocket.chosen(headers, CHANNELS) or ""), serve)
+    return upgraded(websocket.answer_headers(headers, protocol), serve)
 
 
 class _ChannelLink(msgspec.Struct):
     duplex: Duplex
+    protocol: str
     index: int
     pipe: Pipe
     find: Find
@@ -93,12 +95,12 @@ class _ChannelLink(msgspec.Struct):
     async def run(self, port: int) -> None:
         async def send(data: bytes) -> None:
             if data:
-                self.duplex.write(websocket.message(bytes([2 * self.index]) + data))
+                self.duplex.write(websocket.of_channel(self.protocol, 2 * self.index, data))
                 await self.duplex.drained()
 
         problem = await _linked(port, self.find, self.pipe, send)
         if problem:
-            self.duplex.write(websocket.message(bytes([2 * self.index + 1]) + problem.encode()))
+            self.duplex.write(websocket.of_channel(self.protocol, 2 * self.index + 1, problem.encode()))
 
 
 class _Forwarder(msgspec.Struct):

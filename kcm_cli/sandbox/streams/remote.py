@@ -15,7 +15,9 @@ from kcm_cli.sandbox.streams.pipe import Pipe
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-WEBSOCKETS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")
+_PLAIN = ("channel.k8s.io", "base64.channel.k8s.io", "")
+"""The subprotocols without a Status at the end."""
+WEBSOCKETS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", *_PLAIN)
 SPDY = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
 _NAMES = {"stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "error": ERROR, "resize": RESIZE}
 _CREATION_S = 30.0
@@ -70,10 +72,10 @@ class _WebSocketConsole(Console):
         self._send(STDOUT if wanted.stdout else STDERR if wanted.stderr else ERROR, b"")  # empty first, as upstream
 
     def _send(self, channel: int, data: bytes) -> None:
-        self._duplex.write(websocket.message(bytes([channel]) + data))
+        self._duplex.write(websocket.of_channel(self._protocol, channel, data))
 
     async def pump(self) -> None:
-        reader = websocket.ChannelReader()
+        reader = websocket.ChannelReader(text=websocket.is_text(self._protocol))
         while not reader.closed and (data := await self._duplex.read()):
             for channel, sent in reader.channels(data):
                 if channel == STDIN:
@@ -85,8 +87,7 @@ class _WebSocketConsole(Console):
                 reader.replies.clear()
 
     def finish(self, status: Doc) -> None:
-        plain = self._protocol in ("", "channel.k8s.io")
-        if not plain:
+        if self._protocol not in _PLAIN:
             self._send(ERROR, codec.encode(status))
         elif status.get("status") != "Success":
             self._send(ERROR, str(status.get("message", "")).encode())

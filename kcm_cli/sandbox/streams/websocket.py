@@ -1,6 +1,7 @@
 """The server's side of WebSockets, without I/O: the handshake, and messages to and from bytes (RFC 6455)."""
 
 import base64
+import binascii
 import hashlib
 import re
 import struct
@@ -201,19 +202,52 @@ class Reader(msgspec.Struct):
         return rest[0], size, at
 
 
-class ChannelReader(Reader):
-    """A reader of messages whose first byte is a channel."""
+_DIGIT = ord("0")
+_QUAD = 4
+"""The characters of base64 that are decoded together."""
 
+
+def is_text(protocol: str) -> bool:
+    """Whether a subprotocol's messages are text: a digit for the channel, and base64."""
+    return "base64" in protocol
+
+
+def of_channel(protocol: str, channel: int, data: bytes) -> bytes:
+    """A message of a channel."""
+    if is_text(protocol):
+        return text(bytes([_DIGIT + channel]) + base64.b64encode(data))
+    return message(bytes([channel]) + data)
+
+
+class ChannelReader(Reader):
+    """A reader of messages of channels. ``text``: see ``is_text``."""
+
+    text: bool = False
     _channel: int = -1
+    _quad: bytes = b""
+    """The characters of a message that are not decoded yet."""
 
     def channels(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """The channels and their bytes, as they come. Raises WebSocketError."""
         for part in self.receive(data):
             sent = part.data
             if part.first:
-                self._channel, sent = (sent[0], sent[1:]) if sent else (-1, b"")
+                self._channel, sent, self._quad = (sent[0], sent[1:], b"") if sent else (-1, b"", b"")
+                self._channel -= _DIGIT if self.text else 0
+            if self.text:
+                sent = self._decoded(sent)
             if sent:
                 yield self._channel, sent
+
+    def _decoded(self, data: bytes) -> bytes:
+        """The bytes; none where they are not base64, as upstream."""
+        data = self._quad + data
+        whole = len(data) // _QUAD * _QUAD
+        self._quad = data[whole:]
+        try:
+            return base64.b64decode(data[:whole], validate=True)
+        except binascii.Error:
+            return b""
 
 
 def _unmasked(mask: bytes, data: bytes) -> bytes:

@@ -741,6 +741,36 @@ def test_logs_that_are_followed_over_a_websocket_end_with_their_client(kcm_sandb
         assert client.socket.recv(1) == b""
 
 
+def frames_of(client: Upgraded, *, until: bytes) -> list[bytes]:
+    """The messages in text that a client gets, until one begins so."""
+    found = [b""]
+    while not found[-1].startswith(until):
+        kind, size = client.exactly(2)
+        assert kind == 0x81
+        found.append(client.exactly(int.from_bytes(client.exactly(2), "big") if size == 126 else size))
+    return found[1:]
+
+
+@pytest.mark.parametrize("protocol", ["v4.base64.channel.k8s.io", "base64.channel.k8s.io"])
+def test_commands_over_messages_in_text(kcm_sandbox, kcm_namespace, pod, protocol):
+    """The protocol of terminals in browsers."""
+    pod("a")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=cat&stdin=true&stdout=true"
+    upgrade = f"Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: {protocol}"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        client.socket.sendall(masked(1, b"0aGVsbG8="))
+        assert frames_of(client, until=b"1aGVsbG8=") == [b"1", b"1aGVsbG8="]
+
+
+def test_a_port_over_messages_in_text(kcm_sandbox, kcm_namespace, pod, echo):
+    pod("a", forward=f"80={echo}")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward?ports=80"
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.base64.channel.k8s.io"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        client.socket.sendall(masked(1, b"0aGVsbG8="))
+        assert frames_of(client, until=b"0SEVMTE8=") == [b"0UAA=", b"1UAA=", b"0SEVMTE8="]
+
+
 @pytest.mark.parametrize("query", ["", "?ports=0"])
 def test_a_websocket_for_no_port_is_refused(kcm_sandbox, kcm_namespace, pod, query):
     pod("a")

@@ -74,6 +74,16 @@ def test_a_long_message_is_passed_on_as_it_comes() -> None:
     assert list(reader.channels(masked(2, b"\xff\0"))) == [(255, b"\0")]
 
 
+def test_messages_in_text_are_a_digit_and_base64() -> None:
+    reader = websocket.ChannelReader(text=True)
+    sent = masked(1, b"0Zm9v") + masked(1, b"0!!!!") + masked(1, b"0YQ==") + masked(1, b"") + masked(1, b"4e30=")
+    found = [part for at in range(len(sent)) for part in reader.channels(sent[at : at + 1])]
+    assert b"".join(data for channel, data in found if channel == 0) == b"fooa"
+    assert b"".join(data for channel, data in found if channel == 4) == b"{}"
+    assert websocket.of_channel("v4.base64.channel.k8s.io", 1, b"foo") == websocket.text(b"1Zm9v")
+    assert websocket.of_channel("v4.channel.k8s.io", 1, b"foo") == websocket.message(b"\x01foo")
+
+
 @pytest.mark.parametrize("size", [1, 125, 126, 65535, 65536])
 def test_lengths_of_messages(size: int) -> None:
     data = websocket.message(b"x" * size)
