@@ -57,6 +57,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Coroutine[object, object, T]) -> T:
-    """Run a coroutine to its end on a fresh virtual loop."""
+    """Run a coroutine to its end on a fresh virtual loop.
+
+    Its result is not that of a task: a runner formats its task as text (signal.getsignal does), with all of the result.
+    """
+    found: list[T] = []
+
+    async def whole() -> None:
+        found.append(await main)
+
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
+        runner.run(whole())
+    return found[0]

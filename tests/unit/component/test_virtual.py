@@ -15,6 +15,23 @@ def test_time_jumps_to_the_next_timer():
     assert virtual.run(main()) == 3600
 
 
+def test_a_result_is_not_formatted_as_text():
+    """That of a plan has all objects of a cluster."""
+
+    formatted: list[object] = []
+
+    class Large:
+        def __repr__(self) -> str:
+            formatted.append(self)
+            return "large"
+
+    async def main() -> Large:
+        return Large()
+
+    assert isinstance(virtual.run(main()), Large)
+    assert not formatted
+
+
 def test_a_timer_does_not_fire_early():
     """Or who waits for what is left would wait again and again, in no time: 0.05 + (0.21 - 0.05) is less than 0.21."""
 
