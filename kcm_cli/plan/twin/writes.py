@@ -12,7 +12,7 @@ import msgspec
 from kcm_cli.engine.door import write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, View
-from kcm_cli.rest.transport import Around, Request, Response, Transport
+from kcm_cli.rest.transport import Around, Request, Response, Transport, is_local
 
 ACTING: ContextVar[str] = ContextVar("acting", default="")
 """The client whose request is being served."""
@@ -109,6 +109,7 @@ class Watched(Around):
 
     def __init__(self, transport: Transport, client: str, written: Written, metrics: Answering | None = None) -> None:
         super().__init__(transport)
+        self.local = is_local(transport)  # watches pass as they are
         self._client = client
         self._written = written
         self._metrics = metrics
