@@ -33,7 +33,6 @@ class Copy(Generic[T]):
 
     async def start(self) -> None:
         """Fork. Returns in this process only."""
-        gc.freeze()  # so that collecting does not write to pages that both share
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         reading, writing = os.pipe()
         parent = os.getpid()
@@ -44,6 +43,7 @@ class Copy(Generic[T]):
             self._pid, self._pipe = pid, reading
             return
         os.close(reading)
+        gc.freeze()  # so that collecting does not write to pages that both share
         asyncio._set_running_loop(loop)  # it is bound to the process that it began in
         if task is not None and asyncio.current_task() is None:  # so is the task, from Python 3.14 on
             asyncio.tasks._enter_task(loop, task)
@@ -82,8 +82,7 @@ class Copy(Generic[T]):
         return found
 
     def end(self) -> None:
-        """Restore garbage collection, and kill the copy if its result was not read. Call it last."""
-        gc.unfreeze()
+        """Kill the copy if its result was not read. Call it last."""
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1

@@ -1,5 +1,6 @@
 """Plans on a simulated cluster: the results of a change."""
 
+import gc
 import sys
 
 import pytest
@@ -235,6 +236,14 @@ def test_an_impossible_change_is_one_clear_line(change: Change, text: str) -> No
 def test_the_same_snapshot_and_seed_give_the_same_bytes() -> None:
     one, other = (planned(Scale(WEB, 9), horizon_s=120, seeds=(1, 2)).json() for _ in range(2))
     assert one == other
+
+
+def test_a_process_keeps_what_it_has_frozen() -> None:
+    """Garbage collection looks at all of it again otherwise."""
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    planned(Scale(WEB, 9), horizon_s=1)
+    assert gc.get_freeze_count() > frozen // 2
 
 
 def test_an_orphan_is_found_by_the_audit() -> None:
