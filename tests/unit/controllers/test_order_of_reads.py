@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
 from tests.kit.places import ROOT
 
@@ -31,12 +32,17 @@ KEPT = {
 """Reads that are used after an await, and why this is right."""
 
 
-def functions() -> Iterator[tuple[str, ast.AsyncFunctionDef, frozenset[str]]]:
+@cache
+def functions() -> tuple[tuple[str, ast.AsyncFunctionDef, frozenset[str]], ...]:
     """The coroutines of controllers, each with the methods of its class that return what they read from a cache."""
+    return tuple(_functions())
+
+
+def _functions() -> Iterator[tuple[str, ast.AsyncFunctionDef, frozenset[str]]]:
     for path in sorted(FOLDER.rglob("*.py")):
         tree = ast.parse(path.read_text())
         owners = {method: one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) for method in one.body}
-        readers = {one: frozenset(readers_of(one)) for one in owners.values()}
+        readers = {one: frozenset(readers_of(one)) for one in set(owners.values())}
         for node in ast.walk(tree):
             if isinstance(node, ast.AsyncFunctionDef):
                 owner = owners.get(node)
