@@ -20,17 +20,17 @@ SERVICE = {"service": {"namespace": "default", "name": "hook", "port": 443}}
 PLACEHOLDER = "Cg=="
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def certificates() -> Certificates:
     return Certificates.load(None, LoopClock().now())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ca(certificates: Certificates) -> str:
     return base64.b64encode(certificates.ca.certificate).decode()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def other() -> str:
     """Another CA."""
     return base64.b64encode(Certificates.load(None, LoopClock().now()).ca.certificate).decode()

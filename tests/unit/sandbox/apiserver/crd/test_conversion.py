@@ -54,7 +54,7 @@ def version_of(name: str, field: str, **more: Any) -> Tree:
     return {"name": name, "served": True, "storage": name == "v1", "schema": schema, **more}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def certificates() -> Certificates:
     """Valid at the real time, since the connections are real."""
     return Certificates.load(None, LoopClock().now())

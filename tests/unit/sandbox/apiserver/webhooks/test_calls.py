@@ -33,7 +33,7 @@ MADE_UP = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def certificates() -> Certificates:
     """Valid at the real time, since the connections are real."""
     made = Certificates.load(None, LoopClock().now())
