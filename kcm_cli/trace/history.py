@@ -6,7 +6,7 @@ upstream: none
 """
 
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Container, Iterator, Mapping
 from typing import TypeVar
 
@@ -99,12 +99,12 @@ class Relations(msgspec.Struct):
     Each has MOST entries at most; the oldest make room.
     """
 
-    owners: dict[tuple[str, str], Ref] = msgspec.field(default_factory=dict)
-    said: dict[tuple[str, str], Ref] = msgspec.field(default_factory=dict)
-    nodes: dict[str, str] = msgspec.field(default_factory=dict)
-    targets: dict[str, Ref] = msgspec.field(default_factory=dict)
-    named: dict[str, Ref] = msgspec.field(default_factory=dict)
-    expiring: dict[str, int] = msgspec.field(default_factory=dict)
+    owners: OrderedDict[tuple[str, str], Ref] = msgspec.field(default_factory=OrderedDict)
+    said: OrderedDict[tuple[str, str], Ref] = msgspec.field(default_factory=OrderedDict)
+    nodes: OrderedDict[str, str] = msgspec.field(default_factory=OrderedDict)
+    targets: OrderedDict[str, Ref] = msgspec.field(default_factory=OrderedDict)
+    named: OrderedDict[str, Ref] = msgspec.field(default_factory=OrderedDict)
+    expiring: OrderedDict[str, int] = msgspec.field(default_factory=OrderedDict)
 
     def place(self, pod: Ref, node: str) -> None:
         """A pod is on a node."""
@@ -127,10 +127,10 @@ class Relations(msgspec.Struct):
             _keep(self.targets, about.key, Ref(target.kind, f"{namespace}/{target.name}"))
 
 
-def _keep(table: dict[K, V], key: K, value: V) -> None:
+def _keep(table: OrderedDict[K, V], key: K, value: V) -> None:
     table[key] = value
     if len(table) > MOST:
-        del table[next(iter(table))]
+        table.popitem(last=False)
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -152,9 +152,9 @@ class History:
         self.steps: deque[Step] = deque(maxlen=MOST)
         self.relations = Relations()
         self.forgotten = 0
-        self._last: dict[str, Seen] = {}
-        self._told: dict[str, int] = {}
-        self._mentioned: dict[str, Ref] = {}
+        self._last: OrderedDict[str, Seen] = OrderedDict()
+        self._told: OrderedDict[str, int] = OrderedDict()
+        self._mentioned: OrderedDict[str, Ref] = OrderedDict()
 
     def add(self, step: Step) -> None:
         """Keep a step."""

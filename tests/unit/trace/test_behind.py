@@ -1,17 +1,20 @@
 """How steps are linked: what a step followed from, at what cost, and without inventing anything."""
 
 from collections.abc import Callable, Sequence
+from itertools import count, islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.trace import history
 from kcm_cli.trace.behind import NOT_SEEN, Linked
 from kcm_cli.trace.history import Relations
 from kcm_cli.trace.join import INFERRED, KNOWN, Target
 from kcm_cli.trace.steps import AUDIT, CHANGED, CREATED, DELETED, EVENT, MARKED, OBJECT, SCALED, Ref, Step
 from kcm_cli.trace.text import lines
-from tests.kit.growth import grows_linearly
+from kcm_cli.trace.views import Seen
+from tests.kit.growth import grows_less, grows_linearly
 
 DEPLOYMENT = Ref("Deployment", "n/web", "d")
 OLD, NEW = Ref("ReplicaSet", "n/web-1", "r1"), Ref("ReplicaSet", "n/web-2", "r2")
@@ -134,3 +137,20 @@ def test_the_cost_grows_with_the_number_of_steps(make: Callable[[int], list[Step
         return lambda: Linked(steps, relations()).about(TARGET)
 
     assert grows_linearly(prepare, 300)
+
+
+def test_old_objects_make_room_at_the_same_cost_in_a_long_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, pod = count(), Seen()
+
+    def prepare(size: int) -> Callable[[], None]:
+        relations = Relations()
+
+        def take(objects: int) -> None:
+            monkeypatch.setattr(history, "MOST", size)
+            for number in islice(numbers, objects):
+                relations.take(Ref("Pod", "n/p", str(number)), pod)
+
+        take(size)
+        return lambda: take(20_000)
+
+    assert grows_less(prepare, 1000, 2)
