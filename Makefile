@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench size soak compare forms simulate perturb kills fuzz hostile upstream release-check lock lowest \
+.PHONY: sandbox test lint types style unit e2e bench size soak compare forms simulate perturb kills fuzz hostile upstream release-check walk lock lowest \
   docs site clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
@@ -112,6 +112,9 @@ release-check: $(READY) ## build twice, install, start, and write dist/sbom.json
 	$(BIN)/python -m tests.release.check
 
 UV ?= uv==0.13.9
+
+walk: $(READY) ## a newcomer's way by the pages, in an empty folder: install, a Deployment, a test of an operator
+	$(BIN)/python -m tests.release.walk
 
 lock: ## renew the lock files; no download address is recorded in them
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q $(UV)
