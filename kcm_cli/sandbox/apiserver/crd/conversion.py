@@ -12,7 +12,7 @@ import hashlib
 import random
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import msgspec
@@ -72,15 +72,18 @@ class Webhook:
         self._kept: OrderedDict[_Key, bytes] = OrderedDict()
         self._bytes = 0
 
-    async def prepare(self, docs: Sequence[Tree], version: str, *, cached: bool) -> None:
+    async def prepare(
+        self, docs: Sequence[Tree], version: str, settled: Callable[[Tree], Tree], *, cached: bool
+    ) -> None:
         """Convert stored objects to another apiVersion for ``prepared``. All of them are available until the next await
-        of the caller, however many they are. ``cached``: not those that are known. Raises ApiError 500.
+        of the caller, however many they are. ``settled``: makes what the webhook gets of one. ``cached``: not those
+        that are known. Raises ApiError 500.
         """
         wanted = {_key(doc, version): doc for doc in docs if doc.get("apiVersion") != version}
         made: dict[_Key, bytes] = {}  # other requests may remove these from the cache meanwhile
         for key, doc in wanted.items():
             known = self._kept.get(key) if cached else None
-            made[key] = codec.encode(await self.convert(doc, version)) if known is None else known
+            made[key] = codec.encode(await self.convert(settled(doc), version)) if known is None else known
             self._keep(key, made[key])
             self._limit()
         for key, found in made.items():

@@ -2,7 +2,8 @@
 
 Objects are stored in the storage version at the time of the write. As in upstream, a read converts the object to the
 current storage version, prunes and defaults it, and converts it to the requested version. With a conversion webhook, it
-is converted directly from the version in which it is stored.
+is defaulted as the version in which it is stored, and converted directly from that: what the webhook makes is pruned,
+but not defaulted.
 
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
@@ -205,7 +206,7 @@ class CustomVersion(Conversion):
         for doc in docs:
             self._check_version(doc)
         if self._webhook is not None:
-            await self._webhook.prepare(docs, self.target.api_version, cached=cached)
+            await self._webhook.prepare(docs, self.target.api_version, self._settled, cached=cached)
 
     def check_versions(self, docs: Iterable[Tree]) -> None:
         """Raises UnknownVersion if a document has a version that the definition no longer has. A success is final:
@@ -245,7 +246,7 @@ class CustomVersion(Conversion):
         version = self.target.api_version
         if self._webhook is None or doc.get("apiVersion") == version:
             return self.read(doc)
-        return self._completed(await self._webhook.convert(doc, version))
+        return self._pruned(await self._webhook.convert(self._settled(doc), version))
 
     def read(self, doc: Tree) -> Tree:
         """A stored document in this version. Does not change ``doc``. Raises ApiError 500 if it needs the webhook and
@@ -259,7 +260,7 @@ class CustomVersion(Conversion):
         """
         if self._webhook is None or not stored:
             return self.nop_converted(doc)
-        return self._completed(self._webhook.known(doc, self.target.api_version))
+        return self._pruned(self._webhook.known(doc, self.target.api_version))
 
     def nop_converted(self, doc: Tree) -> Tree:
         """A document in this version without the webhook: only apiVersion changes. upstream: nopConverter"""
@@ -276,14 +277,23 @@ class CustomVersion(Conversion):
 
     def _converted(self, doc: Tree, webhook: Webhook) -> Tree:
         version = self.target.api_version
-        fresh = copy(doc) if doc.get("apiVersion") == version else webhook.prepared(doc, version)
+        if doc.get("apiVersion") == version:
+            return self._settled(doc)
+        fresh = webhook.prepared(doc, version)
         if fresh is None:
             raise internal(f"the object is not converted to {version} yet")
-        return self._completed(cast("Doc", fresh))
+        return self._pruned(fresh)
 
-    def _completed(self, doc: Tree) -> Tree:
+    def _settled(self, doc: Tree) -> Tree:
+        """A copy of a stored document, pruned and defaulted as the version in which it is stored."""
+        fresh = cast("Tree", copy(doc))
+        written = self._shapes[doc["apiVersion"].rpartition("/")[2]]
+        self._coerce_stored(written, fresh)
+        written.default(fresh)
+        return fresh
+
+    def _pruned(self, doc: Tree) -> Tree:
         self._coerce_stored(self._own, doc)
-        self._own.default(doc)
         return doc
 
     def _set_version(self, doc: Doc, to: Shape) -> None:

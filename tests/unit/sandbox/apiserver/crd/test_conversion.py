@@ -97,6 +97,25 @@ async def test_each_version_shows_what_the_webhook_makes_of_the_stored_one(hook:
     assert len(hook.asked) == 1, "what has not changed is not asked for again"
 
 
+async def test_what_is_stored_gets_the_defaults_of_its_version_and_what_the_webhook_makes_gets_none(hook: Hook) -> None:
+    definition = (await hook.api.get(DEFINITIONS + "/things.x.test")).doc
+    await hook.api.make(path("v1"), thing("v1"))
+    for version, name in zip(definition["spec"]["versions"], ("a", "b"), strict=True):
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        fields[name]["default"] = f"default of {name}"
+        fields["more"] = {"type": "string", "default": f"more of {name}"}
+    await hook.api.put(DEFINITIONS + "/things.x.test", definition)
+    while (await hook.api.get(path("v1", "a"))).doc["spec"] != {"a": "default of a", "more": "more of a"}:
+        await asyncio.sleep(0.01)
+    assert (await hook.api.get(path("v2", "a"))).doc["spec"] == {"b": "default of a"}
+    assert [item["spec"] for item in (await hook.api.get(path("v2"))).doc["items"]] == [{"b": "default of a"}]
+    dry = await hook.api.post(path("v2") + "?dryRun=All", thing("v2", "other"))
+    assert dry.doc["spec"] == {"b": "default of b"}
+    assert (await hook.api.merge(path("v2", "a"), {"metadata": {"labels": {"k": "v"}}})).doc["spec"] == {
+        "b": "default of a"
+    }
+
+
 async def test_more_objects_than_are_cached_are_converted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversion, "_KEPT", 2)
     for name in "abcd":
@@ -124,7 +143,7 @@ async def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwh
             calls.append(doc["metadata"]["uid"])
             assert len(calls) < 20, "the list never ends"
             if not doc["metadata"]["uid"].startswith("other"):
-                await self.prepare([stored(f"other{len(calls)}")], version, cached=True)
+                await self.prepare([stored(f"other{len(calls)}")], version, dict, cached=True)
             return {**doc, "apiVersion": version}
 
     def stored(uid: str) -> Tree:
@@ -132,7 +151,7 @@ async def test_a_list_converts_each_object_once_whatever_leaves_the_cache_meanwh
 
     webhook = Busy({}, None, random.Random(1))  # type: ignore[arg-type]  # nothing is sent
     docs = [stored(uid) for uid in "abc"]
-    await webhook.prepare(docs, "x.test/v2", cached=True)
+    await webhook.prepare(docs, "x.test/v2", dict, cached=True)
     assert all(webhook.prepared(doc, "x.test/v2") for doc in docs)
     assert sorted(uid for uid in calls if uid in "abc") == ["a", "b", "c"]
 
@@ -162,7 +181,7 @@ async def test_what_is_cached_is_limited_in_bytes(monkeypatch: pytest.MonkeyPatc
     def known() -> list[str]:
         return [doc["metadata"]["uid"] for doc in docs if webhook.prepared(doc, "x.test/v2")]
 
-    await webhook.prepare(docs, "x.test/v2", cached=True)
+    await webhook.prepare(docs, "x.test/v2", dict, cached=True)
     assert known() == [*"abcd"], "until the next await"
     await asyncio.sleep(0)
     assert known() == [*"cd"]
