@@ -100,7 +100,9 @@ def help_text(columns: int, *, bold: bool = False) -> str:
     about = ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(ABOUT, columns)
     lines = [about, "", "Usage:", "  kcm [flags]"]
     width = max(len(command.name) for command in SUBCOMMANDS)
-    lines += [f"  kcm {f'{command.name} [flags]':{width + 8}}  {command.help}" for command in SUBCOMMANDS]
+    for command in SUBCOMMANDS:
+        line = f"kcm {f'{command.name} [flags]':{width + 8}}  {command.help}"
+        lines += [f"  {line}"] if len(line) <= columns - 2 else usage.wrapped(line, columns, hanging=6)
     lines += usage.sections(flag_set(), columns, bold=bold)
     lines += _controllers(columns, bold=bold)
     lines += _gates(columns, bold=bold)

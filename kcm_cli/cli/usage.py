@@ -15,9 +15,10 @@ from kcm_cli.cli.subcommands import Exits
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.machinery.quoting import quote
 
-LEAST_WIDTH = 50
+LEAST_WIDTH = 24
 _PIPE_WIDTH = 100
-_INDENT = 16
+_NARROW = 50
+_INDENT, _NARROW_INDENT = 16, 8
 
 
 def width() -> int:
@@ -88,7 +89,7 @@ def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
         yield f"{head}   {text}"
         return
     yield head
-    yield from wrapped(text, columns, _INDENT)
+    yield from wrapped(text, columns, _INDENT if columns >= _NARROW else _NARROW_INDENT)
 
 
 def _head(flag: Flag) -> str:

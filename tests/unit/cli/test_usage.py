@@ -67,6 +67,12 @@ def test_lines_fit_the_terminal(columns: int) -> None:
     assert max(len(line) for line in help_text(columns).splitlines()) <= columns
 
 
+def test_only_titles_and_names_are_longer_than_a_narrow_terminal() -> None:
+    name = re.compile(r" *(?:-\w, )?\S+(?: [\w\[=\]]+)?")
+    longer = [line for line in help_text(30).splitlines() if len(line) > 30 and line[-1] != ":"]
+    assert [line for line in longer if not name.fullmatch(line)] == []
+
+
 @pytest.mark.parametrize("columns", [0, 80])
 def test_every_visible_flag_is_in_its_section(columns: int) -> None:
     section = ""
