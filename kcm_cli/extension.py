@@ -1,4 +1,4 @@
-"""What a controller of an installed package imports (docs/architecture.md, "A controller").
+"""What a controller of an installed package imports (docs/controllers.md).
 
 The declaration (``Descriptor``, ``Controller`` and its parts), the context that it is built with, the actions of a
 plan, views of objects, and options. docs/api.md describes each of them.

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.kit.installing import TEAM_LABELS
 from tests.kit.pages import blocks, commands
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, ask, free_port, until
@@ -78,6 +79,15 @@ def said(command: str) -> bool:
 STEPS = {page.name: [one for block in blocks(page) for one in commands(block) if said(one)] for page in PAGES}
 
 
+def install(folder: Path) -> None:
+    """The package of controllers.md, as ``pip install`` lays it out."""
+    info = folder / "team_labels-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: team-labels\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[kcm.controllers]\nteam-label = team_labels:DESCRIPTOR\n")
+    (folder / "team_labels.py").write_text(TEAM_LABELS)
+
+
 @dataclass
 class Reader:
     """Somebody who types the commands of one page."""
@@ -92,6 +102,7 @@ class Reader:
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         config = self.folder / ".kube" / "config"
         self.env = {**os.environ, "PATH": path, "HOME": str(self.folder), "KUBECONFIG": str(config)}
+        self.env["PYTHONPATH"] = str(self.folder / "packages")
 
     def prepare(self) -> None:
         """A cluster with the objects that the pages name."""
@@ -105,6 +116,7 @@ class Reader:
         (self.folder / "web.yaml").write_text(APP.replace("%s", "web"))
         (self.folder / "hpa.yaml").write_text(HPA)
         (self.folder / "faults.yaml").write_text(FAULTS)
+        install(self.folder / "packages")
         self.run("kubectl create namespace shop && kubectl create namespace my-system")
         self.run("kubectl create service clusterip webhook -n my-system --tcp=443")
         self.run("kubectl apply -f hpa.yaml")

@@ -1,4 +1,4 @@
-"""Controllers of installed packages: those that docs/architecture.md shows."""
+"""Controllers of installed packages: those that docs/controllers.md shows."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from kcm_cli.manager import controller_map, options
 from tests.kit.places import ROOT
 
 TEAM_LABELS, WIDGET_OWNER = re.findall(
-    r"```python\n(\"\"\"[a-z-]+-controller: .*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL
+    r"```python\n(\"\"\"[a-z-]+-controller: .*?)```", (ROOT / "docs" / "controllers.md").read_text(), re.DOTALL
 )
 Install = Callable[..., None]
 

@@ -1,4 +1,4 @@
-"""Controllers of installed packages: those that docs/architecture.md shows, and some that cannot be used."""
+"""Controllers of installed packages: those that docs/controllers.md shows, and some that cannot be used."""
 
 from typing import Any
 
