@@ -27,6 +27,12 @@ def is_terminal(pod: Pod) -> bool:
     return phase == "Succeeded" or phase == "Failed"
 
 
+def is_rejected(pod: Pod) -> bool:
+    """Whether the pod has failed before any of its containers had a state: its node did not admit it."""
+    status = pod.status
+    return status.phase == "Failed" and not (status.container_statuses or status.init_container_statuses)
+
+
 def is_placed(pod: Pod) -> bool:
     """Whether the pod is bound to a node."""
     return bool(pod.spec.node_name)

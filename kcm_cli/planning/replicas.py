@@ -104,12 +104,8 @@ def pause_s(owner: ReplicaOwner, pods: Iterable[Pod], missing: int, now: datetim
 
 
 def _is_rejected(owner: ReplicaOwner, pod: Pod) -> bool:
-    """Whether the owner's pod has failed before any of its containers had a state."""
-    status = pod.status
-    if status.phase != "Failed" or status.container_statuses or status.init_container_statuses:
-        return False
     ref = controller_of(pod)
-    return ref is not None and ref.uid == owner.obj.uid
+    return ref is not None and ref.uid == owner.obj.uid and pod_rules.is_rejected(pod)
 
 
 def age_ratios(active: Sequence[Pod], planned: Plan, now: datetime) -> list[int]:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DaemonSet, DaemonSetStatus
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.component.logs import V2
-from kcm_cli.controllers.daemonset.backoff import FailedPods
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.history import History, RevisionHistory
 from kcm_cli.controllers.daemonset.placements import Placements
@@ -23,6 +22,7 @@ from kcm_cli.controllers.daemonset.plan.place import Snapshot
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
 from kcm_cli.controllers.shared.availability import when_available
+from kcm_cli.controllers.shared.failed_pods import FailedPods
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import RefManager

@@ -11,6 +11,7 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevi
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.shared.availability import when_available
+from kcm_cli.controllers.shared.failed_pods import FailedPods
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
@@ -77,6 +78,10 @@ class StatefulSetMetrics:
             self._down.remove(namespace, name, policy)
 
 
+MAXIMUM_BACKOFF_S = 60.0
+"""The longest delay before a pod is deleted that its node rejected."""
+
+
 class StatefulSetController:
     """Reads a StatefulSet with its pods, claims and revisions, plans, executes the plan, and writes the status once."""
 
@@ -94,6 +99,7 @@ class StatefulSetController:
         self._revisions = context.cache(CONTROLLER_REVISIONS)
         self._history = History(self._client, self._executor, Revisions(self._client, self._revisions))
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
+        self._rejected = FailedPods(MAXIMUM_BACKOFF_S)
 
     async def sync(self, key: str) -> float | None:
         set_ = self._sets.store.get(key)
@@ -121,7 +127,9 @@ class StatefulSetController:
         await self._prune(snapshot, revisions)
         if error is not None:
             raise error
-        return pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
+        available_s = pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
+        waits_s = self._waits_s(set_, pods).values()
+        return min((seconds for seconds in (available_s, *waits_s) if seconds is not None), default=None)
 
     def waiting_for(self, claim: PersistentVolumeClaim) -> Keys:
         """The StatefulSets that had this claim, when it is gone: one of their pods may wait for that, or for a new one.
@@ -139,6 +147,10 @@ class StatefulSetController:
         set_ = snapshot.set
         planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
         self._measure(snapshot, planned, now)
+        for pod in filter(pod_rules.is_rejected, planned.deleted):
+            monotonic = self._clock.monotonic()
+            self._rejected.collect(monotonic)
+            self._rejected.next(_backoff_key(set_, pod), monotonic)
         outcome = await self._executor.run(planned.stages)
         await self._write_status(set_, status(snapshot, planned, outcome, now))
         return outcome.error
@@ -162,7 +174,18 @@ class StatefulSetController:
     ) -> Snapshot:
         current = revision_rules.current(set_, revisions, found.update)
         claims = self._claims_of(set_, pods)
-        return Snapshot(set_, tuple(pods), current, found.update, claims, found.collisions)
+        waiting = frozenset(self._waits_s(set_, pods))
+        return Snapshot(set_, tuple(pods), current, found.update, claims, found.collisions, waiting)
+
+    def _waits_s(self, set_: StatefulSet, pods: Sequence[Pod]) -> dict[str, float]:
+        """By uid: the delays of pods that their nodes rejected, and that may not be deleted yet.
+
+        Upstream deletes and creates such a pod again and again, as fast as the node rejects it.
+        """
+        now = self._clock.monotonic()
+        rejected = (pod for pod in pods if pod_rules.is_rejected(pod) and not pod.deleting)
+        found = ((pod.uid, self._rejected.waits(_backoff_key(set_, pod), now)) for pod in rejected)
+        return {uid: delay for uid, delay in found if delay is not None}
 
     def _claims_of(self, set_: StatefulSet, pods: Sequence[Pod]) -> Mapping[str, PersistentVolumeClaim]:
         names = template_names(set_)
@@ -200,6 +223,10 @@ class StatefulSetController:
         self.metrics.allowed(set_, policy, max_unavailable(set_))
         if set_.spec.update_strategy.type != ON_DELETE:
             self.metrics.down(set_, policy, unavailable(snapshot, present_pods(planned.slots), now))
+
+
+def _backoff_key(set_: StatefulSet, pod: Pod) -> str:
+    return f"{set_.uid}/{set_.metadata.generation}/{pod.name}"
 
 
 CONTROLLER = Controller(

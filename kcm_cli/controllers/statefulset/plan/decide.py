@@ -7,7 +7,7 @@ set does all this at once; the rolling update is the same for both.
 upstream: pkg/controller/statefulset/stateful_set_control.go#updateStatefulSet
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -107,6 +107,12 @@ class Replicas(msgspec.Struct, frozen=True):
 
     updating: the pods that the last stage deletes because of their revision.
     """
+
+    @property
+    def deleted(self) -> Iterator[Pod]:
+        """The pods that are deleted for any reason."""
+        actions = (action for stage in self.stages for action in stage.actions if isinstance(action, PodSteps))
+        return (step.pod for action in actions for step in action.steps if isinstance(step, DeletePod))
 
     slots: tuple[Slot, ...]
     condemned: tuple[Pod, ...]
@@ -257,7 +263,9 @@ def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
     if pod is None:
         return _creation(snapshot, slot)
     if is_terminal(pod):
-        return () if pod.deleting else (DeletePod(pod, f"pod has {pod.status.phase.lower()}"),)
+        if pod.deleting or pod.uid in snapshot.waiting:
+            return ()
+        return (DeletePod(pod, f"pod has {pod.status.phase.lower()}"),)
     pending = _pending(snapshot, slot, pod)
     updates = _updated(snapshot, slot, pod, owners_done=bool(pending))
     return pending + updates

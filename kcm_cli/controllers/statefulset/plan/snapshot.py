@@ -19,7 +19,8 @@ class Revision(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """A StatefulSet, the pods that it controls, its two revisions, and the claims of its pods by name.
 
-    claims: the existing claims of existing and wanted pods. collisions: status.collisionCount.
+    claims: the existing claims of existing and wanted pods. collisions: status.collisionCount. waiting: uids of pods
+    that their nodes rejected, and that may not be deleted yet.
     """
 
     set: StatefulSet
@@ -28,3 +29,4 @@ class Snapshot(msgspec.Struct, frozen=True):
     update: Revision
     claims: Mapping[str, PersistentVolumeClaim]
     collisions: int = 0
+    waiting: frozenset[str] = frozenset()

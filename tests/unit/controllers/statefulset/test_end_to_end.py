@@ -11,9 +11,9 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.planning.actions import STRATEGIC_MERGE
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import Faulty, controllers, metric
-from tests.kit.faults import Refusing
+from tests.kit.faults import Refusing, Rewriting, refusal
 from tests.kit.world import World, resource
 
 
@@ -217,3 +217,29 @@ async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World, sto
         await world.wait(10)
         assert [one["data"] for one in await world.items(CONTROLLER_REVISIONS)] == [revision["data"]]
         assert sorted(await story.pods()) == ["db-0", "db-2"]
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+async def test_a_pod_that_its_node_rejects_is_not_replaced_again_and_again(world: World, policy):
+    """kubernetes#89067"""
+    story, created = Story(world), 0
+
+    def limit(request: Request) -> Response | None:
+        nonlocal created
+        created += request.method == "POST" and request.path.endswith("/pods")
+        return refusal(403, "Forbidden", "too many") if created > 100 else None
+
+    sysctls = [{"name": "net.core.somaxconn", "value": "1024"}]
+    async with story.running(transport=Rewriting(world.server.transport(), answer=limit)):
+        await story.make(replicas=1, podManagementPolicy=policy)
+        await world.wait(30)
+        assert created == 1
+        await story.patch({"template": {"spec": {"securityContext": {"sysctls": sysctls}}}})
+        await world.wait(60)
+        assert 5 <= created < 12
+        await world.wait(600)
+        assert 15 <= created < 30
+        await story.patch({"template": {"spec": {"securityContext": {"sysctls": []}}}})
+        await world.wait(10)
+        status = await story.status()
+        assert (status["readyReplicas"], status["updatedReplicas"]) == (1, 1)

@@ -1,4 +1,4 @@
-"""The backoff before a failed daemon pod is deleted, so that a node which rejects its pods is not flooded with them.
+"""The backoff before a failed pod is deleted, so that a node which rejects the next one is not flooded with them.
 
 This is state that the API server does not have. Pure: the time is an argument.
 
@@ -17,12 +17,13 @@ class _Entry(msgspec.Struct):
 
 
 class FailedPods:
-    """The delays by key (DaemonSet and node), doubled with each deletion. upstream: failedPodsBackoff.
+    """The delays by key (such as DaemonSet and node), doubled with each deletion. upstream: failedPodsBackoff.
 
     Times are monotonic seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, maximum_s: float = MAXIMUM_S) -> None:
+        self._maximum_s = maximum_s
         self._entries: dict[str, _Entry] = {}
 
     def waits(self, key: str, now: float) -> float | None:
@@ -35,13 +36,12 @@ class FailedPods:
     def next(self, key: str, now: float) -> None:
         """A pod is deleted: double the delay for the next one."""
         entry = self._entries.get(key)
-        delay = INITIAL_S if entry is None or _expired(entry, now) else min(2 * entry.delay_s, MAXIMUM_S)
+        delay = INITIAL_S if entry is None or self._expired(entry, now) else min(2 * entry.delay_s, self._maximum_s)
         self._entries[key] = _Entry(delay, now)
 
     def collect(self, now: float) -> None:
         """Remove expired entries."""
-        self._entries = {key: entry for key, entry in self._entries.items() if not _expired(entry, now)}
+        self._entries = {key: entry for key, entry in self._entries.items() if not self._expired(entry, now)}
 
-
-def _expired(entry: _Entry, now: float) -> bool:
-    return now - entry.since > 2 * MAXIMUM_S
+    def _expired(self, entry: _Entry, now: float) -> bool:
+        return now - entry.since > 2 * self._maximum_s

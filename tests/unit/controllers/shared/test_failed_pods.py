@@ -1,4 +1,4 @@
-from kcm_cli.controllers.daemonset.backoff import MAXIMUM_S, FailedPods
+from kcm_cli.controllers.shared.failed_pods import MAXIMUM_S, FailedPods
 
 
 def test_the_first_failed_pod_is_deleted_at_once_and_the_backoff_doubles():
@@ -35,3 +35,13 @@ def test_collection_removes_only_expired_entries():
     assert failed.waits("young", 2 * MAXIMUM_S + 0.5) == 1
     failed.next("young", 2 * MAXIMUM_S + 0.5)
     assert failed.waits("young", 2 * MAXIMUM_S + 0.5) == 2
+
+
+def test_the_longest_delay_can_be_set():
+    failed = FailedPods(maximum_s=3)
+    for _ in range(4):
+        failed.next("k", 0.0)
+    assert failed.waits("k", 0.0) == 3
+    failed.collect(7)
+    failed.next("k", 7)
+    assert failed.waits("k", 7) == 1
