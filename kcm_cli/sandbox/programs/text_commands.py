@@ -191,31 +191,35 @@ def sort(shell: Shell, words: Sequence[str]) -> int:
 
 
 def head(shell: Shell, words: Sequence[str]) -> int:
-    """``head``, with ``-n``."""
-    _, count, names = _counted(words)
-    _say(shell, _ended_lines(shell, _text(shell, names))[:count])
+    """``head`` with ``-n`` or ``-c``; with a minus sign without the last ones."""
+    unit, sign, number, names = _counted(words)
+    text = _text(shell, names)
+    parts = _bytes(text) if unit == "c" else _ended_lines(shell, text)
+    _say(shell, parts[: max(0, len(parts) - number) if sign == "-" else number])
     return 0
 
 
 def tail(shell: Shell, words: Sequence[str]) -> int:
-    """``tail`` with ``-n``, with ``+`` from that line on; ``tail -f /dev/null`` waits forever."""
+    """``tail`` with ``-n`` or ``-c``; with a plus sign from that one on. ``tail -f /dev/null`` waits forever."""
     if sorted(words[1:]) in (["-F", "/dev/null"], ["-f", "/dev/null"]):
         shell.rest(math.inf)
-    is_from, count, names = _counted(words)
-    lines = _ended_lines(shell, _text(shell, names))
-    _say(shell, lines[max(0, count - 1 if is_from else len(lines) - count) :])
+    unit, sign, number, names = _counted(words)
+    text = _text(shell, names)
+    parts = _bytes(text) if unit == "c" else _ended_lines(shell, text)
+    _say(shell, parts[max(0, number - 1 if sign == "+" else len(parts) - number) :])
     return 0
 
 
-def _counted(words: Sequence[str]) -> tuple[bool, int, list[str]]:
-    """Whether a number of lines has a plus sign, the number, and the files."""
+def _counted(words: Sequence[str]) -> tuple[str, str, int, list[str]]:
+    """``n`` for lines or ``c`` for bytes, the sign of their number, the number, and the files."""
     match = _COUNTED.match(" ".join(words[1:3]))
     if match is None:
-        return False, 10, list(words[1:])
-    return bool(match[1]), int(match[2]), list(words[2 + match[0].startswith("-n ") :])
+        return "n", "", 10, list(words[1:])
+    unit, space, sign, number = match.groups()
+    return unit or "n", sign, int(number), list(words[3 if space else 2 :])
 
 
-_COUNTED = re.compile(r"-(?:n ?)?(\+?)(\d{1,9})\b", re.ASCII)
+_COUNTED = re.compile(r"-(?:([nc])( ?))?([+-]?)(\d{1,9})(?!\S)", re.ASCII)
 
 
 def wc(shell: Shell, words: Sequence[str]) -> int:
@@ -225,7 +229,7 @@ def wc(shell: Shell, words: Sequence[str]) -> int:
         raise Unsupported("wc with these words")
     found, code = _texts(shell, words[0], words[2:])
     for name, text in found:
-        counts = {"-l": text.count("\n"), "-w": len(text.split()), "-c": len(text.encode("utf-8", "surrogateescape"))}
+        counts = {"-l": text.count("\n"), "-w": len(text.split()), "-c": len(_bytes(text))}
         shell.say(f"{counts[option]} {name}\n" if name else f"{counts[option]}\n")
     return code
 
@@ -413,8 +417,12 @@ def _ended_lines(shell: Shell, text: str) -> list[str]:
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
-def _say(shell: Shell, lines: Iterable[str]) -> None:
-    if text := "".join(lines):
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _say(shell: Shell, parts: Iterable[str] | bytes) -> None:
+    if text := parts.decode("utf-8", "surrogateescape") if isinstance(parts, bytes) else "".join(parts):
         shell.say(text)
 
 

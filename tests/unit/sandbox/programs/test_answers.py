@@ -23,6 +23,9 @@ SCRIPTS = {
     "id": "uid=0(root) gid=0(root) groups=0(root)\n",
     "echo $HOSTNAME; hostname; id -u; uname -m; date +%Y": "web-0\nweb-0\n0\nx86_64\n2030\n",
     "cd /d; pwd; cat f | tail -n+2; tail -1 f; tail -n 5 f": "/d\ntwo\ntwo\none\ntwo\n",
+    "cd /d; cat f | tail -c+6; tail -c 3 f; tail -c2 f; cat f | tail -c+0": "wo\nwo\no\none\ntwo\n",
+    "cd /d; head -c 2 f; head -c-3 f; head -n -1 f; head -c 99 f": "onone\ntone\none\ntwo\n",
+    "printf 'aé' | tail -c 2; printf 'aé' | head -c 2 | wc -c": "é2\n",
     "for f in /d/*; do echo $f; done; ls /d": "/d/f\nf\n",
     "grep -n two /d/f; sort -r /d/f": "2:two\ntwo\none\n",
     "head -n1 /d/f; wc -l /d/f; wc -c < /d/f; cut -c2- /d/f; echo a:b | cut -d: -f2": "one\n2 /d/f\n8\nne\nwo\nb\n",
@@ -67,6 +70,13 @@ def test_true_answers(script: str) -> None:
 )
 def test_errors_of_a_shell(script: str, output: str, errors: str, code: int) -> None:
     assert outputs("sh", "-c", script) == (output, errors, code, "")
+
+
+def test_an_archive_goes_on_from_a_byte_as_kubectl_cp_asks_for_it() -> None:
+    whole, *_ = outputs("tar", "cf", "-", "/d")
+    start, *_ = outputs("sh", "-c", "tar cf - '/d' | tail -c+0")
+    rest, *_ = outputs("sh", "-c", "tar cf - '/d' | tail -c+101")
+    assert whole == start and whole[100:] == rest and rest
 
 
 @pytest.mark.parametrize(
