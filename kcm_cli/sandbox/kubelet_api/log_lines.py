@@ -5,15 +5,26 @@ upstream: pkg/kubelet/kuberuntime/logs/logs.go
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer, truthy
 from kcm_cli.sandbox.programs.execution import Written
 
+_FLAGS, _VALUES = ("follow", "previous", "timestamps"), ("limitBytes", "sinceSeconds", "sinceTime", "tailLines")
+
 
 def is_true(query: Mapping[str, str], name: str) -> bool:
     """A boolean parameter, which is false if it is absent."""
     return truthy(query.get(name, "0"))
+
+
+def parameters(query: Mapping[str, str]) -> str:
+    """The options of a request in the API server's request to a kubelet, with the question mark."""
+    flags = {name: "true" for name in _FLAGS if is_true(query, name)}
+    given = {name: query[name] for name in _VALUES if query.get(name)}
+    text = urlencode(sorted((flags | given).items()))
+    return text and f"?{text}"
 
 
 class LogOptions:

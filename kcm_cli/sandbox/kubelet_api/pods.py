@@ -12,10 +12,11 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.script import PREFIX
 from kcm_cli.sandbox.views import SimulatedPod
 
-PODS = GVR("", "v1", "pods")
+PODS, _NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _UNSEEN = datetime(1, 1, 1, tzinfo=UTC)
 _REASONS = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
@@ -100,6 +101,18 @@ def _run(doc: Tree, name: str, *, previous: bool) -> Run | None:
             started = parse_time(ended["startedAt"]) if ended.get("startedAt") else _UNSEEN
             return Run(started, parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started, number)
     return None
+
+
+def failed_kubelet(store: Store, pod: Pod) -> str:
+    """The address of a pod's kubelet if nobody can connect to it, since its node is a failed one; otherwise empty."""
+    node = store.get(_NODES, "", pod.doc["spec"].get("nodeName") or "")
+    doc: Tree = {"metadata": {}} if node is None else node.doc
+    annotations: Tree = doc["metadata"].get("annotations") or {}
+    if not all(annotations.get(each) == "true" for each in (shape.SIMULATED, shape.FAILED)):
+        return ""
+    addresses: list[Tree] = (doc.get("status") or {}).get("addresses") or []
+    address = next((one["address"] for one in addresses if one["type"] == "InternalIP"), doc["metadata"]["name"])
+    return f"{address}:{shape.KUBELET_PORT}"
 
 
 def end_of(store: Store, pod: Pod, name: str) -> datetime | None:

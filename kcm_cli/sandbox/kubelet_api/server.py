@@ -24,7 +24,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.errors import bad_request
+from kcm_cli.sandbox.apiserver.errors import bad_request, plain
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import ports
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.responses import TEXT_HEADERS, text_response
@@ -33,9 +33,9 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
-from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, whole_lines
+from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
-from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of, failed_kubelet
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
@@ -142,6 +142,9 @@ class KubeletApi:
         name = query.get("container", "") or pod.default
         previous, follow = is_true(query, "previous"), is_true(query, "follow")
         run = pod.run(name, previous=previous)
+        if at := failed_kubelet(self._store, pod):
+            url = f"https://{at}/containerLogs/{pod.key}/{name}{parameters(query)}"
+            raise plain(f"Get {quote(url)}: {_no_route(at)}")
         if run is None:
             raise bad_request(pod.no_logs(name, previous=previous))
         now = self._clock.now()
@@ -229,6 +232,7 @@ class KubeletApi:
         pod, query, headers = Pod(stored, self.annotations), call.query, call.request.headers
         if not _asks_for_upgrade(headers):
             raise bad_request(_NO_UPGRADE)
+        self._dial(pod)
         wanted = Wanted(*(is_true(query, each) for each in ("stdin", "stdout", "stderr", "tty")))
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
             return text_response(400, "you must specify at least 1 of stdin, stdout, stderr")
@@ -318,6 +322,7 @@ class KubeletApi:
         pod, headers = Pod(stored, self.annotations), call.request.headers
         if not _asks_for_upgrade(headers):
             raise bad_request(_NO_UPGRADE)
+        self._dial(pod)
         if pod.ended:
             return text_response(500, f"pod not found ({quote(f'{pod.name}_{pod.namespace}')})")
 
@@ -336,6 +341,11 @@ class KubeletApi:
         if headers.get("upgrade", "").lower() != "spdy/3.1":
             raise bad_request(_NO_UPGRADE)
         return forward.over_spdy(find)
+
+    def _dial(self, pod: Pod) -> None:
+        """Raises ApiError 500 if the pod's kubelet cannot be reached."""
+        if at := failed_kubelet(self._store, pod):
+            raise plain(f"error dialing backend: {_no_route(at)}")
 
     def server_of(self, stored: Stored, port: int) -> tuple[str, int]:
         """The server that stands for a port of a pod. Raises LookupError."""
@@ -362,6 +372,10 @@ class KubeletApi:
 
 def _asks_for_upgrade(headers: Mapping[str, str]) -> bool:
     return "upgrade" in headers.get("connection", "").lower() and bool(headers.get("upgrade"))
+
+
+def _no_route(address: str) -> str:
+    return f"dial tcp {address}: connect: no route to host"
 
 
 def _own(pod: SimulatedPod) -> Mapping[str, str]:

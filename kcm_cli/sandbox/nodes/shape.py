@@ -23,6 +23,7 @@ FAILED = "sandbox.kcm.dev/failed"
 CAPACITY = "sandbox.kcm.dev/capacity"
 PRESSURE = "sandbox.kcm.dev/pressure"
 LEASE_DURATION_S = 40
+KUBELET_PORT = 10250
 ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "sandbox"
 KERNEL = "6.12.0-simulated"
@@ -194,7 +195,7 @@ def status_doc(name: str, number: int, resources: dict[str, str], conditions: li
         "allocatable": resources,
         "capacity": resources,
         "conditions": list(conditions),
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
         "declaredFeatures": _DECLARED,
         "features": {"supplementalGroupsPolicy": True},
         "nodeInfo": _info(name),

@@ -74,6 +74,37 @@ async def test_what_a_kubelet_refuses_is_text(
 
 
 @pytest.mark.parametrize(
+    ("path", "query", "problem"),
+    [
+        ("exec", {"command": "x", "stdout": "1"}, "error dialing backend: "),
+        ("attach", {"stdout": "1"}, "error dialing backend: "),
+        ("portforward", {"ports": "80"}, "error dialing backend: "),
+        ("log", {}, 'Get "https://172.18.0.3:10250/containerLogs/default/a/c": '),
+        (
+            "log",
+            {"tailLines": "1", "follow": "1", "timestamps": "0"},
+            'Get "https://172.18.0.3:10250/containerLogs/default/a/c?follow=true&tailLines=1": ',
+        ),
+    ],
+)
+async def test_the_kubelet_of_a_failed_node_cannot_be_dialed(
+    api: Api, path: str, query: dict[str, str], problem: str
+) -> None:
+    await pod(api, "a", "c", nodeName="n")
+    annotations = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/failed": "true"}
+    addresses = [{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "172.18.0.3"}]
+    made = await api.make("/api/v1/nodes", {"metadata": {"name": "n", "annotations": annotations}})
+    await api.put("/api/v1/nodes/n/status", {**made, "status": {"addresses": addresses}})
+    ask = {"connection": "Upgrade", "upgrade": "SPDY/3.1"} if path != "log" else {}
+    answer = await api.call("GET", f"{PODS}/a/{path}", query=query, **ask)
+    assert (answer.status, answer.message, answer.doc.get("reason")) == (
+        500,
+        f"{problem}dial tcp 172.18.0.3:10250: connect: no route to host",
+        None,
+    )
+
+
+@pytest.mark.parametrize(
     ("path", "message"),
     [
         ("/api/v1/nodes/x:10250/proxy/metrics", 'nodes "x" not found'),
