@@ -181,7 +181,10 @@ def test_status_counts() -> None:
     assert found.terminating_replicas == 2
 
 
-FAILING = {"replicas": 0, "conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]}
+FIRST = 'pods "r-xkqzv" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5'
+SECOND = 'pods "r-wbbbb" is forbidden: exceeded quota: q, requested: pods=1, used: pods=6, limited: pods=5'
+FAILURE = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": FIRST}
+FAILING = {"replicas": 0, "conditions": [FAILURE]}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +194,9 @@ FAILING = {"replicas": 0, "conditions": [{"type": "ReplicaFailure", "status": "T
         pytest.param(None, 2, OSError("no"), [("FailedCreate", "no")], id="could not create"),
         pytest.param(None, 4, OSError("no"), [("FailedDelete", "unable to delete pods: no")], id="could not delete"),
         pytest.param(None, 3, OSError("no"), [("", "no")], id="could not, and need not"),
-        pytest.param(FAILING, 4, OSError("no"), [("FailedCreate", "")], id="the first failure is kept"),
+        pytest.param(FAILING, 4, OSError("no"), [("FailedDelete", "unable to delete pods: no")], id="another failure"),
+        pytest.param(FAILING, 2, OSError("later"), [("FailedCreate", "later")], id="another reason"),
+        pytest.param(FAILING, 2, OSError(SECOND), [("FailedCreate", FIRST)], id="another pod"),
         pytest.param(FAILING, 3, None, [], id="over"),
     ],
 )
