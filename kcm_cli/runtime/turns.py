@@ -28,7 +28,7 @@ class Turns:
 
     virtual: whether the loop's time is. Then a turn takes none, and is never over: runs replay exactly.
 
-    Who waits goes on in the order of waiting, so many in a turn that it takes about TURN_S.
+    Who waits goes on in the order of waiting, in each turn as many as together take about TURN_S.
     """
 
     def __init__(self, *, virtual: bool) -> None:
@@ -37,6 +37,8 @@ class Turns:
         self._since: float | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._admitted = 1
+        self._started: float | None = None
+        """When those who were admitted last began to go on."""
 
     @classmethod
     def of_loop(cls) -> "Turns":
@@ -75,20 +77,27 @@ class Turns:
         return self._since
 
     def _next(self) -> None:
-        """A turn ends: let as many go on as the next one has time for."""
-        took, self._since = time.perf_counter() - self._began(), None
-        if took > TURN_S:
-            self._admitted = max(1, self._admitted // 2)
-        elif took < TURN_S / 2:
-            self._admitted = min(2 * self._admitted, len(self._waiting) + 1)
+        """A turn ends: let as many go on as the next one has time for, whatever else it has to do."""
+        self._since = None
+        if self._started is not None:  # those of the last turn have gone on
+            took, self._started = time.perf_counter() - self._started, None
+            if took > TURN_S:
+                self._admitted = max(1, self._admitted // 2)
+            elif took < TURN_S / 2:
+                self._admitted = min(2 * self._admitted, len(self._waiting) + 1)
+        if not self._waiting:
+            return
+        asyncio.get_running_loop().call_soon(self._start)  # before them
         left = self._admitted
         while self._waiting and left:
             waiter = self._waiting.popleft()
             if not waiter.done():  # it may be cancelled
                 waiter.set_result(None)
                 left -= 1
-        if self._waiting:
-            self._began()
+        self._began()  # after them
+
+    def _start(self) -> None:
+        self._started = time.perf_counter()
 
 
 class Longest:

@@ -98,6 +98,30 @@ async def test_someone_who_comes_later_does_not_go_first(monkeypatch: pytest.Mon
     assert order == ["first", "second"]
 
 
+@pytest.mark.real_time
+async def test_those_who_wait_have_their_part_of_a_turn_that_others_make_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, passes = 0.0, 0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    turns = Turns.of_loop()
+
+    async def other() -> None:
+        nonlocal now, passes
+        while True:
+            now += 4 * TURN_S
+            passes += 1
+            await asyncio.sleep(0)
+
+    async def piece() -> None:
+        nonlocal now
+        await turns.next()
+        now += TURN_S / 20
+
+    busy = asyncio.create_task(other())
+    await asyncio.gather(*(piece() for _ in range(200)))
+    busy.cancel()
+    assert passes < 40
+
+
 async def test_virtual_time_has_no_turns() -> None:
     turns = Turns.of_loop()
     turns.is_over()
