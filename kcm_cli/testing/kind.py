@@ -6,12 +6,16 @@ nothing.
 
 import os
 import subprocess
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from kcm_cli.testing.sandbox import Sandbox
+
+_END_S = 5
 
 
 class KindCluster:
@@ -58,14 +62,18 @@ class KindCluster:
         """
         words = ["kubectl", "port-forward", service_or_pod_name, f"{local_port or ''}:{remote_port}", *args]
         with subprocess.Popen(words, env=self._environment(), stdout=subprocess.PIPE, encoding="utf-8") as process:
+            assert process.stdout is not None
+            rest = Thread(target=deque, args=(process.stdout, 0), daemon=True)  # a line for each connection
             try:
-                assert process.stdout is not None
                 first = process.stdout.readline()  # Forwarding from 127.0.0.1:PORT -> PORT
                 if " -> " not in first:
                     raise RuntimeError(f"kubectl port-forward ended: {first}")
+                rest.start()
                 yield int(first.partition(" -> ")[0].rpartition(":")[2])
             finally:
                 process.terminate()
+                if rest.ident is not None:
+                    rest.join(_END_S)
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "KUBECONFIG": str(self.kubeconfig_path)}

@@ -1,6 +1,7 @@
 """The interface of pytest-kind's cluster."""
 
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -14,6 +15,7 @@ KUBECTL = """#!/bin/sh
 [ "$1" = port-forward ] || { echo "$KUBECONFIG $*"; exit; }
 [ "$2" = missing ] && { echo no such pod; exit 1; }
 echo "Forwarding from 127.0.0.1:40123 -> 80"
+[ "$2" = busy ] && { head -c 200000 /dev/zero | tr '\\0' '\\n'; touch "$0.wrote"; }
 exec sleep 60
 """
 
@@ -34,6 +36,15 @@ def test_kubectl_is_run_with_the_clusters_kubeconfig(cluster: KindCluster) -> No
 def test_a_port_is_forwarded_while_inside(cluster: KindCluster) -> None:
     with cluster.port_forward("service/web", 80) as port:
         assert port == 40123
+
+
+def test_what_kubectl_writes_meanwhile_is_read(cluster: KindCluster, tmp_path: Path) -> None:
+    with cluster.port_forward("busy", 80):
+        for _ in range(500):
+            if (tmp_path / "kubectl.wrote").exists():
+                return
+            time.sleep(0.01)
+    raise AssertionError("kubectl waits for somebody to read")
 
 
 def test_what_cannot_be_forwarded_is_an_error(cluster: KindCluster) -> None:

@@ -17,6 +17,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook, Webhooks
 from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.schema import Schemas, gojson
+from kcm_cli.sandbox.apiserver.schema.strict import json_kind
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes
 
 _log = logging.getLogger(__name__)
@@ -129,7 +130,16 @@ def _operations(patch: Patch) -> list[dict[str, object]]:
     if data.strip() == b"null":
         return []
     try:
-        return [one or {} for one in codec.decode(data, list[dict[str, object] | None])]
+        value = codec.decode(data, object)
     except codec.DecodeError as error:
-        why = gojson.syntax_error(data.decode(errors="replace")) or error
-    raise ReviewError(f"received undecodable patch in webhook response: {why}")
+        raise _undecodable(gojson.syntax_error(data.decode(errors="replace")) or str(error)) from None
+    if not isinstance(value, list):
+        raise _undecodable(f"json: cannot unmarshal {json_kind(value)} into Go value of type jsonpatch.Patch")
+    for one in value:
+        if not isinstance(one, dict | None):
+            raise _undecodable(f"json: cannot unmarshal {json_kind(one)} into Go value of type jsonpatch.Operation")
+    return [one or {} for one in value]
+
+
+def _undecodable(why: str) -> ReviewError:
+    return ReviewError(f"received undecodable patch in webhook response: {why}")

@@ -302,6 +302,18 @@ async def test_webhooks_are_reinvoked_if_needed(api: Api, backend: Backend) -> N
             {"raw": {"response": None}}, "received invalid webhook response: webhook response was absent", id="empty"
         ),
         pytest.param(
+            {"allowed": True, "patchType": "JSONPatch", "patch": "e30="},
+            "received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type "
+            "jsonpatch.Patch",
+            id="an object instead of a list",
+        ),
+        pytest.param(
+            {"allowed": True, "patchType": "JSONPatch", "patch": "WzFd"},
+            "received undecodable patch in webhook response: json: cannot unmarshal number into Go value of type "
+            "jsonpatch.Operation",
+            id="a number instead of an operation",
+        ),
+        pytest.param(
             {"allowed": True, "patchType": "JSONPatch"},
             "received invalid webhook response: webhook returned response.patchType but not response.patch",
             id="type without patch",
