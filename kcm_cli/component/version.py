@@ -48,8 +48,16 @@ def parse_version(text: str) -> Version:
     return Version(int(match[1]), int(match[2]))
 
 
+def release_of(text: str) -> Version | None:
+    """The minor release of a version that a server reports, such as v1.36.2-gke.100."""
+    match = _parts.match(text)
+    return Version(int(match[1]), int(match[2])) if match is not None else None
+
+
 BINARY = Version(1, 36)
 FLOOR = Version(1, 33)
+SERVERS = (BINARY, Version(BINARY.major, BINARY.minor + 1))
+"""The API servers that a manager may run with. upstream: https://kubernetes.io/releases/version-skew-policy/"""
 
 
 class EffectiveVersion(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kcm_cli.component.version import BINARY, SERVERS, release_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.config import Config
 from kcm_cli.plan.losses import SERVICES
@@ -29,7 +30,25 @@ _USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom re
 
 def not_modelled(snapshot: Snapshot, config: Config, outcome: Simulation) -> tuple[str, ...]:
     """One line for each limit, the specific ones first."""
-    return (*outcome.notes, *_restored(outcome), *_cut(snapshot), *_controllers(snapshot, config), *_ALWAYS, DEFAULTS)
+    return (
+        *_release(snapshot),
+        *outcome.notes,
+        *_restored(outcome),
+        *_cut(snapshot),
+        *_controllers(snapshot, config),
+        *_ALWAYS,
+        DEFAULTS,
+    )
+
+
+def _release(snapshot: Snapshot) -> Iterator[str]:
+    found = release_of(snapshot.server_version)
+    if found is not None and found not in SERVERS:
+        permitted = " or ".join(f"v{one}" for one in SERVERS)
+        yield (
+            f"the API server is {snapshot.server_version}, and kcm is v{BINARY}, for API servers {permitted}: "
+            "what is other in that release"
+        )
 
 
 def _restored(outcome: Simulation) -> Iterator[str]:

@@ -96,6 +96,16 @@ def test_a_snapshot_of_each_release_can_be_planned_on(minor: int, tmp_path: Path
     assert answer.totals.pods_created == 2
 
 
+@pytest.mark.parametrize(
+    ("version", "named"),
+    [("v1.35.4+vendor.1", True), ("v1.36.0", False), ("v1.37.1", False), ("v1.38.0-alpha.1", True), ("", False)],
+)
+def test_a_release_that_the_manager_is_not_for_is_named(version: str, named: bool) -> None:
+    answer = plan(replace(of(36), server_version=version), (), Options(horizon_s=1))
+    told = [line for line in answer.not_modelled if line.startswith(f"the API server is {version}, and kcm is v1.36")]
+    assert bool(told) is named
+
+
 def test_unknown_fields_are_kept() -> None:
     for gvr in (
         GVR("networking.k8s.io", "v1beta1", "servicecidrs"),
