@@ -10,7 +10,7 @@ upstream: pkg/controller/cronjob/cronjob_controllerv2.go
 
 import logging
 from collections.abc import Iterable
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from kcm_cli.controllers.cronjob.local_zone import local_zone
 from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
 from kcm_cli.controllers.cronjob.plan import REPLACE, plan, status
 from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name, superfluous
-from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, since_of, until_next_s
+from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, until_next_s
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, started, unlisted, without
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -46,9 +46,6 @@ from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, controlled_by
 log = logging.getLogger(__name__)
 
 BACKGROUND = "Background"
-LAG = timedelta(seconds=15)
-"""A change of a schedule is seen this much later than it is made, at most, since a leader that is cut off for longer is
-replaced: a time in between is kept."""
 
 
 class CronJobController:
@@ -64,8 +61,6 @@ class CronJobController:
         self._jobs = context.cache(JOBS)
         self._cron_jobs = context.cache(CRON_JOBS)
         self._jobs.store.add_index(CONTROLLER_UID, by_controller)
-        self._changed: dict[str, tuple[str, datetime]] = {}
-        """By key: a CronJob's uid, and since when it has its present schedule, if it had another one before."""
 
     @cached_property
     def _local(self) -> tzinfo:
@@ -75,7 +70,6 @@ class CronJobController:
     async def sync(self, key: str) -> None:
         cron_job = self._cron_jobs.store.get(key)
         if cron_job is None:
-            self._changed.pop(key, None)
             return
         found = controlled_by(self._jobs.store, cron_job.namespace, cron_job.uid)
         jobs = tuple(sorted(found, key=lambda job: job.name))
@@ -110,9 +104,7 @@ class CronJobController:
 
     async def _read(self, cron_job: CronJob, jobs: tuple[Job, ...]) -> Snapshot:
         """The CronJob and its Jobs. Where cache and status disagree about a Job, the API server is asked."""
-        uid, changed = self._changed.get(cron_job.key, ("", None))
-        of_this_one = changed if uid == cron_job.uid else None
-        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local, changed=of_this_one)
+        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
         known: frozenset[str] = frozenset()
         if unlisted(snapshot):
             current = await self._client.get(CRON_JOBS, cron_job.namespace, cron_job.name)
@@ -203,16 +195,9 @@ class CronJobController:
     # -- events
 
     def updated(self, old: CronJob, new: CronJob) -> Keys:
-        """A new schedule is synced at its next time; any other change at once.
-
-        Times of the new schedule that had passed before are not missed runs. Upstream starts one, as soon as anything
-        else queues the key.
-        """
+        """A new schedule is synced at its next time; any other change at once."""
         if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
             return (new.key,)
-        now = self._clock.now()
-        changed = now - LAG
-        self._changed[new.key] = new.uid, changed
         try:
             schedule = parse(schedule_text(new))
         except FormatError as error:
@@ -222,8 +207,7 @@ class CronJobController:
             self._recorder.emit(Notice(ref_to(CRON_JOBS, new), "Warning", "UnParseableCronJobSchedule", text))
             return ()
         last = new.status.last_schedule_time
-        since = since_of(new, last, changed)
-        return (After(new.key, until_next_s(new, schedule, now, since=since, local=self._local)),)
+        return (After(new.key, until_next_s(new, schedule, self._clock.now(), last=last, local=self._local)),)
 
     def owner_of(self, job: Job) -> Keys:
         """The CronJob that controls a Job."""

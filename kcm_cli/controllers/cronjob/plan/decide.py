@@ -15,7 +15,6 @@ from kcm_cli.controllers.cronjob.plan.schedule import (
     Missed,
     most_recent,
     schedule_text,
-    since_of,
     until_next_s,
 )
 from kcm_cli.controllers.cronjob.plan.status import Snapshot
@@ -67,8 +66,7 @@ def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> NextRun:
     schedule = _readable(cron_job, notices)
     if schedule is None:
         return NextRun(notices=tuple(notices))
-    since = since_of(cron_job, status.last_schedule_time, snapshot.changed)
-    again_s = until_next_s(cron_job, schedule, now, since=since, local=snapshot.local)
+    again_s = until_next_s(cron_job, schedule, now, last=status.last_schedule_time, local=snapshot.local)
     try:
         time = _due(snapshot, schedule, status, now, notices)
     except ImpossibleSchedule as error:
@@ -111,8 +109,7 @@ def _due(
     """The latest time that has passed since the last run. Raises ImpossibleSchedule."""
     cron_job = snapshot.cron_job
     last = status.last_schedule_time
-    since = since_of(cron_job, last, snapshot.changed)
-    recent = most_recent(cron_job, schedule, now, since=since, local=snapshot.local, deadline=True)
+    recent = most_recent(cron_job, schedule, now, last=last, local=snapshot.local, deadline=True)
     if recent.time is not None and recent.missed is Missed.MANY:
         text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         notices.append(_warning(cron_job, "TooManyMissedTimes", text))

@@ -40,7 +40,7 @@ class ImpossibleSchedule(ValueError):
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """since: the earliest time that mattered. time: the latest one that has passed; None if there is none, or if an
+    """since: the last run, or the creation. time: the latest time that has passed; None if there is none, or if an
     irregular schedule hides it."""
 
     since: datetime
@@ -49,23 +49,15 @@ class Recent(msgspec.Struct, frozen=True):
 
 
 def most_recent(
-    cron_job: CronJob,
-    schedule: Schedule,
-    now: datetime,
-    *,
-    since: datetime,
-    local: tzinfo,
-    deadline: bool,
+    cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo, deadline: bool
 ) -> Recent:
     """The latest scheduled time up to now. Raises ImpossibleSchedule.
 
-    since: earlier times do not matter (``since_of``). deadline: nor do times that are too late to start
-    (startingDeadlineSeconds). If several times have passed, the latest is extrapolated from the first interval, so that
-    years of missed times cost no more than two.
+    last: the time of the last run. deadline: skip times that are too late to start (startingDeadlineSeconds). If
+    several times have passed, the latest is extrapolated from the first interval, so that years of missed times cost no
+    more than two.
     """
-    seconds = cron_job.spec.starting_deadline_seconds
-    if deadline and seconds is not None:
-        since = max(since, _EPOCH, shifted(now, -seconds))
+    since = _since(cron_job, now, last, deadline=deadline)
     first = schedule.next(since, local)
     second = None if first is None else schedule.next(first, local)
     if first is not None and now < first:
@@ -85,10 +77,10 @@ def most_recent(
     return Recent(since, found, Missed.MANY if passed > MANY else Missed.FEW)
 
 
-def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, since: datetime, local: tzinfo) -> float:
+def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo) -> float:
     """Seconds until the key is requeued for its next time; 0 if that is due, or if there is none."""
     try:
-        recent = most_recent(cron_job, schedule, now, since=since, local=local, deadline=False)
+        recent = most_recent(cron_job, schedule, now, last=last, local=local, deadline=False)
     except ImpossibleSchedule:
         start = now
     else:
@@ -97,10 +89,13 @@ def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, since:
     return 0.0 if upcoming is None else max(0.0, (upcoming - now).total_seconds() + PADDING_S)
 
 
-def since_of(cron_job: CronJob, last: str | None, changed: datetime | None = None) -> datetime:
-    """The time of the last run, or else of the creation; or since when this is the schedule, if that is later."""
+def _since(cron_job: CronJob, now: datetime, last: str | None, *, deadline: bool) -> datetime:
     text = last or cron_job.metadata.creation_timestamp
-    return max(_EPOCH if text is None else parse_time(text), changed or _EPOCH)
+    since = _EPOCH if text is None else parse_time(text)
+    seconds = cron_job.spec.starting_deadline_seconds
+    if deadline and seconds is not None:
+        since = max(since, _EPOCH, shifted(now, -seconds))
+    return since
 
 
 def schedule_text(cron_job: CronJob) -> str:

@@ -20,7 +20,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     known: uids of Jobs that are in status.active on the API server, but not in the cache. deleted: uids in
     status.active of Jobs that are gone. local: the machine's time zone, for schedules without one.
-    changed: when the present schedule was first seen, if there was another one before.
     """
 
     cron_job: CronJob
@@ -28,7 +27,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
     local: tzinfo = UTC
-    changed: datetime | None = None
 
 
 def unlisted(snapshot: Snapshot) -> list[Job]:

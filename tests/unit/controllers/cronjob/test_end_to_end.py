@@ -136,31 +136,6 @@ async def test_a_changed_schedule_takes_effect_at_once(world: World, story: Stor
         assert list(await story.jobs()) == ["00:20"]
 
 
-@pytest.mark.parametrize(
-    ("change", "next_run"),
-    [
-        pytest.param({"schedule": "20 * * * *"}, "03:20", id="schedule"),
-        pytest.param({"timeZone": "Asia/Kolkata"}, "08:50", id="zone"),
-    ],
-)
-async def test_a_time_that_had_passed_before_it_was_scheduled_is_not_missed(
-    world: World, story: Story, change, next_run
-):
-    """kubernetes#130838: upstream starts a run at the time of the former schedule, or when anything else happens."""
-    async with story.running():
-        await story.make(schedule="50 * * * *")
-        await world.wait(115 * MINUTE)
-        assert list(await story.jobs()) == ["00:50", "01:50"]
-        await world.wait(35 * MINUTE)
-        await world.patch(CRON_JOBS, "c", {"spec": change})
-        await world.wait(5 * MINUTE)
-        await world.patch(CRON_JOBS, "c", {"metadata": {"labels": {"any": "change"}}})
-        await world.wait(43 * MINUTE)
-        assert list(await story.jobs()) == ["00:50", "01:50"]
-        await world.wait(5 * MINUTE)
-        assert list(await story.jobs()) == ["00:50", "01:50", next_run]
-
-
 async def test_a_time_zone(world: World, story: Story):
     async with story.running():
         await story.make(schedule="30 5 * * *", timeZone="Asia/Kolkata")

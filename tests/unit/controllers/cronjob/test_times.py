@@ -6,14 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.batch import CRON_JOBS, CronJob
-from kcm_cli.controllers.cronjob.plan.schedule import (
-    ImpossibleSchedule,
-    Missed,
-    Recent,
-    most_recent,
-    since_of,
-    until_next_s,
-)
+from kcm_cli.controllers.cronjob.plan.schedule import ImpossibleSchedule, Missed, Recent, most_recent, until_next_s
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.cron import parse
 
@@ -27,7 +20,7 @@ def at(text: str) -> datetime:
 def recent(cron_job: CronJob, now: datetime, *, deadline: bool = True) -> Recent:
     schedule = parse(cron_job.spec.schedule)
     last = cron_job.status.last_schedule_time
-    return most_recent(cron_job, schedule, now, since=since_of(cron_job, last), local=UTC, deadline=deadline)
+    return most_recent(cron_job, schedule, now, last=last, local=UTC, deadline=deadline)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +92,7 @@ def test_time_of_the_next_schedule(
 ) -> None:
     cron_job = make_cron_job(schedule)
     text = None if last is None else f"2026-01-{last}Z"
-    assert until_next_s(cron_job, parse(schedule), at(now), since=since_of(cron_job, text), local=UTC) == pytest.approx(
-        expected_s
-    )
+    assert until_next_s(cron_job, parse(schedule), at(now), last=text, local=UTC) == pytest.approx(expected_s)
 
 
 @given(st.sampled_from(("*/5 * * * *", "0 * * * *", "@every 3m", "@daily")), st.integers(0, 10**7))
@@ -113,6 +104,6 @@ def test_regular_schedules_miss_no_time(text: str, passed_s: int) -> None:
     upcoming = schedule.next(found or at("01T00:00:00"))
     assert upcoming is not None
     assert (found is None or found <= now) and upcoming > now
-    assert until_next_s(cron_job, schedule, now, since=since_of(cron_job, None), local=UTC) == pytest.approx(
+    assert until_next_s(cron_job, schedule, now, last=None, local=UTC) == pytest.approx(
         (upcoming - now).total_seconds() + 0.1
     )
