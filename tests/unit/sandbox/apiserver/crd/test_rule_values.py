@@ -87,7 +87,7 @@ def test_rules_that_fail(rule: str, problem: str) -> None:
 COSTLY = "self.l.all(x, self.l.all(y, self.l.all(z, x != 'zz' || y != z)))"
 
 
-def costed(*rules: Tree, size: int) -> list[str]:
+def costed(*rules: Tree, size: int, text: str = "a") -> list[str]:
     schema = {
         "type": "object",
         "properties": {"l": {"type": "array", "items": {"type": "string"}}},
@@ -95,7 +95,7 @@ def costed(*rules: Tree, size: int) -> list[str]:
     }
     found = rules_of(structural(schema))
     assert found is not None
-    return [error.message for error in found.check({"l": ["a"] * size}, None)]
+    return [error.message for error in found.check({"l": [text] * size}, None)]
 
 
 def test_a_rule_that_costs_too_much_ends_all_rules():
@@ -113,6 +113,8 @@ def test_a_message_that_costs_too_much_ends_all_rules():
 
 
 def test_rules_share_a_budget():
-    rule = {"rule": "self.l.all(x, self.l.all(y, x == y))"}
+    """20 times 562,500 are more than 10,000,000."""
+    rule = {"rule": "self.l[0].contains(self.l[0])"}
     why = "validation failed due to running out of cost budget, no further validation rules will be run"
-    assert costed(*[rule] * 20, {"rule": "false"}, size=390) == [f'Invalid value: "object": {why}']
+    assert costed(*[rule] * 20, {"rule": "false"}, size=1, text="x" * 7_500) == [f'Invalid value: "object": {why}']
+    assert costed(*[rule] * 10, {"rule": "false", "message": "no"}, size=1, text="x" * 7_500) == ["Invalid value: no"]
