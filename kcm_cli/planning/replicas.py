@@ -206,7 +206,11 @@ def _says_more(owner: ReplicaOwner, known: Condition, reason: str, message: str)
 def _words(owner: ReplicaOwner, message: str) -> list[str]:
     pod = f"{owner.obj.name}-"[:MAX_GENERATED_PREFIX]
     words = (word.strip("\"'") for word in message.split())
-    return [word for word in words if not word.startswith(pod) and not any(map(str.isdecimal, word))]
+    return [word for word in words if not word.startswith(pod) and not _has_digit(word)]
+
+
+def _has_digit(word: str) -> bool:
+    return any(sign.isascii() and sign.isdecimal() for sign in word)
 
 
 def next_check_s(owner: ReplicaOwner, status: Status, active: Sequence[Pod], now: datetime) -> float | None:
