@@ -9,6 +9,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/options/authentication.go, ser
 import asyncio
 import logging
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from kcm_cli.api.core import CONFIG_MAPS
 from kcm_cli.component.auth_config import AuthenticationConfig
@@ -21,6 +23,7 @@ from kcm_cli.manager.server.trust import Trust, from_config_map
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.transport import Request, RequestError
+from kcm_cli.runtime.informer import LATE_S
 from kcm_cli.runtime.loads import Loads
 from kcm_cli.runtime.wire import Bookmark, EventDecoder
 
@@ -103,17 +106,28 @@ class ClusterTrust:
         return config_map.metadata.resource_version
 
     async def _wait_for_change(self, version: str) -> None:
-        """Wait until the ConfigMap has another version than ``version``, or until the watch ends.
+        """Wait until the ConfigMap has another version than ``version``, or until the watch ends, or should have.
 
         The watch starts without a version, since that of the object may be too old for the API server.
         """
         decoder = EventDecoder(CONFIG_MAPS)
         query = (("timeoutSeconds", str(_WATCH_S)),)
         selector = f"metadata.name={NAME}"
-        async with self._client.watch(CONFIG_MAPS, NAMESPACE, field_selector=selector, query=query) as stream:
+        async with (
+            _limited(_WATCH_S + LATE_S),
+            self._client.watch(CONFIG_MAPS, NAMESPACE, field_selector=selector, query=query) as stream,
+        ):
             async for chunk in stream.chunks:
                 for event in decoder.feed(chunk):
                     if isinstance(event, Bookmark):
                         continue
                     if event.type == "DELETED" or event.object.metadata.resource_version != version:
                         return
+
+
+@asynccontextmanager
+async def _limited(seconds: float) -> AsyncIterator[None]:
+    """Leaves the block after this time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            yield

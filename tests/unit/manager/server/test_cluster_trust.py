@@ -24,6 +24,7 @@ class ApiServer(Answering):
     """Has one ConfigMap, and forgot long ago what was when that was written. Its watches end after 5 minutes."""
 
     version: int = 4
+    silent: bool = False
     asked: Counter[str] = field(default_factory=Counter)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -52,6 +53,8 @@ class ApiServer(Answering):
         line = json.dumps({"type": "ADDED", "object": self._doc()}).encode() + b"\n"
         yield line[:40]
         yield line[40:]
+        if self.silent:
+            await asyncio.Event().wait()
         try:
             async with asyncio.timeout(int(query["timeoutSeconds"])):
                 await self.changed.wait()
@@ -61,11 +64,11 @@ class ApiServer(Answering):
         yield json.dumps({"type": "MODIFIED", "object": self._doc()}).encode() + b"\n"
 
 
-def following(change: Callable[[ApiServer], None], seconds: float) -> ApiServer:
+def following(change: Callable[[ApiServer], None], seconds: float, *, silent: bool = False) -> ApiServer:
     """What the server was asked, so many seconds after the change, which is after a minute."""
 
     async def main() -> ApiServer:
-        api, clock = ApiServer(), LoopClock()
+        api, clock = ApiServer(silent=silent), LoopClock()
         client = api.client(clock)
         trust = Trust(TrustState())
         follow = ClusterTrust(AuthenticationConfig(), client, trust, clock, random.Random(1), Loads(clock)).follow()
@@ -89,3 +92,9 @@ def test_unchanged_settings_are_requested_only_with_each_watch() -> None:
 def test_a_change_is_read_within_seconds_and_once() -> None:
     assert following(lambda api: None, 5).asked["get"] == 1
     assert following(ApiServer.change, 5).asked["get"] == 2
+
+
+def test_a_watch_that_does_not_end_is_left() -> None:
+    """As behind a proxy that lost the server."""
+    api = following(ApiServer.change, 15 * 60, silent=True)
+    assert (api.asked["watch"], api.asked["get"]) == (3, 3)
