@@ -15,6 +15,7 @@ import kcm_cli
 _RELEASE, _, _OWN = kcm_cli.__version__.rpartition(".")
 GIT_VERSION = f"v{_RELEASE}"
 """The release of Kubernetes whose behaviour kcm has."""
+RELEASE = GIT_VERSION.removeprefix("v")
 OWN_VERSION = f"{GIT_VERSION}+kcm.{_OWN}"
 """What ``--version`` and kubernetes_build_info say: that release with kcm's own number, as other distributions do."""
 _COMMIT = Path(kcm_cli.__file__).with_name("commit.txt")

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from kcm_cli.component.version import BINARY, EffectiveVersion
+from kcm_cli.component.version import RELEASE, EffectiveVersion
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
 
@@ -110,7 +110,7 @@ def statusz(
             "startTime": format_time(started),
             "uptimeSeconds": max(0, int((now() - started).total_seconds())),
             "goVersion": f"python{platform.python_version()}",
-            "binaryVersion": f"{BINARY}.0",
+            "binaryVersion": RELEASE,
             "emulationVersion": str(version.emulation),
             "paths": list(paths()),
         }

@@ -11,7 +11,7 @@ import random
 
 from kcm_cli.api.coordination import LEASE_CANDIDATES, LeaseCandidate
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.version import BINARY, EffectiveVersion
+from kcm_cli.component.version import RELEASE, EffectiveVersion
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -79,7 +79,7 @@ class Candidate:
             "metadata": {"name": self._identity, "namespace": NAMESPACE},
             "spec": {
                 "leaseName": self._lease,
-                "binaryVersion": f"{BINARY}.0",
+                "binaryVersion": RELEASE,
                 "emulationVersion": f"{self._version.emulation}.0",
                 "strategy": STRATEGY,
                 "renewTime": self._now(),

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kcm_cli.component.version import EffectiveVersion
+from kcm_cli.component.version import GIT_VERSION, EffectiveVersion
 from kcm_cli.component.zpages import Answer, Form, Page, flagz, folders, negotiate, statusz
 
 STRUCTURED = "application/json;v=v1beta1;g=config.k8s.io;as=Flagz"
@@ -74,6 +74,7 @@ def test_status_has_the_uptime() -> None:
     assert document is not None
     assert document["startTime"] == "2026-03-07T01:02:03Z"
     assert document["uptimeSeconds"] == 2 * 3600 + 3 * 60 + 4
+    assert document["binaryVersion"] == GIT_VERSION.removeprefix("v")
     assert document["paths"] == ["/healthz", "/metrics"]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.version import EffectiveVersion, Version
+from kcm_cli.component.version import RELEASE, EffectiveVersion, Version
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.manager.candidate import RENEW_S, Candidate
 from kcm_cli.rest.transport import Request, Response, Stream
@@ -69,7 +69,7 @@ async def test_a_lease_candidate_is_created_renewed_and_answers_a_ping() -> None
     spec = server.doc["spec"]
     assert {key: spec[key] for key in spec if key != "renewTime"} == {
         "leaseName": "kube-controller-manager",
-        "binaryVersion": "1.36.0",
+        "binaryVersion": RELEASE,
         "emulationVersion": "1.35.0",
         "strategy": "OldestEmulationVersion",
     }
