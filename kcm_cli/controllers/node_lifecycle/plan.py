@@ -171,13 +171,12 @@ class Change(msgspec.Struct, frozen=True):
 def plan_zones(before: dict[str, ZoneState], now: dict[str, ZoneState], sizes: dict[str, int], rates: Rates) -> Change:
     """Compare the zones' states with those of the last check. upstream: handleDisruption.
 
-    If all zones are fully disrupted nothing is evicted, since it is more likely that this manager is disconnected. A
-    zone that is new ends this as one that recovers does; upstream goes on to evict nothing in the others.
+    If all zones are fully disrupted nothing is evicted, since it is more likely that this manager is disconnected.
     """
     previous = {zone: before.get(zone, ZoneState.INITIAL) for zone in now}
     all_down = all(state is ZoneState.FULL for state in now.values())
-    were_down = {state for state in previous.values() if state is not ZoneState.INITIAL} == {ZoneState.FULL}
-    if all_down and were_down and ZoneState.INITIAL not in previous.values():
+    were_down = all(state is ZoneState.FULL for state in previous.values())
+    if all_down and were_down:
         return Change(previous, {})
     if all_down:
         return Change(dict.fromkeys(now, ZoneState.FULL), dict.fromkeys(now, 0.0), let_off=True)

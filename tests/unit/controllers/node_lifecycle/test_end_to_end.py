@@ -237,22 +237,6 @@ async def test_the_recovery_from_a_full_disruption_resets_grace_periods(world: W
         assert min(times.values()) >= 10
 
 
-async def test_a_ready_node_in_a_new_zone_ends_a_full_disruption(world: World):
-    """The node is not counted in any zone until the others have been silent for long."""
-    async with running(world, world.server.transport()):
-        well, *others = await names(world)
-        await world.patch(NODES, well, {"metadata": {"labels": {plan.EXCLUDED: ""}}})
-        await world.wait(10)
-        for name in others:
-            await commands.fail(world.client, name)
-        await world.wait(120)
-        assert await tainted(world) == []
-        labels = {plan.EXCLUDED: None, "topology.kubernetes.io/zone": "new"}
-        await world.patch(NODES, well, {"metadata": {"labels": labels}})
-        await world.wait(120)
-        assert await tainted(world) == sorted(others)
-
-
 @pytest.mark.parametrize("slow", [pytest.param("/pods/", id="pods"), pytest.param("/nodes/", id="taints")])
 async def test_nothing_is_evicted_from_nodes_that_all_fall_silent_while_the_server_is_slow(world: World, slow):
     """The taint of the first node is written, or under way, when the last node is found silent."""
