@@ -43,7 +43,7 @@ class EvictionTaints:
         self._queues: dict[str, ZoneQueue] = {}
         self._tainting = asyncio.Lock()
         self._tainted: dict[str, Node] = {}
-        """Nodes as they were tainted, until a check sees the taint."""
+        """Nodes as they were last seen with a taint. Those of a check may be older."""
 
     @property
     def waiting(self) -> bool:
@@ -89,7 +89,7 @@ class EvictionTaints:
             return
         queue = self.queue_of(node)
         if plan.has_taint(node, key):
-            self._tainted.pop(node.name, None)
+            self._tainted[node.name] = node
         else:
             queue.remove(node.name)
         if queue.add(node.name):
@@ -100,6 +100,7 @@ class EvictionTaints:
         """Remove both eviction taints, and remove the node from its queue."""
         if await self._taint(node, set(), {NOT_READY, UNREACHABLE}):
             log.log(V2, "Node is healthy again, removed all taints", extra={"fields": {"node": kobj(node)}})
+        self._tainted.pop(node.name, None)
         self.queue_of(node).remove(node.name)
 
     async def reachable(self, node: Node) -> None:
@@ -114,7 +115,7 @@ class EvictionTaints:
         zone may have a rate by now."""
         async with self._tainting:
             for node in nodes:
-                await self.reachable(self._tainted.pop(node.name, node))
+                await self.reachable(self._tainted.get(node.name, node))
 
     async def _taint(self, node: Node, add: set[str], remove: set[str]) -> Node | None:
         """The node as it was given other taints; None if it has these already, or is gone."""
