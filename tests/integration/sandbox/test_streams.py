@@ -837,7 +837,7 @@ def test_proxies_of_pods_and_services(kcm_sandbox, kcm_namespace, core, web):
     base = f"/api/v1/namespaces/{kcm_namespace}"
 
     def there():
-        found = [core.read_namespaced_endpoints(name, kcm_namespace).subsets for name in ("a", "b")]
+        *found, _ = [core.read_namespaced_endpoints(name, kcm_namespace).subsets for name in ("a", "b", "none")]
         return all(subsets and subsets[0].addresses for subsets in found)
 
     kcm_sandbox.wait(there, ignoring=(AssertionError, LookupError, kubernetes.client.ApiException))
@@ -876,7 +876,7 @@ def test_proxies_of_pods_and_services(kcm_sandbox, kcm_namespace, core, web):
         ("pods/b", "error trying to reach service: port 8080: nothing runs in the containers of a sandbox; forward it"),
         ("pods/a:99", "error trying to reach service: port 99: nothing runs"),
         ("services/b:web", "error trying to reach service: port 8080: nothing runs"),
-        ("services/none:80", 'no endpoints available for service "none:80"'),
+        ("services/none:80", 'no endpoints available for service "none"'),
         ("services/a:81", 'no service port 81 found for service "a"'),
     ):
         status, _, body = ask(f"{base}/{path}/proxy/")

@@ -97,7 +97,7 @@ def _first_port(pod: Tree, *, secure: bool) -> str:
 
 
 def _behind(core: Core, call: Call, stored: Stored, port: str) -> Where:
-    """The server of a Service: that of its route, or of a pod behind it. Raises ApiError 503."""
+    """The server of a Service: that of its route, or of a pod behind it. Raises ApiError 404, 503."""
     service: Tree = stored.doc
     name = stored.name
     if port.isascii() and port.isdigit():
@@ -112,8 +112,12 @@ def _behind(core: Core, call: Call, stored: Stored, port: str) -> Where:
         raise unavailable(f"error trying to reach service: {error}") from None
     if route is not None:
         return route
-    refusal = unavailable(f"no endpoints available for service {quote(call.name)}")
-    for number_, pod in _pods_of(core, stored, port):
+    endpoints = core.store.get(_ENDPOINTS, stored.namespace, name)
+    if endpoints is None:
+        raise not_found("", call.resource.gvr.plural, name)
+    subsets: list[Tree] = endpoints.doc.get("subsets") or []  # type: ignore[assignment]
+    refusal = unavailable(f"no endpoints available for service {quote(call.name if subsets else name)}")
+    for number_, pod in _pods_of(core, stored.namespace, subsets, port):
         try:
             return _server_of(core, pod, str(number_))
         except ApiError as error:
@@ -121,15 +125,13 @@ def _behind(core: Core, call: Call, stored: Stored, port: str) -> Where:
     raise refusal
 
 
-def _pods_of(core: Core, service: Stored, port: str) -> Iterator[tuple[int, Stored]]:
+def _pods_of(core: Core, namespace: str, subsets: list[Tree], port: str) -> Iterator[tuple[int, Stored]]:
     """The ready pods behind a port of a Service by its name, each with its own port."""
-    endpoints = core.store.get(_ENDPOINTS, service.namespace, service.name)
-    subsets: list[Tree] = (endpoints.doc.get("subsets") or []) if endpoints is not None else []  # type: ignore[assignment]
     for subset in subsets:
         numbers = [each["port"] for each in subset.get("ports") or () if (each.get("name") or "") == port]
         for address in subset.get("addresses") or () if numbers else ():
             ref = address.get("targetRef") or {}
-            pod = core.store.get(_PODS, service.namespace, ref.get("name") or "") if ref.get("kind") == "Pod" else None
+            pod = core.store.get(_PODS, namespace, ref.get("name") or "") if ref.get("kind") == "Pod" else None
             if pod is not None:
                 yield numbers[0], pod
 

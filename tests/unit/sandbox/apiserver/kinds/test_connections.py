@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.sandbox.apiserver.types import Tree
 from tests.kit.api import Api
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -115,6 +116,26 @@ async def test_the_kubelet_of_a_failed_node_cannot_be_dialed(
 )
 async def test_a_proxy_is_asked_for_by_scheme_name_and_port(api: Any, path: str, message: str) -> None:
     assert (await api.json("GET", path, status=404 if "found" in message else 400))["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("subsets", "status", "message"),
+    [
+        ([], 503, 'no endpoints available for service "s"'),
+        ([{"notReadyAddresses": [{"ip": "10.0.0.1"}]}], 503, 'no endpoints available for service "s:web"'),
+        (None, 404, 'services "s" not found'),
+    ],
+)
+async def test_a_proxy_to_a_service_without_endpoints(
+    api: Api, subsets: list[Tree] | None, status: int, message: str
+) -> None:
+    ports = [{"name": "web", "port": 80}]
+    await api.make("/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": {"ports": ports}})
+    if subsets is not None:
+        endpoints = {"metadata": {"name": "s"}, "subsets": subsets}
+        await api.make("/api/v1/namespaces/default/endpoints", endpoints)
+    found = await api.get("/api/v1/namespaces/default/services/s:web/proxy/")
+    assert (found.status, found.message) == (status, message)
 
 
 async def test_a_binding_to_nothing(api: Any) -> None:
