@@ -11,7 +11,8 @@ a listener raises. Not guaranteed: that every intermediate state is seen.
 
 A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
 is listed, and the objects with these bytes are treated as objects that cannot be decoded. Everything is also listed
-if watches from one version fail PATIENCE times in a row with an error of the server: it may be the version's.
+if watches from one version fail PATIENCE times in a row with an error of the server: it may be the version's. Until a
+watch works, each further failure makes a list necessary, with growing delays.
 
 A WatchList that ends before it has said that the initial set is complete, or is silent for SILENCE_S, is followed by a
 list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
@@ -178,7 +179,7 @@ class Informer(Generic[T]):
         self._watch_list = True
         self._object_errors = object_errors or ObjectErrors()
         self._spoilt = 0
-        self._refused = 0
+        self._refused = 0  # failures of watches in a row, of the versions of lists in between, too
         self._latest = False
         self._unconfirmed = False
         self._catch_ups = 0
@@ -300,16 +301,16 @@ class Informer(Generic[T]):
             self._spoilt += 1
         if not self.last_version and not isinstance(error, _CALM):
             self._unfinished += 1
-        if self.last_version and _is_about_the_version(error):
-            self._refused += 1
         expired = isinstance(error, errors.Expired | errors.Gone)
-        if expired and self.last_version:
-            self._backoff.reset()  # the server answers again: reset the backoff
+        refused = bool(self.last_version) and _is_about_the_version(error)
+        if refused:
+            if expired and self._refused < PATIENCE:
+                self._backoff.reset()  # the server answers again, and no list has failed to help
+            self._refused = max(self._refused + 1, PATIENCE if expired else 0)
         too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
-        if too_large or self._spoilt >= PATIENCE or self._refused >= PATIENCE or expired:
+        if too_large or expired or self._spoilt >= PATIENCE or (refused and self._refused >= PATIENCE):
             self.last_version = ""
             self._latest = True
-            self._refused = 0
 
     async def _wait(self, error: RequestError, *, watching: bool) -> None:
         now = self._clock.monotonic()
@@ -474,9 +475,10 @@ class Informer(Generic[T]):
         self.handling.observe(took_s)
         self.last_version = version
         self.progress.reached(version)
-        self._unfinished = self._refused = 0
+        self._unfinished = 0
+        if not (self._refused or self._spoilt):
+            self._backoff.reset()
         self._progressed()
-        self._backoff.reset()
         log.log(V2, "Caches populated", extra={"fields": self._named()})
         self._confirmed()
 

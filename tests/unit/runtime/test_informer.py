@@ -652,11 +652,41 @@ def test_an_outage_does_not_make_a_list_necessary(outage: Any) -> None:
     assert {asked.get("resourceVersion") for asked in server.asked[1:]} == {"5"}
 
 
+def test_an_outage_after_a_refusal_does_not_make_a_list_necessary() -> None:
+    first = [added("a", 1), bookmark(5, last=True), expired()]
+    again = [added("a", 1), bookmark(7, last=True), LOST]
+    server = Server([first, again, *[LOST] * PATIENCE, [modified("a", 8), HOLD]])
+    assert follow(server, 300).notified == ["+ a@1", "~ a@8"]
+    assert {asked.get("resourceVersion") for asked in server.asked[2:]} == {"7"}
+
+
 def test_errors_between_changes_do_not_add_up() -> None:
     first = [added("a", 1), bookmark(5, last=True), internal_error()]
     changes = [[modified("a", version), internal_error()] for version in (6, 7, 8)]
     server = Server([first, *changes, [modified("a", 9), HOLD]])
     assert follow(server, 300).notified == ["+ a@1", "~ a@6", "~ a@7", "~ a@8", "~ a@9"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [status(500, "InternalError"), status(410, "Expired"), [expired()], [b"oops\n"]],
+    ids=["500", "410", "an event of 410", "not JSON"],
+)
+def test_a_kind_that_cannot_be_watched_is_listed_less_and_less_often(answer: Any) -> None:
+    """As by client-go: once or twice a minute at last."""
+    server = Server([status(422, "Invalid"), *[answer] * 1000], [page(9, pod("a", 1))] * 1000)
+    follow(server, 600)
+    lists = sum(asked["verb"] == "list" for asked in server.asked)
+    assert 5 <= lists <= 25
+
+
+def test_a_version_that_has_expired_after_a_working_watch_is_listed_at_once() -> None:
+    """Whatever the delays were before."""
+    works = [bookmark(9), expired()]
+    server = Server([status(422, "Invalid"), *[status(410, "Expired")] * 6, works, [HOLD]], [page(8)] * 9)
+    follow(server, 290)
+    assert len(server.at) == 9
+    assert server.at[-1] - server.at[-2] < 10
 
 
 def test_an_expired_continue_token_is_followed_by_one_list_of_all() -> None:
