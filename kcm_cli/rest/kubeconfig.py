@@ -134,7 +134,8 @@ class Chosen(msgspec.Struct, frozen=True):
 def read(path: str, *, server: str = "") -> Chosen:
     """The current context, with another server where one is given. path: of a file, or of several as KUBECONFIG has
     them, of which the first one counts that has a context, a cluster or a user of a name. Raises KubeconfigError."""
-    files = tuple(_File(one.absolute().parent, _config(one)) for one in _paths(path))
+    paths = _paths(path)
+    files = tuple(_File(one.absolute().parent, _config(one, may_be_empty=len(paths) > 1)) for one in paths)
     name = next((file.config.current_context for file in files if file.config.current_context), "")
     return _choose(path, files, name or "", server)
 
@@ -151,16 +152,16 @@ def _paths(path: str) -> list[Path]:
     return [Path(one) for one in path.split(os.pathsep) if one and os.path.exists(one)] or [Path(path)]
 
 
-def _config(path: Path) -> Kubeconfig:
+def _config(path: Path, *, may_be_empty: bool) -> Kubeconfig:
     try:
-        config = msgspec.convert(nulls.without(_parse(path), Kubeconfig), Kubeconfig)
+        config = msgspec.convert(nulls.without(_parse(path, may_be_empty=may_be_empty), Kubeconfig), Kubeconfig)
     except msgspec.ValidationError as error:
         raise KubeconfigError(f"kubeconfig {path} is malformed: {error}") from error
     _unique(path, config)
     return config
 
 
-def _parse(path: Path) -> Doc:
+def _parse(path: Path, *, may_be_empty: bool) -> Doc:
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -169,6 +170,8 @@ def _parse(path: Path) -> Doc:
         doc = load(text, _Loader)
     except yaml.YAMLError as error:
         raise KubeconfigError(f"kubeconfig {path} is not YAML: {described(error)}") from error
+    if doc is None and may_be_empty:
+        return {}
     if doc is None:
         raise KubeconfigError(f"kubeconfig {path} is empty")
     if not isinstance(doc, dict):

@@ -123,6 +123,15 @@ def test_a_missing_file_of_several_is_skipped(tmp_path):
     assert header(loaded_from(f"{tmp_path}/gone{os.pathsep}{path}{os.pathsep}")) == "Bearer abc"
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet\n"], ids=["empty", "a comment"])
+def test_an_empty_file_of_several_says_nothing(tmp_path, text):
+    (tmp_path / "empty").write_text(text)
+    path = several(tmp_path, there=config(user={"token": "abc"}))
+    assert header(loaded_from(f"{path}{os.pathsep}{tmp_path}/empty")) == "Bearer abc"
+    with pytest.raises(KubeconfigError, match="has no current-context"):
+        loaded_from(f"{tmp_path}/empty{os.pathsep}{tmp_path}/empty")
+
+
 def test_an_invalid_file_of_several_is_an_error(tmp_path):
     path = several(tmp_path, bad={"kind": "Pod"}, good=config())
     with pytest.raises(KubeconfigError, match=re.escape(str(tmp_path / "bad" / "config"))):
