@@ -204,7 +204,8 @@ class History:
         place = _place(told)
         if place and count <= self._told.get(place, 0):
             return
-        _keep(self._told, place, count)
+        if place:
+            _keep(self._told, place, count)
         times = (series.last_observed_time if series is not None else None, told.last_timestamp, told.event_time)
         found = [seconds_of(text) for text in (*times, told.first_timestamp, told.metadata.creation_timestamp)]
         moment = next((one for one in found if one is not None), at)
@@ -259,8 +260,9 @@ class History:
 
 
 def _place(told: Told) -> str:
-    """What tells an Event from others. In the request that creates it, it has no uid yet."""
-    return told.key or told.metadata.uid
+    """What tells an Event from others. In the request that creates it, it has no uid yet, and with a generateName
+    nothing does."""
+    return told.key if told.metadata.name else told.metadata.uid
 
 
 def _other(plain: Step, kind: str, name: str, verb: str, detail: str) -> Step:

@@ -135,11 +135,12 @@ def test_a_token_makes_no_service_account() -> None:
     assert "is unknown" in told(log, account)
 
 
-def failed(reason: str, message: str, at: int) -> dict[str, Any]:
-    """The request with an Event, which has no uid yet."""
+def failed(reason: str, message: str, at: int, *, generated: bool = False) -> dict[str, Any]:
+    """The request with an Event, which has no uid yet, and no name if that is generated."""
     name = f"web-1.{at}"
+    named = {"generateName": "web-1-"} if generated else {"name": name}
     body = {
-        "metadata": {"name": name, "namespace": "shop"},
+        "metadata": {"namespace": "shop", **named},
         "involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web-1", "uid": "u"},
         "reason": reason,
         "message": message,
@@ -149,11 +150,14 @@ def failed(reason: str, message: str, at: int) -> dict[str, Any]:
         "lastTimestamp": f"2026-11-28T03:00:{at:02}Z",
         "count": 1,
     }
-    return event("create", at, ref={"resource": "events", "name": name}, user="system:node:n1", requestObject=body)
+    ref = {"resource": "events", "name": "" if generated else name}
+    return event("create", at, ref=ref, user="system:node:n1", requestObject=body)
 
 
-def test_each_event_is_told() -> None:
-    log = read(failed("FailedMount", "no such volume", 1), failed("BackOff", "back-off restarting", 2))
+@pytest.mark.parametrize("generated", [False, True])
+def test_each_event_is_told(generated: bool) -> None:
+    first = failed("FailedMount", "no such volume", 1, generated=generated)
+    log = read(first, failed("BackOff", "back-off restarting", 2, generated=generated))
     text = "\n".join(lines(Linked(log.history.steps, log.history.relations).about(POD), []))
     assert "FailedMount: no such volume" in text and "BackOff: back-off restarting" in text
 
