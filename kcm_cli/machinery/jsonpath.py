@@ -107,8 +107,7 @@ def _field(text: str, at: int, steps: list[Step]) -> int:
     found = _FIELD.match(text, at)
     if found is None:
         raise FormatError(f"unrecognized character in action: {text[at]!r}")
-    name = re.sub(r"\\(.)", r"\1", found[0])
-    steps.append(_everything if name == "*" else _named(name))
+    steps.append(_field_of(found[0]))
     return found.end()
 
 
@@ -173,6 +172,11 @@ def _whole(text: str) -> int:
     return number
 
 
+def _field_of(text: str) -> Step:
+    """A name, perhaps with escapes, or a star."""
+    return _everything if text == "*" else _named(re.sub(r"\\(.)", r"\1", text))
+
+
 def _named(name: str) -> Step:
     def step(value: object, work: _Work) -> Iterator[object]:
         if isinstance(value, dict) and name in value:
@@ -183,16 +187,16 @@ def _named(name: str) -> Step:
 
 def _nested(text: str) -> Step:
     """A key in quotation marks, which upstream reads as a path: its dots separate names unless they are escaped."""
-    names = [re.sub(r"\\(.)", r"\1", name) for name in _DOT.split(text)]
+    names = _DOT.split(text)
     if text and "" in names[:-1]:
         raise FormatError(f"invalid array index '{text[:64]}'")
+    steps = [_field_of(name) for name in names]
 
     def step(value: object, work: _Work) -> Iterator[object]:
-        for name in names:
-            if not isinstance(value, dict) or name not in value:
-                return
-            value = value[name]
-        yield value
+        found = [value]
+        for one in steps:
+            found = list(chain.from_iterable(map(one, found, repeat(work))))
+        yield from found
 
     return step
 
