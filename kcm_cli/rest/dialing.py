@@ -82,7 +82,7 @@ class Dialer:
     async def _through_socks(self, proxy: SplitResult) -> socket.socket:
         """A socket to the server by way of a SOCKS5 proxy, which resolves the server's name."""
         user = (unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
-        made = await self._opened(proxy.hostname or "", proxy.port or 1080)
+        made = await self._opened(_host_port(proxy)[0], proxy.port or 1080)
         try:
             await tunnel(made, *_host_port(self._server), user)
         except ValueError as error:  # each has a byte for its length

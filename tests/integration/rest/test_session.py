@@ -837,10 +837,10 @@ async def socks(reader, writer, seen, reply=0):
 
 
 @asynccontextmanager
-async def socks_proxy(seen, reply=0):
+async def socks_proxy(seen, reply=0, shown="127.0.0.1"):
     proxy = await asyncio.start_server(lambda r, w: socks(r, w, seen, reply), "127.0.0.1", 0)
     try:
-        yield f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        yield f"{shown}:{proxy.sockets[0].getsockname()[1]}"
     finally:
         await asyncio.sleep(0.05)
         proxy.close()
@@ -858,6 +858,21 @@ async def test_a_socks_proxy_gets_the_name_of_the_server(serving, authority, use
         await made.close()
         assert seen[-1] == (3, b"localhost", server.port)
         assert seen[:-1] == ([(b"jane", b"p@ss")] if user else [])
+
+
+async def test_a_socks_proxy_may_be_at_an_address_with_a_zone(serving, monkeypatch):
+    looked_up = []
+
+    def found(host, port):
+        looked_up.append(host)
+        return socket.getaddrinfo("127.0.0.1", port, type=socket.SOCK_STREAM)
+
+    monkeypatch.setattr(dialing, "_addresses", found)
+    async with socks_proxy([], shown="[fe80::1%25eth0]") as proxy, serving(None) as server:
+        made = Session(Access(f"http://localhost:{server.port}", proxy=f"socks5://{proxy}"), LoopClock())
+        assert (await made.send(GET)).status == 200
+        await made.close()
+    assert looked_up == ["fe80::1%eth0"]
 
 
 async def test_plain_http_passes_a_socks_proxy_unchanged(serving):
