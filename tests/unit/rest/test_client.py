@@ -233,6 +233,15 @@ async def test_other_errors_are_not_retried(script, failure, code, reason, heade
     assert len(transport.asked) == 1
 
 
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_an_error(script, answer, code):
+    """It may lead to another server, which is not to get the credentials. kubernetes#93129"""
+    transport = script(answer(code, POD, location="https://elsewhere/"))
+    with pytest.raises(errors.ApiError) as raised:
+        await transport.client().get(PODS, "ns", "a")
+    assert (raised.value.status, len(transport.asked)) == (code, 1)
+
+
 async def test_an_optional_object_may_be_missing(script, answer):
     missing = {"kind": "Status", "reason": "NotFound", "code": 404, "message": 'pods "a" not found'}
     client = script(answer(200, POD), answer(404, missing), answer(403, {**missing, "reason": "Forbidden"})).client()
