@@ -93,8 +93,8 @@ def made_server_side() -> Snapshot:
     return lived(server_side)
 
 
-def planned(snapshot: Snapshot, doc: Tree, **options: Any) -> Answer:
-    return plan(snapshot, [Apply(doc, "app.yaml")], Options(120, **options))
+def planned(snapshot: Snapshot, doc: Tree, horizon_s: float = 120, **options: Any) -> Answer:
+    return plan(snapshot, [Apply(doc, "app.yaml")], Options(horizon_s, **options))
 
 
 def fields_of(answer: Answer, name: str) -> set[str]:
@@ -176,7 +176,7 @@ INVALID = [
 def test_an_invalid_update_is_refused_with_the_servers_sentence(
     made: Callable[[], Snapshot], doc: Tree, text: str, server: bool
 ) -> None:
-    answer = planned(made(), doc, server_side=server)
+    answer = planned(made(), doc, horizon_s=1, server_side=server)
     (problem,) = answer.problems
     assert problem.kind == "refused" and not problem.already
     if problem.text.startswith("error: Apply failed"):  # a default that client-side apply owns, as on a real server
