@@ -34,11 +34,12 @@ unit: $(READY) ## everything that needs no process of its own
 	+$(MAKE) --no-print-directory -k -j 3 -O $(PARTS)
 
 # Each part is one process of pytest, since workers of xdist would collect all 18,000 tests each. The longest come first.
-NAMED             := controllers sandbox integration plan perturb
+NAMED             := controllers plan simulation integration sandbox perturb
 PART_sandbox      := tests/unit/sandbox
 PART_controllers  := tests/unit/controllers
 PART_perturb      := tests/perturb
 PART_integration  := tests/integration
+PART_simulation   := tests/simulation
 PART_plan         := tests/unit/plan tests/unit/trace tests/unit/testing tests/unit/docs
 PART_others       := tests $(foreach part,$(NAMED),$(addprefix --ignore ,$(PART_$(part))))
 PARTS             := unit-controllers unit-others $(filter-out unit-controllers,$(NAMED:%=unit-%))
