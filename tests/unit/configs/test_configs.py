@@ -154,6 +154,16 @@ def test_a_workflow_uses_actions_by_commit_and_targets_that_exist(path: Path) ->
     assert targets and targets <= rules
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.name for path in WORKFLOWS])
+def test_a_job_that_may_write_runs_no_packages(path: Path) -> None:
+    """Whatever the tests install could sign and publish otherwise."""
+    for job in yaml.safe_load(path.read_text())["jobs"].values():
+        if "write" in job.get("permissions", {}).values():
+            used = {step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step}
+            assert used <= {"actions/download-artifact", "actions/attest"}
+            assert all(step["run"].startswith("gh release create ") for step in job["steps"] if "run" in step)
+
+
 def test_each_python_of_the_package_is_tested() -> None:
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
     named = [one.rpartition(" ")[2] for one in classifiers if one.startswith("Programming Language :: Python :: 3.")]
