@@ -18,7 +18,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.manager.controller_map import queue_owners
-from kcm_cli.rest.manager_port import ManagerPort, ReadError
+from kcm_cli.rest.manager_port import ManagerPort, ReadError, TooLarge
 from kcm_cli.runtime.cause_ring import Later, Wrote
 from kcm_cli.top import figures
 from kcm_cli.trace.join import Target, trace
@@ -74,7 +74,11 @@ async def gather(port: ManagerPort, clock: RealClock) -> dict[str, object]:
             problems[path] = str(error)
             return ""
 
-    health = await port.get("/healthz", (("verbose", ""),), most_bytes=_MOST_BYTES)
+    health = b""
+    try:
+        health = (await port.get("/healthz", (("verbose", ""),), most_bytes=_MOST_BYTES)).body
+    except TooLarge as error:
+        problems["/healthz"] = str(error)
     before, at = await text("/metrics"), clock.monotonic()
     await asyncio.sleep(PAUSE_S)
     metrics, now = await text("/metrics"), clock.monotonic()
@@ -82,7 +86,7 @@ async def gather(port: ManagerPort, clock: RealClock) -> dict[str, object]:
         "kind": "BugReport",
         "takenAt": format_time(clock.now()),
         "kcm": {"version": GIT_VERSION, "python": platform.python_version(), "platform": platform.platform()},
-        "health": [plain(line) for line in health.body.decode(errors="replace").splitlines()],
+        "health": [plain(line) for line in health.decode(errors="replace").splitlines()],
         "status": (await text("/statusz")).splitlines(),
         "flags": redacted_lines(await text("/flagz")),
         "configuration": _configuration(await text("/configz"), problems),

@@ -9,6 +9,10 @@ class ReadError(Exception):
     """A manager cannot be read; the text says why and what to do."""
 
 
+class TooLarge(ReadError):
+    """An answer is larger than the caller reads."""
+
+
 class ManagerPort:
     """The port of a manager. url: its address, for errors."""
 
@@ -20,7 +24,7 @@ class ManagerPort:
         self, path: str, query: tuple[tuple[str, str], ...] = (), *, most_bytes: int, timeout_s: float = 10.0
     ) -> Response:
         """The answer, whatever its status, of which no more than ``most_bytes`` are read. Raises ReadError where there
-        is none, or a larger one."""
+        is none, TooLarge for a larger one."""
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._answer(Request("GET", path, query, timeout_s=timeout_s), most_bytes)
@@ -44,7 +48,7 @@ class ManagerPort:
             async for chunk in answer.chunks:
                 body += chunk
                 if len(body) > most_bytes:
-                    raise ReadError(f"{self._url}{request.path}: more than {most_bytes >> 20} MiB")
+                    raise TooLarge(f"{self._url}{request.path}: more than {most_bytes >> 20} MiB")
         return Response(answer.status, answer.headers, bytes(body))
 
 

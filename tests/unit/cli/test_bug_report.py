@@ -71,6 +71,13 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bug_report, "PAUSE_S", 0.0)
 
 
+def test_a_health_page_that_is_too_large_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bug_report, "_MOST_BYTES", 1 << 20)
+    found = report({**PAGES, "/healthz": "x" * (1 << 20 | 1)})
+    assert (found["health"], found["problems"]) == ([], {"/healthz": "https://m/healthz: more than 1 MiB"})
+    assert found["longestTurns"]
+
+
 def test_it_gathers_all_and_no_secret() -> None:
     found = report(PAGES)
     text = json.dumps(found)
