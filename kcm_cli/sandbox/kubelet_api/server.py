@@ -337,6 +337,8 @@ class KubeletApi:
                 return text_response(400, 'query parameter "ports" is required')
             if 0 in asked:
                 return text_response(400, 'port "0" must be > 0')
+            if len(asked) > (most := forward.most_ports(headers)):
+                return text_response(400, f"a WebSocket of this protocol forwards at most {most} ports")
             return forward.over_channels(headers, asked, find)
         if headers.get("upgrade", "").lower() != "spdy/3.1":
             raise bad_request(_NO_UPGRADE)

@@ -57,6 +57,11 @@ def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
     return upgraded(websocket.answer_headers(headers, TUNNEL), serve)
 
 
+def most_ports(headers: Mapping[str, str]) -> int:
+    """How many ports the channels of the client's subprotocol are enough for."""
+    return websocket.most_channels(websocket.chosen(headers, CHANNELS) or "") // 2
+
+
 def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) -> Upgraded:
     """The response to a client that uses a WebSocket with two channels for each port, for data and for an error."""
     protocol = websocket.chosen(headers, CHANNELS) or ""

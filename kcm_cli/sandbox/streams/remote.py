@@ -15,9 +15,10 @@ from kcm_cli.sandbox.streams.pipe import Pipe
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
+_WITH_CLOSE = "v5.channel.k8s.io"
 _PLAIN = ("channel.k8s.io", "base64.channel.k8s.io", "")
 """The subprotocols without a Status at the end."""
-WEBSOCKETS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", *_PLAIN)
+WEBSOCKETS = (_WITH_CLOSE, "v4.channel.k8s.io", "v4.base64.channel.k8s.io", *_PLAIN)
 SPDY = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
 _NAMES = {"stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "error": ERROR, "resize": RESIZE}
 _CREATION_S = 30.0
@@ -80,7 +81,7 @@ class _WebSocketConsole(Console):
             for channel, sent in reader.channels(data):
                 if channel == STDIN:
                     await self.stdin.write(sent)
-                elif channel == CLOSE and sent == bytes([STDIN]):
+                elif channel == CLOSE and sent == bytes([STDIN]) and self._protocol == _WITH_CLOSE:
                     self.stdin.end()
             if reader.replies:
                 self._duplex.write(bytes(reader.replies))

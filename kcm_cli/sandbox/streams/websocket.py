@@ -202,7 +202,7 @@ class Reader(msgspec.Struct):
         return rest[0], size, at
 
 
-_DIGIT = ord("0")
+_DIGIT, _ASCII, _BYTE = ord("0"), 1 << 7, 1 << 8
 _QUAD = 4
 """The characters of base64 that are decoded together."""
 
@@ -210,6 +210,11 @@ _QUAD = 4
 def is_text(protocol: str) -> bool:
     """Whether a subprotocol's messages are text: a digit for the channel, and base64."""
     return "base64" in protocol
+
+
+def most_channels(protocol: str) -> int:
+    """How many channels the first character of a message tells apart."""
+    return _ASCII - _DIGIT if is_text(protocol) else _BYTE
 
 
 def of_channel(protocol: str, channel: int, data: bytes) -> bytes:
@@ -232,16 +237,17 @@ class ChannelReader(Reader):
         for part in self.receive(data):
             sent = part.data
             if part.first:
-                self._channel, sent, self._quad = (sent[0], sent[1:], b"") if sent else (-1, b"", b"")
-                self._channel -= _DIGIT if self.text else 0
+                self._channel, self._quad = -1, b""
+            if self._channel < 0 and sent:
+                self._channel, sent = (sent[0] - (_DIGIT if self.text else 0)) % _BYTE, sent[1:]
             if self.text:
                 sent = self._decoded(sent)
             if sent:
                 yield self._channel, sent
 
     def _decoded(self, data: bytes) -> bytes:
-        """The bytes; none where they are not base64, as upstream."""
-        data = self._quad + data
+        """The bytes; none where they are not base64, as upstream, which skips line breaks."""
+        data = self._quad + data.translate(None, b"\r\n")
         whole = len(data) // _QUAD * _QUAD
         self._quad = data[whole:]
         try:

@@ -741,12 +741,12 @@ def test_logs_that_are_followed_over_a_websocket_end_with_their_client(kcm_sandb
         assert client.socket.recv(1) == b""
 
 
-def frames_of(client: Upgraded, *, until: bytes) -> list[bytes]:
-    """The messages in text that a client gets, until one begins so."""
+def frames_of(client: Upgraded, *, until: bytes, kind: int = 0x81) -> list[bytes]:
+    """The messages that a client gets, until one begins so."""
     found = [b""]
     while not found[-1].startswith(until):
-        kind, size = client.exactly(2)
-        assert kind == 0x81
+        first, size = client.exactly(2)
+        assert first == kind
         found.append(client.exactly(int.from_bytes(client.exactly(2), "big") if size == 126 else size))
     return found[1:]
 
@@ -760,6 +760,22 @@ def test_commands_over_messages_in_text(kcm_sandbox, kcm_namespace, pod, protoco
     with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
         client.socket.sendall(masked(1, b"0aGVsbG8="))
         assert frames_of(client, until=b"1aGVsbG8=") == [b"1", b"1aGVsbG8="]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind", "close", "sent", "heard"),
+    [
+        ("v4.channel.k8s.io", 2, b"\xff\0", b"\0hello", b"\1hello"),
+        ("v4.base64.channel.k8s.io", 1, b"/AA==", b"0aGVsbG8=", b"1aGVsbG8="),
+    ],
+)
+def test_older_protocols_cannot_close_the_input(kcm_sandbox, kcm_namespace, pod, protocol, kind, close, sent, heard):
+    pod("a")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=cat&stdin=true&stdout=true"
+    upgrade = f"Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: {protocol}"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        client.socket.sendall(masked(kind, close) + masked(kind, sent))
+        assert frames_of(client, until=heard, kind=0x80 | kind) == [heard[:1], heard]
 
 
 def test_a_port_over_messages_in_text(kcm_sandbox, kcm_namespace, pod, echo):
@@ -777,6 +793,17 @@ def test_a_websocket_for_no_port_is_refused(kcm_sandbox, kcm_namespace, pod, que
     upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
     with pytest.raises(AssertionError, match="HTTP/1.1 400"):
         Upgraded(kcm_sandbox, "GET", f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward{query}", upgrade)
+
+
+@pytest.mark.parametrize(("protocol", "most"), [("v4.channel.k8s.io", 128), ("v4.base64.channel.k8s.io", 40)])
+def test_a_websocket_for_more_ports_than_channels_is_refused(kcm_sandbox, kcm_namespace, pod, protocol, most):
+    pod("a")
+    upgrade = f"Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: {protocol}"
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward?ports="
+    with Upgraded(kcm_sandbox, "GET", path + ",".join(["80"] * most), upgrade) as client:
+        assert client.exactly(1) in (b"\x81", b"\x82")
+    with pytest.raises(AssertionError, match="HTTP/1.1 400"):
+        Upgraded(kcm_sandbox, "GET", path + ",".join(["80"] * (most + 1)), upgrade)
 
 
 def test_ports_over_spdy(kcm_sandbox, kcm_namespace, pod, echo):

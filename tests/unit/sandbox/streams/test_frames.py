@@ -84,6 +84,35 @@ def test_messages_in_text_are_a_digit_and_base64() -> None:
     assert websocket.of_channel("v4.channel.k8s.io", 1, b"foo") == websocket.message(b"\x01foo")
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_a_channel_is_never_negative(text: bool) -> None:
+    reader = websocket.ChannelReader(text=text)
+    sent = b"".join(masked(1, bytes([first]) + b"Zm9v") for first in range(256))
+    found = [channel for channel, _ in reader.channels(sent)]
+    assert sorted(found) == list(range(256))
+    assert found[ord(".")] == (254 if text else ord("."))
+
+
+def test_the_channel_of_a_message_whose_first_frame_is_empty() -> None:
+    for reader, data in ((websocket.ChannelReader(), b"\1foo"), (websocket.ChannelReader(text=True), b"1Zm9v")):
+        assert list(reader.channels(b"\x02\x80mask" + masked(0, data))) == [(1, b"foo")]
+
+
+def test_line_breaks_in_base64_are_skipped() -> None:
+    sent = masked(1, b"0Zm\r\n9v\nYg=\n=\n")
+    for reader in (websocket.ChannelReader(text=True), websocket.ChannelReader(text=True)):
+        assert b"".join(data for _, data in reader.channels(sent)) == b"foob"
+        assert b"".join(data for at in range(len(sent)) for _, data in reader.channels(sent[at : at + 1])) == b"foob"
+
+
+@pytest.mark.parametrize("protocol", ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"])
+def test_the_last_channel_of_a_protocol(protocol: str) -> None:
+    channel = websocket.most_channels(protocol) - 1
+    (byte,) = websocket.of_channel(protocol, channel, b"")[2:]
+    assert byte == channel + (ord("0") if websocket.is_text(protocol) else 0)
+    assert byte < (128 if websocket.is_text(protocol) else 256)
+
+
 @pytest.mark.parametrize("size", [1, 125, 126, 65535, 65536])
 def test_lengths_of_messages(size: int) -> None:
     data = websocket.message(b"x" * size)
