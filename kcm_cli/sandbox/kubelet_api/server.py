@@ -351,7 +351,11 @@ class KubeletApi:
 
     def server_of(self, stored: Stored, port: int) -> tuple[str, int]:
         """The server that stands for a port of a pod. Raises LookupError."""
-        return self._where(Pod(stored, self.annotations), port)
+        pod = Pod(stored, self.annotations)
+        if failed_kubelet(self._store, pod):
+            address = (pod.doc.get("status") or {}).get("podIP") or ""
+            raise LookupError(_no_route(f"[{address}]:{port}" if ":" in address else f"{address}:{port}"))
+        return self._where(pod, port)
 
     def _where(self, pod: Pod, port: int) -> tuple[str, int]:
         """The host and port that a port is forwarded to. Raises LookupError."""

@@ -96,6 +96,11 @@ async def test_the_kubelet_of_a_failed_node_cannot_be_dialed(
     addresses = [{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "172.18.0.3"}]
     made = await api.make("/api/v1/nodes", {"metadata": {"name": "n", "annotations": annotations}})
     await api.put("/api/v1/nodes/n/status", {**made, "status": {"addresses": addresses}})
+    status = {"podIP": "10.244.1.5", "podIPs": [{"ip": "10.244.1.5"}]}
+    assert (await api.merge(f"{PODS}/a/status", {"status": status})).status == 200
+    proxied = await api.get(f"{PODS}/a:80/proxy/")
+    where = "dial tcp 10.244.1.5:80: connect: no route to host"
+    assert (proxied.status, proxied.message) == (503, f"error trying to reach service: {where}")
     ask = {"connection": "Upgrade", "upgrade": "SPDY/3.1"} if path != "log" else {}
     answer = await api.call("GET", f"{PODS}/a/{path}", query=query, **ask)
     assert (answer.status, answer.message, answer.doc.get("reason")) == (
