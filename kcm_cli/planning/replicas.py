@@ -88,21 +88,27 @@ def plan(
     return ()
 
 
-def pause_s(owner: ReplicaOwner, pods: Iterable[Pod], missing: int, now: datetime) -> float:
+def pause_s(owner: ReplicaOwner, active: Iterable[Pod], ended: Iterable[Pod], missing: int, now: datetime) -> float:
     """The seconds until missing pods may be created: 0, unless nodes reject them again and again.
 
     A node may lack what the scheduler does not know of (a device, a sysctl), and rejects each new pod at once. Upstream
     creates more than a thousand in a minute. Here the pause doubles with each round of rejections: as many as are
-    missing, or were created in one second.
+    missing, or were created in one second. Rejections before the latest pod that a node has accepted do not count.
     """
     since = format_time(now - REJECTIONS_COUNT)
-    created = [pod.metadata.creation_timestamp or "" for pod in pods if _is_rejected(owner, pod)]
-    recent = Counter(time for time in created if time >= since)
-    if not recent:
+    created = [pod.metadata.creation_timestamp or "" for pod in ended if _is_rejected(owner, pod)]
+    recent = [time for time in created if time >= since]
+    if len(recent) < FEW_REJECTIONS:
         return 0.0
-    rounds = recent.total() // max(FEW_REJECTIONS, missing, *recent.values())
-    pause = 0.0 if rounds == 0 else min(2.0 ** (rounds - 1), MAXIMUM_PAUSE_S)
-    age = max(0.0, (now - parse_time(max(recent))).total_seconds())  # the API server's clock may be ahead
+    accepted = max(
+        (pod.metadata.creation_timestamp or "" for pod in active if pod.status.container_statuses), default=""
+    )
+    counts = Counter(time for time in recent if time > accepted)
+    rounds = counts.total() // max(FEW_REJECTIONS, missing, *counts.values())
+    if rounds == 0:
+        return 0.0
+    pause = min(2.0 ** (rounds - 1), MAXIMUM_PAUSE_S)
+    age = max(0.0, (now - parse_time(max(counts))).total_seconds())  # the API server's clock may be ahead
     return max(0.0, pause - age)
 
 

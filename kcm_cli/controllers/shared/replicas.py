@@ -93,7 +93,7 @@ class ReplicaController(Generic[T]):
         ended: Sequence[Pod] = pods if len(candidates) < len(pods) else ()
         terminating = self._terminating(owner, ended)
         now, missing = self._clock.now(), owner.replicas - len(active)
-        pause_s = rules.pause_s(owner, ended, missing, now) if missing > 0 else 0.0
+        pause_s = rules.pause_s(owner, active, ended, missing, now) if missing > 0 else 0.0
         may_plan = may_plan and claimed.error is None and not obj.deleting and not pause_s
         error = await self._scale(obj, owner, active) if may_plan else None
         now = self._clock.now()

@@ -160,7 +160,23 @@ def rejected(*ages: float, owner_uid: str = "u", phase: str = "Failed", containe
     ],
 )
 def test_pause_after_rejections(pods: list[Pod], missing: int, expected: float) -> None:
-    assert rules.pause_s(owner(), pods, missing, NOW) == expected
+    assert rules.pause_s(owner(), [], pods, missing, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("age", "containers", "expected"),
+    [
+        pytest.param(0, 1, 0, id="accepted"),
+        pytest.param(25, 1, 8, id="accepted, and 20 rejected since"),
+        pytest.param(0, 0, 27, id="not known yet"),
+    ],
+)
+def test_no_pause_for_what_was_rejected_before_a_node_accepted_a_pod(age, containers, expected) -> None:
+    """As with TopologyAffinityError, where the next attempt may be on another node."""
+    before = rejected(*range(30, 60)) if age else rejected(*range(5, 35))
+    since = rejected(*range(20)) if age else []
+    active = rejected(age, phase="Running", containers=containers)
+    assert rules.pause_s(owner(), active, [*before, *since], 1, NOW) == expected
 
 
 # -- status
