@@ -96,8 +96,9 @@ def pause_s(owner: ReplicaOwner, active: Iterable[Pod], ended: Iterable[Pod], mi
     missing, or were created in one second. Rejections before the latest pod that a node has accepted do not count.
     """
     since = format_time(now - REJECTIONS_COUNT)
+    until = format_time(now + timedelta(seconds=MAXIMUM_PAUSE_S))  # the API server's clock may be ahead, within reason
     created = [pod.metadata.creation_timestamp or "" for pod in ended if _is_rejected(owner, pod)]
-    recent = [time for time in created if time >= since]
+    recent = [time for time in created if since <= time <= until]
     if len(recent) < FEW_REJECTIONS:
         return 0.0
     accepted = max(
@@ -108,7 +109,7 @@ def pause_s(owner: ReplicaOwner, active: Iterable[Pod], ended: Iterable[Pod], mi
     if rounds == 0:
         return 0.0
     pause = min(2.0 ** (rounds - 1), MAXIMUM_PAUSE_S)
-    age = max(0.0, (now - parse_time(max(counts))).total_seconds())  # the API server's clock may be ahead
+    age = max(0.0, (now - parse_time(max(counts))).total_seconds())
     return max(0.0, pause - age)
 
 

@@ -164,6 +164,24 @@ def test_pause_after_rejections(pods: list[Pod], missing: int, expected: float) 
 
 
 @pytest.mark.parametrize(
+    ("ahead", "most"),
+    [
+        pytest.param(30, 38, id="half a minute"),
+        pytest.param(60, 68, id="a minute"),
+        pytest.param(90, 0, id="more than a minute"),
+        pytest.param(100_000, 0, id="a day"),
+    ],
+)
+def test_a_clock_that_is_behind_makes_no_pause_without_end(ahead: int, most: float) -> None:
+    """The creations are the API server's, which is ahead: the key is queued after each pause."""
+    pods, waited = rejected(*range(-ahead, 20 - ahead)), 0.0
+    while pause := rules.pause_s(owner(), [], pods, 1, NOW + timedelta(seconds=waited)):
+        waited += pause
+        assert waited <= most
+    assert waited == most
+
+
+@pytest.mark.parametrize(
     ("age", "containers", "expected"),
     [
         pytest.param(0, 1, 0, id="accepted"),
