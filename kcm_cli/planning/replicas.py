@@ -21,12 +21,9 @@ from kcm_cli.machinery.meta import NO_LABELS, Object, controller_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Plan, Remark, Stage, ref_to
-from kcm_cli.planning.conditions import find, removed, updated
+from kcm_cli.planning.conditions import find, removed
 from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.planning.pod_template import UnselectedTemplate, check_selected, labels_of, pod_from_template
-
-MAX_GENERATED_PREFIX = 58
-"""A generated name has at most this many characters before its random ones."""
 
 BURST = 500
 """The maximum number of pods that one sync creates or deletes."""
@@ -191,33 +188,14 @@ def _conditions(owner: ReplicaOwner, active: int, error: Exception | None, now: 
     current = owner.status.conditions
     if error is None:
         return removed(current, REPLICA_FAILURE)
+    if find(current, REPLICA_FAILURE) is not None:
+        return current
     reason, message = "", str(error)
     if active < owner.replicas:
         reason = "FailedCreate"
     elif active > owner.replicas:
         reason, message = "FailedDelete", f"unable to delete pods: {error}"
-    known = find(current, REPLICA_FAILURE)
-    if known is not None and not _says_more(owner, known, reason, message):
-        return current
-    return updated(current, Condition(REPLICA_FAILURE, "True", reason, message, last_transition_time=format_time(now)))
-
-
-def _says_more(owner: ReplicaOwner, known: Condition, reason: str, message: str) -> bool:
-    """Whether an error differs in more than names of pods and numbers, which do so each time.
-
-    No status is written for them, since each write of it queues the next attempt.
-    """
-    return known.reason != reason or _words(owner, known.message) != _words(owner, message)
-
-
-def _words(owner: ReplicaOwner, message: str) -> list[str]:
-    pod = f"{owner.obj.name}-"[:MAX_GENERATED_PREFIX]
-    words = (word.strip("\"'") for word in message.split())
-    return [word for word in words if not word.startswith(pod) and not _has_digit(word)]
-
-
-def _has_digit(word: str) -> bool:
-    return any(sign.isascii() and sign.isdecimal() for sign in word)
+    return (*current, Condition(REPLICA_FAILURE, "True", reason, message, last_transition_time=format_time(now)))
 
 
 def next_check_s(owner: ReplicaOwner, status: Status, active: Sequence[Pod], now: datetime) -> float | None:

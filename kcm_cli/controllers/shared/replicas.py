@@ -8,10 +8,7 @@ upstream: pkg/controller/replicaset/{replica_set.go,metrics/metrics.go}
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
 from typing import Generic, TypeVar
-
-from msgspec.structs import replace
 
 from kcm_cli.api.apps import ReplicaSet
 from kcm_cli.api.core import PODS, Pod, ReplicationController
@@ -36,8 +33,6 @@ from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.store import CONTROLLER_UID, Store, by_controller, claimable
 
 log = logging.getLogger(__name__)
-
-TELL_EVERY_S = 60.0
 
 T = TypeVar("T", ReplicaSet, ReplicationController)
 
@@ -65,8 +60,6 @@ class ReplicaController(Generic[T]):
         self._owners: Store[T] = context.cache(resource).store
         self._pods = context.cache(PODS).store
         self._pods.add_index(CONTROLLER_UID, by_controller)
-        self._told: dict[str, float] = {}
-        """By key: when the conditions changed."""
         self._deletion_ages = context.metrics.histogram(
             "replicaset_controller_sorting_deletion_age_ratio",
             "Age of the ready pods chosen for deletion, relative to the youngest ready pod.",
@@ -77,7 +70,6 @@ class ReplicaController(Generic[T]):
         obj = self._owners.get(key)
         if obj is None:
             self._expectations.forget(key)
-            self._told.pop(key, None)
             return None
         try:
             owner = ReplicaOwner.of(self._resource, obj, self._selector_of(obj))
@@ -98,7 +90,6 @@ class ReplicaController(Generic[T]):
         error = await self._scale(obj, owner, active) if may_plan else None
         now = self._clock.now()
         status = rules.status(owner, active, terminating, error, now, observed=claimed.error is None)
-        status = self._paced(key, owner.status, status)
         await self._write_status(obj, owner.status, status)
         if (failure := error or claimed.error) is not None:
             raise failure
@@ -132,16 +123,6 @@ class ReplicaController(Generic[T]):
                 pod = f"{failure.action.namespace}/{failure.action.name}"
                 text = "Failed to delete pod, decremented expectations"
                 log.log(V2, text, extra={"fields": {"pod": pod, **fields}})
-
-    def _paced(self, key: str, old: Status, new: Status) -> Status:
-        """Report another failure in place of one at most once a minute, since each write queues the next attempt."""
-        if new.conditions == old.conditions:
-            return new
-        now = self._clock.monotonic()
-        if len(new.conditions) == len(old.conditions) and now < self._told.get(key, -inf) + TELL_EVERY_S:
-            return replace(new, conditions=old.conditions)
-        self._told[key] = now
-        return new
 
     async def _write_status(self, obj: T, old: Status, new: Status) -> None:
         """Write the status if it differs."""

@@ -238,8 +238,7 @@ def _failures(rollout: Rollout, new: DeploymentStatus) -> DeploymentStatus:
     for target in (*first, *rollout.old):
         for found in target.replica_set.status.conditions:
             if found.type == spec.REPLICA_FAILURE:
-                changed = conditions.updated(new.conditions, _taken_over(found))
-                return msgspec.structs.replace(new, conditions=changed)
+                return put(new, _taken_over(found))
     return remove(new, spec.REPLICA_FAILURE)
 
 

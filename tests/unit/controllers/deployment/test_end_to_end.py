@@ -1,7 +1,5 @@
 """The controller with that of ReplicaSets in a whole sandbox, on virtual time."""
 
-import itertools
-import json
 import random
 from collections.abc import Iterable
 from dataclasses import replace
@@ -227,50 +225,6 @@ async def test_a_refused_template_is_reported(world: World, story: Story):
         await world.wait(30)
         assert (await story.reasons())["ReplicaFailure"] == ("True", "FailedCreate")
         assert await story.available() >= 3
-
-
-async def test_the_latest_failure_of_a_replica_set_is_reported(world: World, story: Story):
-    """kubernetes#127081: upstream keeps the first one. Pods have other names each time, which is no reason to write."""
-    text, attempts = ["too small"], 0
-
-    def answer(request: Request) -> Response | None:
-        nonlocal attempts
-        if request.method != "POST" or not request.path.endswith("/pods"):
-            return None
-        attempts += 1
-        name = json.loads(request.body)["metadata"]["generateName"] + next(suffixes)
-        return refusal(403, "Forbidden", f'pods "{name}" is forbidden: {text[0]}')
-
-    async def messages() -> set[str]:
-        owners = (*await world.items(REPLICA_SETS), *await world.items(DEPLOYMENTS))
-        found = (c for one in owners for c in one["status"].get("conditions", []) if c["type"] == "ReplicaFailure")
-        return {condition["message"].partition(": ")[2] for condition in found}
-
-    suffixes = (f"{a}{b}cdf" for a in "bcdfghjklm" for b in "bcdfghjklm")
-    async with story.running(Rewriting(world.server.transport(), answer=answer)):
-        await story.make(replicas=1)
-        await world.wait(60)
-        assert await messages() == {"too small"}
-        text[0] = "too large"
-        await world.wait(120)
-        assert await messages() == {"too large"}
-    assert attempts < 25
-
-
-async def test_a_failure_that_is_another_one_each_time_makes_no_more_attempts(world: World, story: Story):
-    words, attempts = itertools.permutations("abcdefg"), 0
-
-    def answer(request: Request) -> Response | None:
-        nonlocal attempts
-        if request.method != "POST" or not request.path.endswith("/pods"):
-            return None
-        attempts += 1
-        return refusal(403, "Forbidden", f"denied: {''.join(next(words))}") if attempts <= 100 else None
-
-    async with story.running(Rewriting(world.server.transport(), answer=answer)):
-        await story.make(replicas=1)
-        await world.wait(180)
-    assert attempts < 25
 
 
 @pytest.mark.parametrize("seed", range(2))
