@@ -27,7 +27,7 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
 
     only: the names of those to run, whatever --controllers and the gates say; None: as these say. without: names that
     are left out. served: API resources as group/version/plural; None: the server is asked. surroundings: values of
-    ``component.surroundings`` other than the defaults, and groups of options in place of the configuration's. command:
+    ``component.environment`` other than the defaults, and groups of options in place of the configuration's. command:
     the first word of the user agent.
     """
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.environment import Host
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.surroundings import Host
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import ConfigError, complete
 from kcm_cli.manager.controller_map import all_controllers

@@ -51,7 +51,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     """What all controllers of a manager have in common, and what conditions of declarations are asked with.
 
     ``clock``, ``rng``: the one clock, and the one source of randomness. ``gates``: which features are on. ``configs``:
-    the completed option groups by their type, and the values of ``component.surroundings``. ``served``: API resources
+    the completed option groups by their type, and the values of ``component.environment``. ``served``: API resources
     as group/version/plural. ``causes``: the record of syncs, writes and why; None for none.
     """
 

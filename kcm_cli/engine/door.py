@@ -34,7 +34,7 @@ from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.machinery.raw_fields import restored
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, body_of, from_response
-from kcm_cli.rest.parts import Change, object_path
+from kcm_cli.rest.request_parts import Change, object_path
 from kcm_cli.rest.transport import Request, RequestError, Response
 from kcm_cli.runtime.cause_ring import QUIET, CauseRing, Wrote, identity, refusal
 from kcm_cli.runtime.causes import RECORDED, working

@@ -18,7 +18,7 @@ from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import OWN_VERSION, EffectiveVersion, effective_version
-from kcm_cli.manager import inert
+from kcm_cli.manager import without_effect
 from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.config_files import tracing as read_tracing
 from kcm_cli.manager.controller_map import all_controllers, installed
@@ -116,7 +116,7 @@ def complete(parsed: Parsed) -> Config:
             *parsed.warnings,
             *resolved.warnings,
             *(tracing.warnings() if tracing is not None else ()),
-            *inert.warnings(given, parsed.values),
+            *without_effect.warnings(given, parsed.values),
         ),
     )
 

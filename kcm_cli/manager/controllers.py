@@ -20,12 +20,12 @@ from msgspec.structs import asdict
 
 from kcm_cli.api.well_known import GROUPS
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.environment import DEFAULTS
 from kcm_cli.component.garbage import no_collections
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.logs import V1, named
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState
-from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, count_writes
@@ -56,7 +56,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
 
     chosen: the descriptors to run, filtered by --controllers and gates. clients: creates each controller's client.
     root_clients: creates clients with the manager's own identity, if that is another one. served: API resources as
-    group/version/plural. surroundings: values of ``component.surroundings`` other than the defaults, and groups of
+    group/version/plural. surroundings: values of ``component.environment`` other than the defaults, and groups of
     options in place of the configuration's. causes: the record of syncs, writes and why. observer: records which
     controllers run, and their caches. caches: those of a warm standby; without them, they are made by
     ``run_controllers``.

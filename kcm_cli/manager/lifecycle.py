@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.environment import Host, ServerCA
 from kcm_cli.component.leader_config import DEFAULT_MIGRATION
-from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.manager.candidate import HEALTH_CHECK as INFORMER_SYNC
 from kcm_cli.manager.candidate import QUEUE as CANDIDATE_QUEUE

@@ -39,7 +39,7 @@ from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
-from kcm_cli.rest.served import Discovery, ServedResource
+from kcm_cli.rest.served_resources import Discovery, ServedResource
 
 _TEMPLATES = ("deployments", "statefulsets", "daemonsets", "replicasets", "replicationcontrollers", "jobs", "cronjobs")
 _KUSTOMIZATION = "kustomize.config.k8s.io"

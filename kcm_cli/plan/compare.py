@@ -14,7 +14,7 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
 from kcm_cli.plan.observe import Occurrence
 from kcm_cli.plan.problems import Key
-from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.shown_part import Shown
 from kcm_cli.plan.simulation import Simulation
 
 _IGNORED_METADATA = frozenset(

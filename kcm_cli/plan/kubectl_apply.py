@@ -18,7 +18,7 @@ from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.planning.actions import APPLY, JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, NotFound
-from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.apply.fieldset import union
 from kcm_cli.sandbox.apiserver.apply.three_way import merge_patch, strategic_patch

@@ -40,7 +40,7 @@ from kcm_cli.plan.observe import NAMESPACES, NODES, PODS
 from kcm_cli.plan.questions import with_kinds
 from kcm_cli.plan.refusals import Refusal
 from kcm_cli.plan.regular import Regular
-from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.shown_part import Shown
 from kcm_cli.plan.simulation import Simulation, simulate, simulate_changes
 from kcm_cli.plan.snapshot import PlanError, Snapshot, cluster_of
 from kcm_cli.plan.twin.twin import SIMULATED, configuration

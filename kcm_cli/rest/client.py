@@ -30,9 +30,9 @@ from kcm_cli.machinery.meta import Object, View
 from kcm_cli.planning.actions import APPLY, JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest import errors
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
-from kcm_cli.rest.parts import Change, Query, delete_options, given, object_path
 from kcm_cli.rest.ratelimit import Limiter, faster
 from kcm_cli.rest.reading import read, read_named, read_object
+from kcm_cli.rest.request_parts import Change, Query, delete_options, given, object_path
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError, is_local
 
 log = logging.getLogger(__name__)

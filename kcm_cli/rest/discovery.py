@@ -20,7 +20,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound, from_response
 from kcm_cli.rest.reading import read
-from kcm_cli.rest.served import ANY, Discovery, Group, ServedResource, Subresource
+from kcm_cli.rest.served_resources import ANY, Discovery, Group, ServedResource, Subresource
 from kcm_cli.rest.transport import Request, RequestError, Response, Unreadable
 
 T = TypeVar("T")

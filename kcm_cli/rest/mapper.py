@@ -15,7 +15,7 @@ from collections.abc import Callable
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.served import Discovery, ServedResource
+from kcm_cli.rest.served_resources import Discovery, ServedResource
 
 REFRESH_S = 30.0
 PACE_S = 0.5

@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection, Incoming, Lost
+from kcm_cli.rest.connection_errors import ASKING, DIALING, broken, unreachable
 from kcm_cli.rest.dialing import Dialer
 from kcm_cli.rest.encoding import Encoder
+from kcm_cli.rest.in_flight import Slots
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 from kcm_cli.rest.pool import Pool
-from kcm_cli.rest.reasons import ASKING, DIALING, broken, unreachable
-from kcm_cli.rest.slots import Slots
 from kcm_cli.rest.tls import ReloadedContext
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Unreachable
 

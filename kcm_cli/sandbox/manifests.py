@@ -19,7 +19,7 @@ from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.served import Discovery, ServedResource
+from kcm_cli.rest.served_resources import Discovery, ServedResource
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.schema import yaml_body
 from kcm_cli.sandbox.apiserver.schema.gojson import without_lone_surrogates

@@ -5,7 +5,7 @@ from typing import Any
 from kcm_cli.machinery import codec
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import Request
 from kcm_cli.trace.join import Target
 

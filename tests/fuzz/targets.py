@@ -70,7 +70,7 @@ from kcm_cli.rest.errors import AccessError, ApiError, CredentialsError, Kubecon
 from kcm_cli.rest.kubeconfig import Chosen, Cluster, Exec, User
 from kcm_cli.rest.metrics import NO_PLUGIN_METRICS
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.served import Discovery
+from kcm_cli.rest.served_resources import Discovery
 from kcm_cli.rest.socks import ProxyRefused, tunnel
 from kcm_cli.rest.transport import Request, Response, Unreadable
 from kcm_cli.runtime.cause_document import CausesDocument

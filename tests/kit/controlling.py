@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.cluster.controllers import Alone
+from kcm_cli.component.environment import Host, ServerCA
 from kcm_cli.component.metrics import Registry
-from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.manager.config import Config, load
 from kcm_cli.rest.transport import Around, Request, Response, Transport, TransportError
 from kcm_cli.runtime.cause_ring import CauseRing

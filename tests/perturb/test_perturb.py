@@ -29,6 +29,7 @@ from kcm_cli.testing.perturb.campaign import each, perturb
 from kcm_cli.testing.perturb.host import Measure
 from kcm_cli.testing.perturb.kopf_flaws import FINALIZER, LATE_STATUS, KopfFlaws
 from kcm_cli.testing.perturb.points import ALL_KINDS, KINDS, Point, Spot, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.random_words import ties_of, untied, words_of
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import (
     OTHER_CLIENT,
@@ -41,8 +42,7 @@ from kcm_cli.testing.perturb.states import (
     stable,
     state_of,
 )
-from kcm_cli.testing.perturb.taken import Taken, entries, moved, numbers, went_back
-from kcm_cli.testing.perturb.ties import ties_of, untied, words_of
+from kcm_cli.testing.perturb.taken_back import Taken, entries, moved, numbers, went_back
 from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed
 from kcm_cli.testing.pytest_plugin import pytest_addoption, pytest_load_initial_conftests
 from tests.perturb.kit import OPTIONS, config_map, core

@@ -53,7 +53,7 @@ from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.listing import read_page
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.read_only import ReadOnly
-from kcm_cli.rest.served import Discovery
+from kcm_cli.rest.served_resources import Discovery
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Request, Transport
 from kcm_cli.sandbox.nodes import commands, shape

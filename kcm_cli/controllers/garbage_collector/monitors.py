@@ -14,7 +14,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Listed, ObjectKind, Observed
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.meta import Object, PartialObject, SlimObject
-from kcm_cli.rest.served import Discovery, ServedResource
+from kcm_cli.rest.served_resources import Discovery, ServedResource
 from kcm_cli.runtime.informer import AnyInformer, Listener
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, MethodNotSupported, NotFound
 from kcm_cli.rest.listing import list_readable
-from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import RequestError
 
 REASON = "namespace is being deleted"

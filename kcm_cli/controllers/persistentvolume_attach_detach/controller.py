@@ -11,7 +11,7 @@ import logging
 
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
-from kcm_cli.component.surroundings import Host
+from kcm_cli.component.environment import Host
 from kcm_cli.controllers.persistentvolume_attach_detach import flex
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig

@@ -10,8 +10,8 @@ from functools import partial
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.component.environment import Host
 from kcm_cli.component.logs import V2
-from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plan, plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig

@@ -23,7 +23,7 @@ from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
 from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.rest.mapper import PACE_S, NoMatch
-from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer, Listener
 from kcm_cli.runtime.store import NAMESPACE

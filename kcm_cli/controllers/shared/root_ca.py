@@ -6,8 +6,8 @@ upstream: cmd/kube-controller-manager/app/certificates.go#getKubeAPIServerCAFile
 from pathlib import Path
 
 from kcm_cli.component import key_pairs
+from kcm_cli.component.environment import ServerCA
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
-from kcm_cli.component.surroundings import ServerCA
 from kcm_cli.engine.context import Common
 from kcm_cli.engine.descriptor import StartError
 

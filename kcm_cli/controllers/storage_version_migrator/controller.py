@@ -26,7 +26,7 @@ from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
 from kcm_cli.rest.listing import list_all, read_page
 from kcm_cli.rest.mapper import NoMatch
-from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)

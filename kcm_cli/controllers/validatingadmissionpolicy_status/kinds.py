@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kcm_cli.api.admissionregistration import ResourceRule, ValidatingAdmissionPolicy
-from kcm_cli.rest.served import Discovery
+from kcm_cli.rest.served_resources import Discovery
 
 MOST = 10
 """The maximum number of names that are looked up for one rule."""

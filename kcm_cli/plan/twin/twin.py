@@ -20,7 +20,7 @@ from kcm_cli.api.well_known import AUTHENTICATED, MASTERS, ROOT_CA
 from kcm_cli.cluster.cluster import Cluster
 from kcm_cli.cluster.controllers import DISCOVERY, Alone
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.surroundings import Host, ServerCA
+from kcm_cli.component.environment import Host, ServerCA
 from kcm_cli.engine.context import Common
 from kcm_cli.engine.controller import CUSTOM
 from kcm_cli.manager.config import Config, load
@@ -36,7 +36,7 @@ from kcm_cli.plan.twin.pods import Learned
 from kcm_cli.plan.twin.storage import STORAGE, TwinStorage
 from kcm_cli.plan.twin.writes import Watched, Written
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.served_resources import ServedResource
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.schema import Target as TypeName
 from kcm_cli.sandbox.apiserver.schema.model import Node

@@ -23,7 +23,7 @@ from kcm_cli.testing.perturb.kopf_flaws import KopfFlaws
 from kcm_cli.testing.perturb.points import VERBS, Point, Spot
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import OTHER_CLIENT, OVERTAKEN, generated_name, name_of, plain
-from kcm_cli.testing.perturb.taken import Taken, numbers
+from kcm_cli.testing.perturb.taken_back import Taken, numbers
 
 _LAG_S, _BLIND_S = 1.0, 30.0
 """How long, in the cluster's time, an operator sees nothing new: at ``lag``, and at other points."""

@@ -7,9 +7,9 @@ import msgspec
 from msgspec.structs import replace
 
 from kcm_cli.testing.perturb.points import Point, Spot, points_of
+from kcm_cli.testing.perturb.random_words import Ties, Words, ties_of
 from kcm_cli.testing.perturb.states import State, masked
-from kcm_cli.testing.perturb.taken import Entry
-from kcm_cli.testing.perturb.ties import Ties, Words, ties_of
+from kcm_cli.testing.perturb.taken_back import Entry
 
 
 class Record(msgspec.Struct):

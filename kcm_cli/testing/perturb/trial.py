@@ -15,10 +15,10 @@ from kcm_cli.testing.operators import Operator, OperatorError, Program
 from kcm_cli.testing.perturb.host import OPERATORS, Host, Measure, Subject
 from kcm_cli.testing.perturb.interceptor import Interceptor
 from kcm_cli.testing.perturb.points import Point
+from kcm_cli.testing.perturb.random_words import Words, untied, words_of
 from kcm_cli.testing.perturb.record import Record
 from kcm_cli.testing.perturb.states import GONE, State, counts_above, cut, differences, state_of
-from kcm_cli.testing.perturb.taken import Entry, entries, went_back
-from kcm_cli.testing.perturb.ties import Words, untied, words_of
+from kcm_cli.testing.perturb.taken_back import Entry, entries, went_back
 from kcm_cli.testing.sandbox import Sandbox
 from kcm_cli.testing.warp import Stalled
 

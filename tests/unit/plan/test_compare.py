@@ -13,7 +13,7 @@ from kcm_cli.plan.answer import Field, Object
 from kcm_cli.plan.compare import differences, timeline
 from kcm_cli.plan.observe import Occurrence
 from kcm_cli.plan.problems import Key
-from kcm_cli.plan.shown import Shown
+from kcm_cli.plan.shown_part import Shown
 from kcm_cli.plan.simulation import Simulation
 from kcm_cli.plan.snapshot import Snapshot
 

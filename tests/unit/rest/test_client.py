@@ -12,8 +12,8 @@ from kcm_cli.api.core import NODES, PODS
 from kcm_cli.planning.actions import JSON_PATCH
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import MAX_RETRIES
-from kcm_cli.rest.parts import InvalidName
 from kcm_cli.rest.ratelimit import TokenBucket
+from kcm_cli.rest.request_parts import InvalidName
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, Unreachable, Unreadable
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}

@@ -10,7 +10,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.discovery import discover, resources_of
 from kcm_cli.rest.errors import ApiError, ServiceUnavailable
 from kcm_cli.rest.mapper import REFRESH_S, Mapper, NoMatch, never
-from kcm_cli.rest.served import Subresource
+from kcm_cli.rest.served_resources import Subresource
 from kcm_cli.rest.transport import Response, Unreadable
 
 SCALE = {"subresource": "scale", "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"}}

@@ -11,7 +11,7 @@ from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
 from kcm_cli.controllers.validatingadmissionpolicy_status.plan import Declared
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.cel.declarations import Declarations
-from kcm_cli.rest.served import Discovery, Group, ServedResource
+from kcm_cli.rest.served_resources import Discovery, Group, ServedResource
 
 Rule = tuple[list[str], list[str], list[str]]
 

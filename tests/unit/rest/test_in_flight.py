@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.rest.slots import CALM_S, PATIENCE_S, Slots
+from kcm_cli.rest.in_flight import CALM_S, PATIENCE_S, Slots
 
 
 async def use(slots, seconds, log, name):
