@@ -153,8 +153,26 @@ def _show_fields(config: pytest.Config) -> None:
             handler.setFormatter(WithFields(formatter))
 
 
+class _Loggers(dict[str, Any]):
+    """The loggers of the process by name."""
+
+    def values(self) -> Any:
+        return list(super().values())
+
+
+def _let_loggers_be_made() -> None:
+    """Let other threads make loggers at any time. pytest goes through all loggers before each phase of a test, and
+    fails if there are more meanwhile: sandboxes and operators import modules in threads of their own."""
+    manager: Any = logging.root.manager
+    lock: Any = vars(logging)["_lock"]
+    with lock:
+        if not isinstance(manager.loggerDict, _Loggers):
+            manager.loggerDict = _Loggers(manager.loggerDict)
+
+
 def _testing() -> ModuleType:
     """What kcm_cli.testing offers, imported on demand."""
+    _let_loggers_be_made()
     try:
         return importlib.import_module("kcm_cli.testing.public")
     except ModuleNotFoundError as error:
