@@ -72,10 +72,15 @@ def decode(data: Data, type_: type[T]) -> T:
         return decoder.decode(data)  # type: ignore[return-value]  # the table maps T to Decoder[T]
     except msgspec.ValidationError:
         return _decode_again(data, type_, decoder)
-    except UnicodeError as error:
-        raise TextError(str(error)) from None
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        if _is_about_text(error):
+            raise TextError(str(error)) from None
         return _decode_odd(_bytes(data), type_, decoder)
+
+
+def _is_about_text(error: Exception) -> bool:
+    """Whether a decoder found invalid UTF-8: a UnicodeError up to msgspec 0.22, and from 0.23 on one of msgspec's."""
+    return isinstance(error, UnicodeError) or str(error).startswith("Invalid UTF-8")
 
 
 def _decoder_of(type_: object) -> Decoder:
@@ -117,12 +122,12 @@ def decode_doc(data: Data) -> Doc:
         raise ShapeError(str(error)) from None
     except RecursionError:
         return _odd_doc(_bytes(data))
-    except UnicodeError:
+    except (msgspec.DecodeError, UnicodeError) as error:
         text = _bytes(data)
+        if not _is_about_text(error):
+            return _decode_odd(text, Doc, cast(Decoder, _doc_decoder))
         check_text(without(text, (), MANAGED_FIELDS))
         return _odd_doc(text)
-    except msgspec.DecodeError:
-        return _decode_odd(_bytes(data), Doc, cast(Decoder, _doc_decoder))
 
 
 def decode_paths(data: Data, paths: Iterable[tuple[str, ...]]) -> Doc:
@@ -208,9 +213,9 @@ def _decode_again(data: Data, type_: type[T], decoder: Decoder) -> T:
         return decoder.decode(_encoder.encode(plain))  # type: ignore[return-value]
     except (msgspec.ValidationError, OverflowError) as error:
         raise ShapeError(str(error)) from None
-    except UnicodeError as error:
-        raise TextError(str(error)) from None
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        if _is_about_text(error):
+            raise TextError(str(error)) from None
         return _decode_odd(_bytes(data), type_, decoder)
 
 
@@ -235,10 +240,8 @@ def _decode_odd(data: bytes, type_: type[T], decoder: Decoder) -> T:
         raise ShapeError(str(error)) from None
     except RecursionError:
         raise ShapeError("it nests too deeply") from None
-    except UnicodeError as error:
-        raise TextError(str(error)) from None
-    except msgspec.DecodeError as error:
-        raise DecodeError(str(error)) from None
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise (TextError if _is_about_text(error) else DecodeError)(str(error)) from None
 
 
 def _odd_doc(data: bytes) -> Doc:
