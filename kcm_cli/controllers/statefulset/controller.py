@@ -147,13 +147,18 @@ class StatefulSetController:
         set_ = snapshot.set
         planned = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
         self._measure(snapshot, planned, now)
-        for pod in filter(pod_rules.is_rejected, planned.deleted):
-            monotonic = self._clock.monotonic()
-            self._rejected.collect(monotonic)
-            self._rejected.next(_backoff_key(set_, pod), monotonic)
+        self._delay([pod for pod in planned.deleted if pod_rules.is_rejected(pod)], set_)
         outcome = await self._executor.run(planned.stages)
         await self._write_status(set_, status(snapshot, planned, outcome, now))
         return outcome.error
+
+    def _delay(self, rejected: Sequence[Pod], set_: StatefulSet) -> None:
+        """Double the delays of pods that are deleted now."""
+        now = self._clock.monotonic()
+        if rejected:
+            self._rejected.collect(now)
+        for pod in rejected:
+            self._rejected.next(_backoff_key(set_, pod), now)
 
     # -- reading
 

@@ -1,6 +1,7 @@
 """The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.shared.failed_pods import FailedPods
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.planning.actions import STRATEGIC_MERGE
@@ -217,6 +219,31 @@ async def test_a_set_that_waits_for_deletions_keeps_a_revision(world: World, sto
         await world.wait(10)
         assert [one["data"] for one in await world.items(CONTROLLER_REVISIONS)] == [revision["data"]]
         assert sorted(await story.pods()) == ["db-0", "db-2"]
+
+
+async def test_expired_delays_are_looked_for_once_for_many_rejected_pods(world: World, story: Story, monkeypatch):
+    calls: Counter[str] = Counter()
+    collect, following = FailedPods.collect, FailedPods.next
+
+    def collecting(failed: FailedPods, now: float) -> None:
+        calls["collect"] += 1
+        collect(failed, now)
+
+    def doubling(failed: FailedPods, key: str, now: float) -> None:
+        calls["next"] += 1
+        following(failed, key, now)
+
+    sysctls = [{"name": "net.core.somaxconn", "value": "1024"}]
+    await story.make(replicas=20, podManagementPolicy="Parallel")
+    await story.patch({"template": {"spec": {"securityContext": {"sysctls": sysctls}}}})
+    async with story.running():
+        await world.wait(30)
+    monkeypatch.setattr(FailedPods, "collect", collecting)
+    monkeypatch.setattr(FailedPods, "next", doubling)
+    async with story.running():
+        await world.wait(0.5)
+        assert calls["next"] >= 20
+        assert calls["collect"] <= 5
 
 
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
