@@ -142,6 +142,14 @@ class StatefulSetController:
         found = ((template, self._sets.store.get(f"{claim.namespace}/{name}")) for template, name in splits)
         return tuple(set_.key for template, set_ in found if set_ is not None and template in template_names(set_))
 
+    def with_fewer_owners(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
+        """The StatefulSets that had this claim, when a former pod no longer owns it, and another owner keeps it."""
+        if old.metadata.owner_references == new.metadata.owner_references:
+            return ()
+        present = {ref.uid for ref in new.metadata.owner_references}
+        lost = any(ref.uid not in present for ref in old.metadata.owner_references)
+        return self.waiting_for(new) if lost else ()
+
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
         """Execute the plan and write the status. Returns the error, so that the sync can continue."""
         set_ = snapshot.set
@@ -240,7 +248,13 @@ CONTROLLER = Controller(
         "statefulset",
         STATEFUL_SETS,
         owns=(Owns(PODS, updated=when_available()),),
-        watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=StatefulSetController.waiting_for),),
+        watches=(
+            Watch(
+                PERSISTENT_VOLUME_CLAIMS,
+                updated=StatefulSetController.with_fewer_owners,
+                deleted=StatefulSetController.waiting_for,
+            ),
+        ),
         sync=StatefulSetController.sync,
         failures=Failures(retried="Error syncing StatefulSet, requeuing", key="key"),
         workers=StatefulSetConfig,

@@ -92,8 +92,12 @@ async def test_a_pod_is_not_recreated_with_a_terminating_claim(world: World):
         assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
 
 
-async def test_a_pod_that_is_wanted_again_is_created_when_the_claim_of_the_former_one_is_gone(world: World):
-    """Scaled down and up again, before the claim was deleted with its pod: nothing else happens after that."""
+@pytest.mark.parametrize("owned", [False, True], ids=["deleted", "kept by another owner"])
+async def test_a_pod_that_is_wanted_again_is_created_when_the_claim_of_the_former_one_is_gone(
+    world: World, owned: bool
+):
+    """Scaled down and up again, before the claim was deleted with its pod: nothing else happens after that. The garbage
+    collector removes only the reference to the pod if there is another owner."""
     story = Story(world)
     policy = {"whenDeleted": "Retain", "whenScaled": "Delete"}
     async with story.running():
@@ -107,11 +111,15 @@ async def test_a_pod_that_is_wanted_again_is_created_when_the_claim_of_the_forme
         await story.patch({"replicas": 2})
         await world.wait(300)
         assert list(await story.pods()) == ["db-0"]
-        await world.delete(CLAIMS, "data-db-1")
-        await world.patch(CLAIMS, "data-db-1", {"metadata": {"finalizers": None}})
+        if owned:
+            other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "m", "uid": "of-m"}
+            await world.patch(CLAIMS, "data-db-1", {"metadata": {"ownerReferences": [other]}})
+        else:
+            await world.delete(CLAIMS, "data-db-1")
+            await world.patch(CLAIMS, "data-db-1", {"metadata": {"finalizers": None}})
         await world.wait(30)
         assert list(await story.pods()) == ["db-0", "db-1"]
-        assert (await world.get(CLAIMS, "data-db-1"))["metadata"]["uid"] != before
+        assert ((await world.get(CLAIMS, "data-db-1"))["metadata"]["uid"] == before) is owned
 
 
 async def test_a_claim_that_was_on_its_way_for_long_is_replaced_at_once(world: World):
