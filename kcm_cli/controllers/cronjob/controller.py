@@ -222,11 +222,12 @@ class CronJobController:
 
 def _stands_for(job: Job, entry: ObjectReference, cron_job: CronJob) -> bool:
     """Whether a Job is that of an entry in status.active, or runs in its stead: one of this CronJob, created again
-    under its name."""
-    if job.uid == entry.uid:
-        return True
+    under its name. One that the CronJob no longer controls counts until it has ended."""
     ref = controller_of(job)
-    return ref is not None and ref.uid == cron_job.uid and not is_finished(job)
+    controlled = ref is not None and ref.uid == cron_job.uid
+    if job.uid == entry.uid:
+        return controlled or not is_finished(job)
+    return controlled and not is_finished(job)
 
 
 def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:

@@ -361,6 +361,20 @@ async def test_a_forbidding_cronjob_does_not_wait_for_a_job_that_was_replaced(
         assert list(await story.jobs()) == ["00:10", *later]
 
 
+async def test_a_forbidding_cronjob_does_not_wait_for_a_job_that_was_taken_from_it_and_has_ended(
+    world: World, story: Story
+):
+    async with story.running():
+        await story.make("1500s", concurrencyPolicy="Forbid")
+        await world.wait(11 * MINUTE)
+        (entry,) = (await story.status())["active"]
+        await world.patch(JOBS, entry["name"], {"metadata": {"ownerReferences": None}})
+        await world.wait(20 * MINUTE)
+        assert await story.jobs() == {"00:10": "running"}
+        await world.wait(10 * MINUTE)
+        assert await story.jobs() == {"00:10": "Complete", "00:40": "running"}
+
+
 @pytest.mark.parametrize(
     ("kept", "expected"),
     [
