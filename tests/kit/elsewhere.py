@@ -8,7 +8,7 @@ import time
 _LACKS = {
     socket: ("TCP_KEEPIDLE", "TCP_USER_TIMEOUT", "SOCK_CLOEXEC", "SOCK_NONBLOCK"),
     time: ("CLOCK_BOOTTIME",),
-    os: ("waitid", "memfd_create", "eventfd", "pidfd_open", "sched_getaffinity", "posix_fadvise", "sched_setaffinity"),
+    os: ("waitid", "memfd_create", "eventfd", "pidfd_open", "posix_fadvise"),
 }
 
 
