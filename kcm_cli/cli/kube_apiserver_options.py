@@ -205,7 +205,6 @@ class _Reader:
         assert isinstance(pairs, tuple)
         found = resolve(pairs)
         self.problems += found.problems
-        self.notes += [f"--feature-gates: {text}" for text in found.unknown]
         names = {setting.partition("=")[0].strip() for _, setting in pairs} & set(found.gates)
         for name in sorted(names):
             if found.gates[name].enabled != found.gates[name].default:

@@ -54,13 +54,11 @@ class FeatureGates(Mapping[str, Gate]):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The gates, with errors and warnings for the user. unknown: the warnings about names of no gate, such as those
-    that another release has."""
+    """The gates, with errors and warnings for the user."""
 
     gates: FeatureGates
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
-    unknown: tuple[str, ...]
 
 
 def known_gates() -> list[str]:
@@ -78,13 +76,10 @@ def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | Non
     version = version or EffectiveVersion()
     base = {name: _at(name, version.emulation) for name in read_table().gates}
     wanted, problems = _read(settings)
-    unknown = tuple(_unknown(name) for name in wanted if name not in base)
-    warnings = [*unknown]
+    warnings: list[str] = []
     enabled: dict[str, bool] = {}
     for name, value in wanted.items():
-        if name not in base:
-            continue
-        refused = _refusal(base[name], name, value, version)
+        refused = _refusal(base.get(name), name, value, version)
         if refused:
             problems.append(refused)
             continue
@@ -109,7 +104,7 @@ def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | Non
     if alpha and version.emulation < BINARY:
         text = "component has alpha features enabled in emulated version, this is unsupported"
         warnings.append(f"{text}: features=[{' '.join(alpha)}]")
-    return Resolved(gates, tuple(problems), tuple(warnings), unknown)
+    return Resolved(gates, tuple(problems), tuple(warnings))
 
 
 def _at(name: str, emulated: Version) -> Gate:
@@ -141,13 +136,11 @@ def _read(settings: Iterable[tuple[str, str]]) -> tuple[dict[str, bool], list[st
     return wanted, problems
 
 
-def _unknown(name: str) -> str:
-    near = get_close_matches(name, read_table().gates, n=1)
-    hint = f"did you mean {near[0]}?" if near else "kcm --help lists them"
-    return f"unrecognized feature gate: {name} ({hint})"
-
-
-def _refusal(gate: Gate, name: str, value: bool, version: EffectiveVersion) -> str:
+def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersion) -> str:
+    if gate is None:
+        near = get_close_matches(name, read_table().gates, n=1)
+        hint = f"did you mean {near[0]}?" if near else "kcm --help lists them"
+        return f"unrecognized feature gate: {name} ({hint})"
     if gate.locked and gate.default != value:
         return f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}"
     if gate.stage == _ABSENT:

@@ -58,6 +58,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         Case("sandbx", "Correct the name of the subcommand."),
         Case("-v=2 sandbox", "Name the subcommand first."),
         Case("--controllers=nope", "Use a name of the section *Controllers* of `kcm --help`, or a former name."),
+        Case("--feature-gates=Nope=true", "Use a name of the section *Feature gates* of `kcm --help`."),
         Case("--feature-gates=WatchList=maybe", "Set gates to true or false."),
         Case("--config=missing.yaml", _FILE),
         Case("--logging-format=xml", _HELP),

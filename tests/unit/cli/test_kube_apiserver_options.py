@@ -115,6 +115,7 @@ def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
         ("--runtime-config=batch/v1=x", "--runtime-config: batch/v1=x: "),
         ("--runtime-config=nonsense", "--runtime-config: nonsense is not served by the sandbox"),
         ("--version=v1.35.0-x", "must begin with v1.36."),
+        ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate (kcm --help lists them)"),
         ("--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24", "two CIDRs are of different families"),
         ("--service-cluster-ip-range=here", '"here" is no CIDR, such as 10.0.0.0/16'),
         ("--client-ca-file=/no/such/file", "--client-ca-file: cannot read /no/such/file: No such file or directory"),
@@ -124,12 +125,6 @@ def test_flags_that_make_no_difference_are_accepted(argument: str) -> None:
 )
 def test_unsupported_flags_are_refused(argument: str, problem: str) -> None:
     assert any(problem in found for found in asked(argument).problems), asked(argument).problems
-
-
-def test_an_unknown_gate_is_a_note() -> None:
-    found = asked("--feature-gates=NoSuchGate=true")
-    assert found.problems == ()
-    assert "--feature-gates: unrecognized feature gate: NoSuchGate (kcm --help lists them)" in found.notes
 
 
 def test_a_version_with_a_suffix_is_reported() -> None:

@@ -211,6 +211,7 @@ REFUSED = [
         '"deploymnt" is not in the list of known controllers (did you mean deployment?)',
         id="controller",
     ),
+    pytest.param(["--feature-gates=Nope=true"], "unrecognized feature gate: Nope (kcm --help lists them)", id="gate"),
     pytest.param(
         ["--emulated-version=1.30"], "emulation version 1.30 is not between [1.33, 1.36]", id="emulated version"
     ),
@@ -246,7 +247,7 @@ def test_refuses(args: list[str], problem: str) -> None:
 def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "JobController: {Workers: 8}\n")
-    found = problems("-v=x", "--nope=1", "extra", f"--config={file}", "--controllers=nope", "--feature-gates=Nope=x")
+    found = problems("-v=x", "--nope=1", "extra", f"--config={file}", "--controllers=nope", "--feature-gates=Nope=1")
     assert len(found) == 6
     assert f"{file}: JobController.Workers: unknown field" in found
 
