@@ -97,7 +97,7 @@ class Turns:
         self._began()  # after them
 
     def _start(self) -> None:
-        self._started = time.perf_counter()
+        self._started = self._since = time.perf_counter()  # others had their part of this turn
 
 
 class Longest:

@@ -122,6 +122,28 @@ async def test_those_who_wait_have_their_part_of_a_turn_that_others_make_long(mo
     assert passes < 40
 
 
+@pytest.mark.real_time
+async def test_one_who_waits_has_as_much_of_a_turn_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, passes = 0.0, 0
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    turns = Turns.of_loop()
+
+    async def other() -> None:
+        nonlocal now, passes
+        while True:
+            now += 4 * TURN_S
+            passes += 1
+            await asyncio.sleep(0)
+
+    busy = asyncio.create_task(other())
+    for _ in range(200):
+        now += TURN_S / 20
+        if turns.is_over():
+            await turns.next()
+    busy.cancel()
+    assert passes < 40
+
+
 async def test_virtual_time_has_no_turns() -> None:
     turns = Turns.of_loop()
     turns.is_over()
