@@ -20,6 +20,9 @@ _MERGE = "<<"
 _ESCAPED_SLASH = re.compile(r"(?:[^\\]|\\[^/])*\\/", re.DOTALL)
 _FREE_ALIASES, _FREE_NODES = 100, 1000
 _FEW, _MANY = 400_000, 4_000_000
+_TOO_DEEP = f"exceeded max depth of {MAX_DEPTH}"
+_PARSER_TOO_DEEP = "exceeded maximum nesting depth"
+"""What PyYAML says since 6.0.4, whose scanner is ahead of its events."""
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -52,7 +55,8 @@ def _documents(data: bytes) -> Iterator["_Builder"]:
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
-        raise YamlError(f"yaml: {_where(error)}{error.problem}") from None
+        problem = _TOO_DEEP if error.problem == _PARSER_TOO_DEEP else error.problem
+        raise YamlError(f"yaml: {_where(error)}{problem}") from None
 
 
 def _text(data: bytes) -> str:
@@ -209,7 +213,7 @@ class _Builder(msgspec.Struct):
 
     def _check_depth(self, more: int, line: int) -> None:
         if len(self._open) + more > MAX_DEPTH:
-            raise YamlError(f"yaml: {f'line {line + 1}: ' if line else ''}exceeded max depth of {MAX_DEPTH}")
+            raise YamlError(f"yaml: {f'line {line + 1}: ' if line else ''}{_TOO_DEEP}")
 
     def _check_aliases(self) -> None:
         """Refuse documents that consist mostly of the expansion of aliases."""
