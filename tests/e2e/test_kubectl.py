@@ -297,7 +297,7 @@ def test_rollouts(kubectl: Kubectl) -> None:
     kubectl.run("rollout", "resume", "deployment/web")
     kubectl.run("rollout", "status", "deployment/web", "--timeout=60s")
     assert kubectl.run("rollout", "history", "deployment/web").split()[-4:] == ["1", "<none>", "2", "<none>"]
-    kubectl.run("rollout", "undo", "deployment/web")
+    kubectl.run("rollout", "undo", "deployment/web", may_say="last-applied-configuration")  # since 1.36
     kubectl.run("rollout", "status", "deployment/web", "--timeout=60s")
     template = kubectl.read("deployment", "web")["spec"]["template"]
     assert template["spec"]["containers"][0]["image"] == "nginx:1"
