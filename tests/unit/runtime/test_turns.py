@@ -98,50 +98,43 @@ async def test_someone_who_comes_later_does_not_go_first(monkeypatch: pytest.Mon
     assert order == ["first", "second"]
 
 
-@pytest.mark.real_time
-async def test_those_who_wait_have_their_part_of_a_turn_that_others_make_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, passes = 0.0, 0
-    monkeypatch.setattr(time, "perf_counter", lambda: now)
-    turns = Turns.of_loop()
+class LongTurns:
+    """A clock, and a task that makes each turn long."""
 
-    async def other() -> None:
-        nonlocal now, passes
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.passes = 0.0, 0
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+        self.task = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
         while True:
-            now += 4 * TURN_S
-            passes += 1
+            self.now += 4 * TURN_S
+            self.passes += 1
             await asyncio.sleep(0)
 
-    async def piece() -> None:
-        nonlocal now
-        await turns.next()
-        now += TURN_S / 20
 
-    busy = asyncio.create_task(other())
+@pytest.mark.real_time
+async def test_those_who_wait_have_their_part_of_a_turn_that_others_make_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, others = Turns.of_loop(), LongTurns(monkeypatch)
+
+    async def piece() -> None:
+        await turns.next()
+        others.now += TURN_S / 20
+
     await asyncio.gather(*(piece() for _ in range(200)))
-    busy.cancel()
-    assert passes < 40
+    others.task.cancel()
+    assert others.passes < 40
 
 
 @pytest.mark.real_time
 async def test_one_who_waits_has_as_much_of_a_turn_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, passes = 0.0, 0
-    monkeypatch.setattr(time, "perf_counter", lambda: now)
-    turns = Turns.of_loop()
-
-    async def other() -> None:
-        nonlocal now, passes
-        while True:
-            now += 4 * TURN_S
-            passes += 1
-            await asyncio.sleep(0)
-
-    busy = asyncio.create_task(other())
+    turns, others = Turns.of_loop(), LongTurns(monkeypatch)
     for _ in range(200):
-        now += TURN_S / 20
+        others.now += TURN_S / 20
         if turns.is_over():
             await turns.next()
-    busy.cancel()
-    assert passes < 40
+    others.task.cancel()
+    assert others.passes < 40
 
 
 async def test_virtual_time_has_no_turns() -> None:
