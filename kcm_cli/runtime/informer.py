@@ -12,7 +12,8 @@ a listener raises. Not guaranteed: that every intermediate state is seen.
 A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
 is listed, and the objects with these bytes are treated as objects that cannot be decoded. Everything is also listed
 if watches from one version fail PATIENCE times in a row with an error of the server: it may be the version's. Until a
-watch works, each further failure makes a list necessary, with growing delays.
+watch works, each further failure makes a list necessary, with growing delays. So it is, after MOST_FAILURES, if the
+server answers each watch with an error that is not about the version: perhaps it answers lists.
 
 A WatchList that ends before it has said that the initial set is complete, or is silent for SILENCE_S, is followed by a
 list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
@@ -60,6 +61,9 @@ CHUNK = 100
 """Changes that are handled before other tasks run."""
 PATIENCE = 3
 """After this number of spoilt answers in a row everything is listed again."""
+MOST_FAILURES = 10
+"""After this number of watches in a row that the server answered with an error, whatever it was but 429, there is a
+list in between: some minutes, which most outages do not last."""
 SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
 WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
@@ -83,10 +87,10 @@ log = logging.getLogger(__name__)
 
 _RESYNC = Tick(RESYNC)
 _TOO_LARGE = "ResourceVersionTooLarge"
-_CALM = (errors.Forbidden, errors.Unauthorized, errors.TooManyRequests, Unreachable)
+_CALM = (errors.Unauthorized, errors.TooManyRequests, Unreachable)
 """Refusals that say nothing about WatchLists."""
 _NO_REASON_TO_LIST = (errors.Forbidden, errors.Unauthorized, errors.Expired, errors.Gone, errors.TooManyRequests)
-_ABOUT_THE_SERVER = (*_CALM, errors.NotFound, errors.ServiceUnavailable, errors.Timeout)
+_ABOUT_THE_SERVER = (*_CALM, errors.Forbidden, errors.NotFound, errors.ServiceUnavailable, errors.Timeout)
 _BAD_GATEWAY = 502
 _Found = dict[str, T | Undecodable]
 _Event = WatchEvent[T] | BrokenEvent | Bookmark
@@ -180,6 +184,7 @@ class Informer(Generic[T]):
         self._object_errors = object_errors or ObjectErrors()
         self._spoilt = 0
         self._refused = 0  # failures of watches in a row, of the versions of lists in between, too
+        self._failed = 0  # watches in a row that the server answered with an error, other than 429
         self._latest = False
         self._unconfirmed = False
         self._catch_ups = 0
@@ -256,8 +261,8 @@ class Informer(Generic[T]):
                 try:
                     await self._step()
                 except RequestError as error:
-                    watching = bool(self.last_version)
-                    self._judge(error)
+                    watching = bool(self.last_version) and not self._unconfirmed
+                    self._judge(error, watching=watching)
                     await self._wait(error, watching=watching)
         finally:
             if self._told:
@@ -295,7 +300,7 @@ class Informer(Generic[T]):
         self._unconfirmed = False
         self.synced.set()
 
-    def _judge(self, error: RequestError) -> None:
+    def _judge(self, error: RequestError, *, watching: bool) -> None:
         """Resume from the last version, or forget it, so that everything is listed at the latest version."""
         if isinstance(error, Unreadable):
             self._spoilt += 1
@@ -307,6 +312,11 @@ class Informer(Generic[T]):
             if expired and self._refused < PATIENCE:
                 self._backoff.reset()  # the server answers again, and no list has failed to help
             self._refused = max(self._refused + 1, PATIENCE if expired else 0)
+        if watching and isinstance(error, errors.ApiError) and not isinstance(error, errors.TooManyRequests):
+            self._failed += 1
+            if self._failed >= MOST_FAILURES:
+                self._unconfirmed = self._latest = True
+                self._catch_ups = MOST_CATCH_UPS  # a short watch would fail, too
         too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
         if too_large or expired or self._spoilt >= PATIENCE or (refused and self._refused >= PATIENCE):
             self.last_version = ""
@@ -476,7 +486,7 @@ class Informer(Generic[T]):
         self.last_version = version
         self.progress.reached(version)
         self._unfinished = 0
-        if not (self._refused or self._spoilt):
+        if not (self._refused or self._failed or self._spoilt):
             self._backoff.reset()
         self._progressed()
         log.log(V2, "Caches populated", extra={"fields": self._named()})
@@ -511,7 +521,8 @@ class Informer(Generic[T]):
                 self.handling.observe(time.perf_counter() - started)
                 version = event.object.metadata.resource_version
             if version:
-                self._refused = self._refused if version == self.last_version else 0
+                if version != self.last_version:
+                    self._refused = self._failed = 0
                 self.last_version = version
                 self.progress.reached(version)
                 self._progressed()
@@ -571,7 +582,7 @@ class Informer(Generic[T]):
             finally:
                 self._opened_at = float("inf")
                 if self.last_version and self._clock.monotonic() - opened_at > OPEN_S:
-                    self._refused = 0
+                    self._refused = self._failed = 0
                     self._recovered()
 
     def _put(self, obj: T) -> None:

@@ -23,7 +23,7 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import CHUNK, LATE_S, PATIENCE, SILENCE_S, WATCH_S, Informer
+from kcm_cli.runtime.informer import CHUNK, LATE_S, MOST_FAILURES, PATIENCE, SILENCE_S, WATCH_S, Informer
 from kcm_cli.runtime.object_errors import BURST, MOST, PERIOD_S, ObjectErrors
 from kcm_cli.runtime.turns import TURN_S
 from tests.kit.faults import Answering
@@ -650,6 +650,34 @@ def test_an_outage_does_not_make_a_list_necessary(outage: Any) -> None:
     server = Server([first, *[outage] * 2 * PATIENCE, [modified("a", 6), HOLD]])
     assert follow(server, 300).notified == ["+ a@1", "~ a@6"]
     assert {asked.get("resourceVersion") for asked in server.asked[1:]} == {"5"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [status(403, "Forbidden"), status(404, "NotFound"), status(502, ""), status(503, "ServiceUnavailable")],
+    ids=["403", "404", "502", "503"],
+)
+def test_where_only_watches_fail_lists_show_the_changes(answer: Any) -> None:
+    """As with a role that lacks the verb watch, or behind a proxy that does not pass streams."""
+    lists = [page(number, pod("a", number)) for number in range(7, 60)]
+    server = Server([[added("a", 1), bookmark(5, last=True)], *[answer] * 1000], lists)
+    seen = follow(server, 1200).notified
+    assert seen[:4] == ["+ a@1", "~ a@7", "~ a@8", "~ a@9"]
+    verbs = [asked["verb"] for asked in server.asked]
+    assert verbs.index("list") == 1 + MOST_FAILURES
+    assert 5 <= verbs.count("list") <= 25
+
+
+def test_a_kind_that_may_be_listed_and_not_watched_is_listed() -> None:
+    server = Server([status(403, "Forbidden")] * 1000, [page(number, pod("a", number)) for number in range(7, 60)])
+    assert follow(server, 60).notified[:1] == ["+ a@7"]
+
+
+def test_lists_between_failing_watches_end_with_the_first_working_watch() -> None:
+    first, works = [added("a", 1), bookmark(5, last=True)], [modified("a", 9), HOLD]
+    server = Server([first, *[status(403, "Forbidden")] * MOST_FAILURES, works], [page(8, pod("a", 8))])
+    assert follow(server, 1200).notified == ["+ a@1", "~ a@8", "~ a@9"]
+    assert [asked["verb"] for asked in server.asked].count("list") == 1
 
 
 def test_an_outage_after_a_refusal_does_not_make_a_list_necessary() -> None:
