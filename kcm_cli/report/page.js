@@ -82,6 +82,7 @@
       count.textContent = `${lines.length} of ${nodes.length} lines`;
       wraps = lines.length <= WRAPPED; // more have one height each, so that only those in sight are elements
       rows.classList.toggle("wraps", wraps);
+      rows.hidden = !lines.length; // a tree has lines
       space.style.height = wraps ? "auto" : `${lines.length * HEIGHT}px`;
       rows.style.height = wraps ? "auto" : `min(65vh, ${(lines.length + 1) * HEIGHT}px)`;
       draw();
@@ -106,7 +107,9 @@
       const first = wraps ? 0 : Math.max(0, Math.floor(rows.scrollTop / HEIGHT) - 10);
       const last = wraps ? lines.length : Math.min(lines.length, first + Math.ceil(rows.clientHeight / HEIGHT) + 20);
       space.replaceChildren(...Array.from({ length: last - first }, (_, n) => row(first + n, (first + n) * HEIGHT)));
-      if (lines.length) rows.setAttribute("aria-activedescendant", `row-${active}`);
+      // it names only what there is: the active line may have been scrolled away
+      if (active >= first && active < last) rows.setAttribute("aria-activedescendant", `row-${active}`);
+      else rows.removeAttribute("aria-activedescendant");
     }
     function toggle(node, does) { if (does) node.open = !node.open; flatten(); }
     function move(to) {
