@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import msgspec
 
 from kcm_cli.sandbox.streams import spdy, websocket
-from kcm_cli.sandbox.streams.pipe import Pipe
+from kcm_cli.sandbox.streams.pipe import PART, Pipe
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 PROTOCOL = "portforward.k8s.io"
 TUNNEL = f"SPDY/3.1+{PROTOCOL}"
 CHANNELS = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
-_PART = 32 * 1024
+_LINGER_S = 1.0
+"""How long the one direction of a connection goes on after the other has ended, as with containerd."""
 
 Find = Callable[[int], tuple[str, int]]
 """The host and port that a port is forwarded to. Raises LookupError with the reason if there are none."""
@@ -63,29 +64,39 @@ def most_ports(headers: Mapping[str, str]) -> int:
 
 
 def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) -> Upgraded:
-    """The response to a client that uses a WebSocket with two channels for each port, for data and for an error."""
+    """The response to a client that uses a WebSocket with two channels for each port, for data and for an error.
+
+    It is closed when the connections of all ports have ended.
+    """
     protocol = websocket.chosen(headers, CHANNELS) or ""
 
+    async def read(duplex: Duplex, pipes: Sequence[Pipe]) -> None:
+        reader = websocket.ChannelReader(text=websocket.is_text(protocol))
+        with contextlib.suppress(websocket.WebSocketError):
+            while not reader.closed and (data := await duplex.read()):
+                for channel, sent in reader.channels(data):
+                    if channel % 2 == 0 and channel // 2 < len(pipes):
+                        await pipes[channel // 2].write(sent)
+                if reader.replies:
+                    duplex.write(bytes(reader.replies))
+                    reader.replies.clear()
+        for pipe in pipes:
+            pipe.end()
+
     async def serve(duplex: Duplex) -> None:
+        pipes = [Pipe() for _ in ports]
         async with asyncio.TaskGroup() as group:
-            pipes = []
+            links = []
             for index, port in enumerate(ports):
-                pipes.append(Pipe())
                 for channel in (2 * index, 2 * index + 1):
                     duplex.write(websocket.of_channel(protocol, channel, struct.pack("<H", port)))
                 link = _ChannelLink(duplex, protocol, index, pipes[index], find)
-                group.create_task(link.run(port))
-            reader = websocket.ChannelReader(text=websocket.is_text(protocol))
-            with contextlib.suppress(websocket.WebSocketError):
-                while not reader.closed and (data := await duplex.read()):
-                    for channel, sent in reader.channels(data):
-                        if channel % 2 == 0 and channel // 2 < len(pipes):
-                            await pipes[channel // 2].write(sent)
-                    if reader.replies:
-                        duplex.write(bytes(reader.replies))
-                        reader.replies.clear()
-            for pipe in pipes:
-                pipe.end()
+                links.append(group.create_task(link.run(port)))
+            reading = group.create_task(read(duplex, pipes))
+            await asyncio.wait(links)
+            reading.cancel()
+        duplex.write(websocket.close())
+        await duplex.drained()
 
     return upgraded(websocket.answer_headers(headers, protocol), serve)
 
@@ -168,8 +179,8 @@ class _Forwarder(msgspec.Struct):
 
 
 async def _linked(port: int, find: Find, pipe: Pipe, send: Callable[[bytes], Awaitable[None]]) -> str:
-    """Copy bytes in both directions until the server closes the connection; returns the error, or nothing. ``send``:
-    empty bytes are the end."""
+    """Copy bytes in both directions until one of them has ended, and the other one, too, or ``_LINGER_S`` have passed;
+    returns the error, or nothing. ``send``: empty bytes are the end."""
     try:
         host, target = find(port)
         reader, writer = await asyncio.open_connection(host, target)
@@ -185,15 +196,23 @@ async def _linked(port: int, find: Find, pipe: Pipe, send: Callable[[bytes], Awa
         if writer.can_write_eof():
             writer.write_eof()
 
-    up = asyncio.ensure_future(upwards())
-    try:
-        while data := await reader.read(_PART):
+    async def downwards() -> None:
+        while data := await reader.read(PART):
             await send(data)
+
+    ways = [asyncio.ensure_future(way) for way in (upwards(), downwards())]
+    try:
+        ended, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ended:
+            way.result()
+        if left and ways[0] in ended:
+            await asyncio.wait(left, timeout=_LINGER_S)
         await send(b"")
     except OSError as error:
         return f"the connection to port {port} broke: {error.strerror or error}"
     finally:
-        up.cancel()
-        await asyncio.wait((up,))
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
         writer.close()
     return ""

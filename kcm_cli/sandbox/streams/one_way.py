@@ -5,12 +5,13 @@ upstream: staging/src/k8s.io/streaming/pkg/httpstream/wsstream/stream.go
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.streams import websocket
+from kcm_cli.sandbox.streams.pipe import parts
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 BASE64 = "base64.binary.k8s.io"
@@ -25,16 +26,18 @@ def over_websocket(headers: Mapping[str, str], protocol: str, answer: Response |
 
     async def send(duplex: Duplex) -> None:
         duplex.write(framed(b""))  # as upstream, an empty message first
-        if isinstance(answer, Response):
-            duplex.write(framed(answer.body))
-        else:
-            chunks: Any = answer.chunks
-            async with aclosing(chunks):
-                async for chunk in chunks:
-                    duplex.write(framed(chunk))
+        chunks: Any = _once(answer.body) if isinstance(answer, Response) else answer.chunks
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for part in parts(chunk):
+                    duplex.write(framed(part))
                     await duplex.drained()
 
     return _upgraded(headers, protocol, send)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 def events_over_websocket(headers: Mapping[str, str], answer: Stream, *, binary: bool) -> Response | Upgraded:

@@ -1,8 +1,16 @@
 """A buffer of bytes between a connection and their reader."""
 
 import asyncio
+from collections.abc import Iterator
 
+PART = 32 * 1024
+"""The most bytes that are copied at once, as by kubelets. Clients limit the size of a message."""
 _MOST_BYTES = 1 << 20
+
+
+def parts(data: bytes) -> Iterator[bytes]:
+    """The bytes in parts of up to ``PART``; none without bytes."""
+    return (data[at : at + PART] for at in range(0, len(data), PART))
 
 
 class Pipe:

@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.streams import spdy, websocket
-from kcm_cli.sandbox.streams.pipe import Pipe
+from kcm_cli.sandbox.streams.pipe import Pipe, parts
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
@@ -46,9 +46,10 @@ class Console:
     async def write(self, data: bytes, *, error: bool = False) -> None:
         """Write to standard output, or to standard error (which is standard output on a terminal)."""
         error = error and not self.wanted.tty
-        if data and (self.wanted.stderr if error else self.wanted.stdout):
-            self._send(STDERR if error else STDOUT, data)
-            await self._duplex.drained()
+        if self.wanted.stderr if error else self.wanted.stdout:
+            for part in parts(data):
+                self._send(STDERR if error else STDOUT, part)
+                await self._duplex.drained()
 
     def _send(self, channel: int, data: bytes) -> None:
         raise NotImplementedError

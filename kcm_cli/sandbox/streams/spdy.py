@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from kcm_cli.sandbox.streams.pipe import parts
+
 _WORDS = (
     "options|head|post|put|delete|trace|accept|accept-charset|accept-encoding|accept-language|accept-ranges|a"
     "ge|allow|authorization|cache-control|connection|content-base|content-encoding|content-language|content-l"
@@ -37,7 +39,6 @@ _FIN = 1
 _MOST_HEADERS = 1 << 20
 """The limit for the frame of a stream's headers, and for them decompressed. Other frames have at most 16 MiB, since
 their length has three bytes."""
-_PART = 32 * 1024
 
 
 class SpdyError(Exception):
@@ -149,11 +150,11 @@ class Session(msgspec.Struct):
     @staticmethod
     def data(stream: int, data: bytes, *, end: bool = False) -> bytes:
         """Bytes of a stream, in frames."""
-        parts = [data[at : at + _PART] for at in range(0, len(data), _PART)] or [b""]
-        last = len(parts) - 1
+        frames = [*parts(data)] or [b""]
+        last = len(frames) - 1
         return b"".join(
             struct.pack(">II", stream, ((_FIN if end and index == last else 0) << 24) | len(part)) + part
-            for index, part in enumerate(parts)
+            for index, part in enumerate(frames)
         )
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import socket
 import ssl
+import struct
 import tarfile
 import threading
 import zlib
@@ -713,6 +714,105 @@ def test_ports_over_the_channels_of_a_websocket(kcm_sandbox, kcm_namespace, pod,
     assert ports == {0: 80, 1: 80, 2: 81, 3: 81, 4: 82, 5: 82}
     assert (heard[0][2:], heard[2][2:]) == (b"HELLO", b"HELLO")
     assert f"{PREFIX}forward: 82=PORT".encode() in heard[5]
+
+
+@pytest.fixture
+def talker():
+    """A server that writes for ever; yields its port, and an Event that is set when a client has gone."""
+    gone = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            one, _ = server.accept()
+            with one:
+                try:
+                    while not gone.wait(0.01):
+                        one.sendall(b"more")
+                except OSError:
+                    gone.set()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], gone
+        gone.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("ending", ["end", "reset"])
+def test_a_connection_ends_with_its_client(kcm_sandbox, kcm_namespace, pod, talker, ending):
+    port, gone = talker
+    pod("a", forward=f"80={port}")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward"
+    with Spdy(kcm_sandbox, path, "portforward.k8s.io") as client:
+        client.open(1, streamType="error", port="80", requestID="0")
+        client.open(3, streamType="data", port="80", requestID="0")
+        client.send(3, b"hello", end=ending == "end")
+        if ending == "reset":
+            client.socket.sendall(struct.pack(">HHIII", 0x8003, 3, 8, 3, 5))
+        assert client.until_ended(1) == {1: b""}
+        assert gone.wait(30)
+
+
+def test_a_websocket_ends_with_the_connections_of_its_ports(kcm_sandbox, kcm_namespace, pod):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        pod("a", forward=f"80={server.getsockname()[1]}")
+        path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward?ports=80,81"
+        upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
+        with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+            one, _ = server.accept()
+            with one:
+                one.sendall(b"bye")
+            found = messages_of(client)
+    assert (0, b"bye") in [(message[0], message[1:]) for message in found]
+
+
+def test_a_websocket_for_ports_ends_with_its_client(kcm_sandbox, kcm_namespace, pod, talker):
+    port, gone = talker
+    pod("a", forward=f"80={port}")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward?ports=80"
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        client.socket.sendall(masked(8, b""))
+        messages_of(client)
+        assert gone.wait(30)
+
+
+def messages_of(client: Upgraded) -> list[bytes]:
+    """The messages that a client gets until the server closes."""
+    found = []
+    while True:
+        first, size = client.exactly(2)
+        size = int.from_bytes(client.exactly({126: 2, 127: 8}[size]), "big") if size > 125 else size
+        data = client.exactly(size)
+        if first & 0x0F == 8:
+            assert data == (1000).to_bytes(2, "big")
+            return found
+        found.append(data)
+
+
+@pytest.mark.parametrize("error", [False, True])
+def test_output_comes_in_messages_of_a_size_that_clients_read(kcm_sandbox, kcm_namespace, pod, error):
+    """Clients have limits for a message: that of aiohttp is 4 MiB."""
+    pod("a")
+    text = b"x" * 100_000
+    kcm_sandbox.answer_exec(f"{kcm_namespace}/a", lambda _: Output(b"" if error else text, text if error else b""))
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=x&stdout=true&stderr=true"
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        found = messages_of(client)
+    assert b"".join(message[1:] for message in found if message[0] == 1 + error) == text
+    assert max(map(len, found)) == 1 + (32 << 10)
+
+
+def test_a_long_log_over_a_websocket_comes_in_messages_of_a_size_that_clients_read(kcm_sandbox, kcm_namespace, pod):
+    pod("a")
+    text = "x" * 100_000
+    kcm_sandbox.set_logs(f"{kcm_namespace}/a", text)
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/log"
+    with Upgraded(kcm_sandbox, "GET", path, "Upgrade: websocket\r\nSec-WebSocket-Key: a") as client:
+        found = messages_of(client)
+    assert b"".join(found) == text.encode() + b"\n"
+    assert max(map(len, found)) == 32 << 10
 
 
 @pytest.mark.parametrize(
