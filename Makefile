@@ -119,12 +119,12 @@ walk: $(READY) ## a newcomer's way by the pages, in an empty folder: install, a 
 
 lock: ## renew the lock files; no download address is recorded in them
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q $(UV)
-	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	$(VENV)/lock/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header configs/build.in -o configs/build.lock
-	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	$(VENV)/lock/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --all-extras pyproject.toml -o $(LOCK)
 	grep -oE '^[A-Za-z0-9_.-]+==[^ ]+' $(LOCK) > $(VENV)/lock/pins
-	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	$(VENV)/lock/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header -c $(VENV)/lock/pins pyproject.toml -o configs/runtime.lock
 	sed -i '/^ *#   -c /d' configs/runtime.lock
 
