@@ -8,6 +8,9 @@ from functools import cache
 from typing import Any
 
 import kcm_cli.api
+import kcm_cli.controllers
+import kcm_cli.sandbox
+import kcm_cli.trace
 from kcm_cli.api.resource import Resource
 from kcm_cli.sandbox.apiserver.data import read_data, read_definitions
 
@@ -44,6 +47,17 @@ def resources() -> dict[str, Resource[Any]]:
         for name, value in vars(importlib.import_module(f"kcm_cli.api.{module.name}")).items():
             if isinstance(value, Resource):
                 found[name] = value
+    return found
+
+
+def elsewhere() -> dict[str, Resource[Any]]:
+    """The kinds whose views parts of their own declare, or take from ``kcm_cli.api``."""
+    found: dict[str, Resource[Any]] = {}
+    for package in (kcm_cli.controllers, kcm_cli.sandbox, kcm_cli.trace):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for name, one in vars(importlib.import_module(module.name)).items():
+                if isinstance(one, Resource):
+                    found[f"{one.view.__module__}.{name}"] = one
     return found
 
 

@@ -1,8 +1,6 @@
 """A view of an object is the same, whether it is read from protobuf or from JSON."""
 
-import importlib
 import json
-import pkgutil
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,9 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-import kcm_cli.controllers
-import kcm_cli.sandbox
-import kcm_cli.trace
 from kcm_cli.api import core
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.protobuf import views
@@ -28,25 +23,14 @@ from kcm_cli.machinery.envelope import opened
 from kcm_cli.machinery.meta import Object, PartialObject, SlimObject
 from kcm_cli.machinery.protowire import numbered, packed
 from kcm_cli.machinery.times import format_micro_time, format_time
-from tests.unit.api.schemas import resources
+from tests.unit.api.schemas import elsewhere, resources
 
 JSON_ONLY = {"CLUSTER_ROLES"}
 """Kinds with protobuf that are not updated, and are read in JSON: their rules are documents."""
 READ = {name: one for name, one in resources().items() if one.reader() is not None}
 
 
-def elsewhere() -> dict[str, Resource[Any]]:
-    """The kinds whose views parts of their own declare."""
-    found: dict[str, Resource[Any]] = {}
-    for package in (kcm_cli.controllers, kcm_cli.sandbox, kcm_cli.trace):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            for name, one in vars(importlib.import_module(module.name)).items():
-                if isinstance(one, Resource) and one not in READ.values() and one.reader() is not None:
-                    found[f"{one.view.__module__}.{name}"] = one
-    return found
-
-
-ALL = READ | elsewhere()
+ALL = READ | {name: one for name, one in elsewhere().items() if one not in READ.values() and one.reader() is not None}
 EACH = pytest.mark.parametrize("resource", ALL.values(), ids=ALL)
 TEXTS = ("", "a", "b-1", "ü", "x" * 600)
 NUMBERS = (0, 1, -1, 2**31 - 1, -(2**31))
