@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.machinery.times import format_micro_time, format_time, parse_time
 from kcm_cli.sandbox.apiserver.registry.options import integer, truthy
 from kcm_cli.sandbox.programs.execution import Written
 
@@ -23,8 +23,16 @@ def parameters(query: Mapping[str, str]) -> str:
     """The options of a request in the API server's request to a kubelet, with the question mark."""
     flags = {name: "true" for name in _FLAGS if is_true(query, name)}
     given = {name: query[name] for name in _VALUES if query.get(name)}
+    if (since := _since_time(query)) is not None:
+        given["sinceTime"] = format_time(since)
     text = urlencode(sorted((flags | given).items()))
     return text and f"?{text}"
+
+
+def _since_time(query: Mapping[str, str]) -> datetime | None:
+    """The time, of which the API server passes on whole seconds only."""
+    text = query.get("sinceTime")
+    return parse_time(text).replace(microsecond=0) if text else None
 
 
 class LogOptions:
@@ -34,8 +42,7 @@ class LogOptions:
         """``query``: of a valid request."""
         self._tail, self._limit = integer(query, "tailLines"), integer(query, "limitBytes")
         since_s = integer(query, "sinceSeconds")
-        since = parse_time(query["sinceTime"]) if query.get("sinceTime") else None
-        self._since = now - timedelta(seconds=since_s) if since_s is not None else since
+        self._since = _since_time(query) if since_s is None else now - timedelta(seconds=since_s)
         self._stamped = is_true(query, "timestamps")
 
     @property
@@ -44,19 +51,19 @@ class LogOptions:
         return self._limit == 0
 
     def past(self, lines: Sequence[tuple[datetime, str]]) -> bytes:
-        """The selected lines of those written until now."""
+        """The selected lines, with their ends, of those written until now."""
         chosen = [line for line in lines if self._since is None or line[0] >= self._since]
         if self._tail is not None:
             chosen = chosen[max(0, len(chosen) - self._tail) :]
         return self._limited(b"".join(self._written(*line) for line in chosen))
 
     def line(self, at: datetime, text: str) -> bytes:
-        """A line that is written later."""
+        """A line, with its end, that is written later."""
         return self._limited(self._written(at, text))
 
     def _written(self, at: datetime, text: str) -> bytes:
-        stamp = f"{format_time(at).removesuffix('Z')}.000000000Z " if self._stamped else ""
-        return f"{stamp}{text}\n".encode("utf-8", "surrogateescape")
+        stamp = f"{format_micro_time(at).removesuffix('Z')}000Z " if self._stamped else ""
+        return f"{stamp}{text}".encode("utf-8", "surrogateescape")
 
     def _limited(self, data: bytes) -> bytes:
         if self._limit is None:
@@ -66,12 +73,20 @@ class LogOptions:
         return cut
 
 
-def whole_lines(output: Iterable[Written]) -> Iterator[tuple[float, str]]:
-    """The output of a program as lines, with seconds from its start."""
+def whole_lines(output: Iterable[Written], end_s: float | None) -> Iterator[tuple[float, str]]:
+    """The output of a program as lines with their ends, and seconds from its start.
+
+    end_s: when the program ends; None: it runs. Like a container runtime, a line is written when it has ended: what
+    follows the last end of a line is written when the program ends.
+    """
     rest = ""
-    at_s = 0.0
     for at_s, text, _ in output:
         *lines, rest = (rest + text).split("\n")
-        yield from ((at_s, line) for line in lines)
-    if rest:
-        yield at_s, rest
+        yield from ((at_s, f"{line}\n") for line in lines)
+    if rest and end_s is not None:
+        yield end_s, rest
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends, also of the last one."""
+    return [f"{line}\n" for line in text.removesuffix("\n").split("\n")] if text else []

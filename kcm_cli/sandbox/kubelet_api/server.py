@@ -33,7 +33,7 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.apiserver.webhooks.simulated_addresses import SimulatedAddresses
 from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
-from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, parameters, whole_lines
+from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of, failed_kubelet
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
@@ -102,8 +102,8 @@ class Overrides(msgspec.Struct):
 
 
 class _Log(msgspec.Struct, frozen=True):
-    """The lines of a run until a time, and whether there may be more after it. ``done``: when its program ends by
-    itself, if that is known."""
+    """The lines of a run until a time, with their ends, and whether there may be more after it. ``done``: when its
+    program ends by itself, if that is known."""
 
     run: Run
     until: datetime
@@ -204,7 +204,7 @@ class KubeletApi:
         text = _last(self.overrides.logs, pod.key, name)
         text = pod.annotation(LOGS, name) if text is None else text
         if text is not None:
-            return _Log(run, until, [(run.started, line) for line in text.splitlines()])
+            return _Log(run, until, [(run.started, line) for line in lines_of(text)])
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
         if container is None or not (container.command or container.args):
             return _Log(run, until, []) if container is not None and is_pause(container) else None
@@ -217,7 +217,9 @@ class KubeletApi:
             known = program.log(started, passed_s) or known
         if known is None:
             return None
-        timed = ((run.started + timedelta(seconds=at_s), text) for at_s, text in whole_lines(known.written(passed_s)))
+        ended_s = min(known.lasts_s, passed_s) if known.lasts_s <= passed_s or run.finished is not None else None
+        found = whole_lines(known.written(passed_s), ended_s)
+        timed = ((run.started + timedelta(seconds=at_s), text) for at_s, text in found)
         lines = [line for line in timed if line[0] <= until]
         done = run.started + timedelta(seconds=known.lasts_s) if known.lasts_s <= passed_s else None
         return _Log(run, until, lines, known.is_cut or known.repeated[1] > 0, done)

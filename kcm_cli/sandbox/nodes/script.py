@@ -429,8 +429,8 @@ def _termination_message(known: Execution, container: SimulatedContainer) -> str
     text = known.files.get(normpath(container.termination_message_path)) or ""
     if not text and known.code != 0 and container.termination_message_policy == "FallbackToLogsOnError":
         log = "".join(each.text for each in known.output)
-        lines = log.splitlines(keepends=True)[-_LAST_LINES:]
-        return _cut("".join(lines), _LAST_OF_LOG, from_end=True)
+        lines = log.split("\n")[-_LAST_LINES - log.endswith("\n") :]
+        return _cut("\n".join(lines), _LAST_OF_LOG, from_end=True)
     return _cut(text, _LONGEST_MESSAGE)
 
 

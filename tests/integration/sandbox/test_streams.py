@@ -98,6 +98,25 @@ def test_logs_of_an_annotation(kcm_namespace, core, pod):
     assert logs(since_seconds=3600, timestamps=True).splitlines()[0].endswith("Z one")
 
 
+def test_the_log_of_a_program_whose_last_line_does_not_end(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", ("sh", "-c", r"echo a; printf '1%%\r2%%'; sleep 60; echo; printf b; sleep 60"))
+
+    def log():
+        return core.read_namespaced_pod_log(name, kcm_namespace)
+
+    assert log() == "a\n"
+    kcm_sandbox.advance(70, patience=0.01)
+    assert log() == "a\n1%\r2%\n"
+    kcm_sandbox.advance(70, patience=0.01)
+    assert log() == "a\n1%\r2%\nb"
+
+
+def test_only_line_feeds_end_the_lines_of_an_annotation(kcm_namespace, core, pod):
+    name = pod("a", logs="1%\r2%\x0c\u2028\n\nend")
+    assert core.read_namespaced_pod_log(name, kcm_namespace) == "1%\r2%\x0c\u2028\n\nend\n"
+    assert core.read_namespaced_pod_log(name, kcm_namespace, tail_lines=3).startswith("1%")
+
+
 @pytest.mark.parametrize(
     ("script", "why"),
     [

@@ -377,6 +377,11 @@ async def test_a_kubelet_rejects_what_its_node_cannot_do(world: World, spec, rea
         ("echo a > /dev/own; echo b > /dev/termination-log", {"terminationMessagePath": "/dev/own"}, "a\n"),
         ("echo log; exit 1", {}, None),
         ("echo log; exit 1", {"terminationMessagePolicy": "FallbackToLogsOnError"}, "log\n"),
+        (
+            r"for i in $(seq 99); do printf 'x\r'; done; exit 1",
+            {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            "x\r" * 99,
+        ),
         ("echo log", {"terminationMessagePolicy": "FallbackToLogsOnError"}, None),
         (
             "echo log; printf DONE > /dev/termination-log; exit 1",
