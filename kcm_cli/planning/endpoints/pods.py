@@ -22,15 +22,12 @@ def published_hostname(pod: Pod, service: Service) -> str:
 
 
 def endpoint_changed(old: Pod, new: Pod) -> bool:
-    """Whether an update of a pod may change its endpoints.
-
-    As upstream: a pod that ends without having been ready stays an endpoint until something else changes. Any update of
-    a pod that is being deleted counts.
-    """
+    """Whether an update of a pod may change its endpoints. Any update of a pod that is being deleted counts."""
     return (
         old.deleting
         or new.deleting
         or is_ready(old) != is_ready(new)
+        or is_terminal(old) != is_terminal(new)
         or old.status.pod_ips != new.status.pod_ips
         or old.status.pod_ip != new.status.pod_ip
     )

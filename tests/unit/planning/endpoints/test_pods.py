@@ -34,7 +34,7 @@ def test_hostname_is_published_in_the_subdomain_of_the_service_only():
         pytest.param(pod("a"), pod("a", deleted=True), {"web"}, id="deletion"),
         pytest.param(pod("a"), pod("a", ready=False, phase="Failed"), {"web"}, id="end of a ready pod"),
         pytest.param(
-            pod("a", ready=False), pod("a", ready=False, phase="Failed"), set(), id="end of a pod that was not ready"
+            pod("a", ready=False), pod("a", ready=False, phase="Failed"), {"web"}, id="end of a pod that was not ready"
         ),
         pytest.param(
             pod("a", ready=False, deleted=True),
