@@ -150,7 +150,7 @@ def by_value(scope: Scope, usage: int, target: int) -> Result:
         return Result(scope.current, usage)
     some_pods(scope.pods)
     ready = sum(1 for pod in scope.pods if pod.status.phase == "Running" and is_ready(pod))
-    return Result(_ceil(ratio * ready), usage)
+    return Result(_directed(scope.current, ratio, _ceil(ratio * ready)), usage)
 
 
 def by_value_per_pod(current: int, replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
@@ -188,7 +188,15 @@ def _settled(scope: Scope, groups: Groups, ratio: float) -> int | None:
     """The replicas if every pod has a sample; None if missing ones have to be assumed."""
     if groups.missing or (groups.unready and ratio > 1.0):
         return None
-    return scope.current if scope.tolerances.within(ratio) else _ceil(ratio * groups.ready)
+    if scope.tolerances.within(ratio):
+        return scope.current
+    return _directed(scope.current, ratio, _ceil(ratio * groups.ready))
+
+
+def _directed(current: int, ratio: float, wanted: int) -> int:
+    """The wanted replicas, but no fewer than there are to be while the usage is above the target, and no more while it
+    is below: the pods that are counted may be more than these, as in a rollout with a surge, or fewer."""
+    return max(wanted, current) if ratio > 1.0 else min(wanted, current)
 
 
 def _filled(measured: Samples, groups: Groups, ratio: float, fallback: Mapping[str, int]) -> Samples:
@@ -208,10 +216,7 @@ def _rechecked(scope: Scope, ratio: float, guessed: float, count: int) -> int:
     current = scope.current
     if scope.tolerances.within(guessed) or ratio < 1.0 < guessed or guessed < 1.0 < ratio:
         return current
-    wanted = _ceil(guessed * count)
-    if (guessed < 1.0 and wanted > current) or (guessed > 1.0 and wanted < current):
-        return current
-    return wanted
+    return _directed(current, guessed, _ceil(guessed * count))
 
 
 def _utilization(samples: Samples, requests: Mapping[str, int], target: int) -> tuple[float, int, int]:
