@@ -4,6 +4,7 @@ HTTP connections and the in-process transport call ``handle``. It authenticates,
 interceptors and injected faults, impersonates, authorizes, routes, and runs the verb.
 """
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +44,7 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
-from kcm_cli.sandbox.apiserver.registry.options import check_timeout
+from kcm_cli.sandbox.apiserver.registry.options import timeout_s
 from kcm_cli.sandbox.apiserver.registry.responses import (
     error_response,
     indented,
@@ -73,6 +74,10 @@ class _Work(msgspec.Struct):
     at: int | None
     flow: Mapping[str, str] | None = None
     routed: bool = False
+
+
+class _TimedOut(Exception):
+    """The time that the client gives to its request is over."""
 
 
 class AggregatedApi(Protocol):
@@ -204,7 +209,9 @@ class ApiServer:
         start = clock.monotonic()
         request, info, query = work.asked.request, work.asked.info, work.query
         try:
-            answer = await self._answer(work, notes)
+            answer = await self._in_time(work, notes)
+        except _TimedOut:
+            work.flow, notes, answer = None, [], _TIMED_OUT
         except ApiError as error:
             answer = _refused(request, error, notes)
         except NoSuchGroup:
@@ -227,11 +234,25 @@ class ApiServer:
             exchange.answer = answer
         return with_warnings(answer, notes) if notes else answer
 
+    async def _in_time(self, work: _Work, warnings: list[str]) -> Answer:
+        """The answer, unless it takes longer than the client says (``timeout``). Raises ApiError, _TimedOut."""
+        info = work.asked.info
+        limit_s = None
+        if "timeout" in work.query and info.verb != "watch" and info.subresource not in KUBELET:
+            limit_s = timeout_s(work.query["timeout"])
+        if limit_s is None:
+            return await self._answer(work, warnings)
+        try:
+            async with asyncio.timeout(limit_s) as limit:
+                return await self._answer(work, warnings)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise _TimedOut from None
+
     async def _answer(self, work: _Work, warnings: list[str]) -> Answer:
         asked, query = work.asked, work.query
         request, info, user = asked.request, asked.info, asked.user
-        if "timeout" in query:
-            check_timeout(query["timeout"])
         user = self._security.impersonator.impersonate(user, request.headers, info)
         work.flow = self._flows.headers(user, info)
         if (exchange := current_exchange()) is None:
@@ -296,6 +317,13 @@ def _note_write(gvr: GVR, event: Event) -> None:
         exchange.writes.append((gvr, event))
 
 
+_TIMED_OUT = Response(
+    504,
+    {"content-type": "text/plain; charset=utf-8"},
+    b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
+    b'"reason":"Timeout","details":{},"code":504}\n',
+)
+"""As net/http's filter writes it, in the same form for each client."""
 _TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])
 
 

@@ -29,6 +29,8 @@ _INTEGER, _DIGITS = re.compile(r"[-+]?[0-9]+"), re.compile(r"[0-9]+")
 _LONG = 1000
 """Numbers with more digits are not parsed, which would take long."""
 _VALIDATION = ("", "Ignore", "Strict", "Warn")
+MOST_TIMEOUT_S = 60.0
+"""The limit for a request that is neither a watch nor a connection."""
 APPLY_TYPES = ("application/apply-patch+yaml",)
 
 
@@ -248,17 +250,17 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     return errors
 
 
-def check_timeout(text: str) -> None:
-    """Check the query parameter ``timeout``. Raises ApiError 400.
+def timeout_s(text: str) -> float | None:
+    """The seconds that a request may take by its query parameter ``timeout``, at most those of the server; None if it
+    asks for no limit. Raises ApiError 400.
 
     upstream: apiserver pkg/endpoints/filters/request_deadline.go
     """
-    if not text:
-        return
     try:
-        parse_duration(text)
+        found = parse_duration(text) if text else 0.0
     except FormatError as error:
         raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    return min(found, MOST_TIMEOUT_S) if found > 0 else None
 
 
 def integer(query: Mapping[str, str], name: str) -> int | None:

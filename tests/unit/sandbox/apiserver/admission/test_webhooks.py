@@ -11,7 +11,7 @@ import pytest
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from tests.kit.api import Answer, Api
+from tests.kit.api import CONFIG_MAPS, Answer, Api
 from tests.kit.hooks import HookServer, Tree
 
 pytestmark = pytest.mark.real_time
@@ -438,6 +438,22 @@ async def test_an_unreachable_webhook_fails_the_write_or_is_ignored(api: Api, ba
             'Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: '
             f'Post "{url}?timeout=3s": dial tcp 127.0.0.1:1: connect: connection refused'
         )
+
+
+async def test_a_write_is_given_up_when_the_time_of_its_request_is_over(api: Api, backend: Backend) -> None:
+    over = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        await backend.configure("validating", {"clientConfig": {"url": url}})
+        answer = await api.call("POST", f"{CONFIG_MAPS}?timeout=50ms", {"metadata": {"name": "c"}})
+        over.set()
+    assert (answer.status, answer.doc["reason"]) == (504, "Timeout")
+    assert (await api.call("GET", f"{CONFIG_MAPS}/c")).status == 404
 
 
 async def test_a_webhook_without_a_trusted_certificate_is_not_called(api: Api, backend: Backend) -> None:

@@ -196,3 +196,21 @@ async def test_unchanged_discovery_is_an_empty_304(api: Api) -> None:
     found = await api.call("GET", "/apis", headers=headers)
     again = await api.call("GET", "/apis", headers={**headers, "if-none-match": found.headers["etag"]})
     assert (found.status, again.status, again.body) == (200, 304, b"")
+
+
+async def test_a_request_that_takes_longer_than_its_client_allows(api: Api) -> None:
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    path = "/api/v1/configmaps?resourceVersion=999999999&timeout=1s"
+    answer = await api.call("GET", path, headers={"accept": "application/yaml"})
+    assert (answer.status, loop.time() - start) == (504, 1)
+    assert (answer.headers["content-type"], SCHEMA in answer.headers) == ("text/plain; charset=utf-8", False)
+    message = "Timeout: request did not complete within the allotted timeout"
+    assert answer.doc == {
+        "metadata": {}, "status": "Failure", "message": message, "reason": "Timeout", "details": {}, "code": 504,
+    }  # fmt: skip
+
+
+async def test_the_timeout_of_a_watch_is_not_read(api: Api) -> None:
+    assert (await api.call("GET", "/api/v1/configmaps?watch=1&timeoutSeconds=1&timeout=x")).status == 200
+    assert (await api.call("GET", "/api/v1/configmaps?timeout=x")).status == 400

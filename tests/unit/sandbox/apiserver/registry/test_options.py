@@ -8,10 +8,10 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.registry.options import (
-    check_timeout,
     delete_options,
     integer,
     list_options,
+    timeout_s,
     unsigned,
     write_options,
 )
@@ -149,15 +149,17 @@ def test_integers() -> None:
 @pytest.mark.parametrize("text", ["x", "5"], ids=["word", "no unit"])
 def test_timeouts_that_are_none(text: str) -> None:
     with pytest.raises(ApiError) as found:
-        check_timeout(text)
+        timeout_s(text)
     refused(found, 400, "invalid timeout specified in the request URL")
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "32s", "1m30s", "-1s"], ids=["empty", "zero", "seconds", "mixed", "negative"]
+    ("text", "seconds"),
+    [("", None), ("0", None), ("32s", 32), ("1m30s", 60), ("-1s", None), ("5ms", 0.005)],
+    ids=["empty", "zero", "seconds", "more than the server's", "negative", "milliseconds"],
 )
-def test_timeouts(text: str) -> None:
-    check_timeout(text)
+def test_timeouts(text: str, seconds: float | None) -> None:
+    assert timeout_s(text) == seconds
 
 
 @pytest.mark.parametrize(
