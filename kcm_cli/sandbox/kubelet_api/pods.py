@@ -112,7 +112,7 @@ def failed_kubelet(store: Store, pod: Pod) -> str:
         return ""
     addresses: list[Tree] = (doc.get("status") or {}).get("addresses") or []
     address = next((one["address"] for one in addresses if one["type"] == "InternalIP"), doc["metadata"]["name"])
-    return f"{address}:{shape.KUBELET_PORT}"
+    return f"[{address}]:{shape.KUBELET_PORT}" if ":" in address else f"{address}:{shape.KUBELET_PORT}"
 
 
 def end_of(store: Store, pod: Pod, name: str) -> datetime | None:

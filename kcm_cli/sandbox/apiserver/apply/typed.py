@@ -19,6 +19,7 @@ from kcm_cli.sandbox.apiserver.apply.gofmt import go_type, go_value
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 _ABSENT = object()
+_ANYTHING = frozenset(("raw", "any", "or", "intorstr"))
 Items = list[object]
 
 
@@ -26,8 +27,11 @@ Items = list[object]
 
 
 def problems(node: Node, value: object, path: str = "", *, duplicates: bool = False) -> list[str]:
-    """Where a document does not match its type: ``path: text`` each. ``duplicates``: whether lists may repeat items."""
-    if value is None or (node.kind in ("raw", "any", "or") and not (node.fields and isinstance(value, dict))):
+    """Where a document does not match its type: ``path: text`` each. ``duplicates``: whether lists may repeat items.
+
+    Of a number or string (``intorstr``) the schema says nothing: what it is not, its decoder finds.
+    """
+    if value is None or (node.kind in _ANYTHING and not (node.fields and isinstance(value, dict))):
         return []
     if node.kind in ("struct", "map", "object", "any"):
         return _map_problems(node, value, path, duplicates=duplicates)

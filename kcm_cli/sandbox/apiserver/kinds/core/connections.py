@@ -3,10 +3,11 @@
 upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (v1.36)
 """
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
+from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, not_found, plain
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import admit
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -17,6 +18,7 @@ from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
+_NODES = GVR("", "v1", "nodes")
 _NOT_POSITIVE = "must be greater than 0"
 
 
@@ -47,12 +49,26 @@ async def _running(core: Core, call: Call) -> Stored:
 
 
 def _bound(core: Core, call: Call) -> Stored | None:
-    """The pod, or None if it has no node. Raises ApiError 404, and 400 if the container does not exist."""
+    """The pod, or None if it has no node. Raises ApiError 404, 400 if the container does not exist, and 500."""
     stored = fetch(core, call)
     pod: Tree = stored.doc
     if call.subresource != "portforward":
         _check_container(call.query.get("container", ""), pod)
-    return stored if pod["spec"].get("nodeName") else None
+    node = pod["spec"].get("nodeName")
+    if not node:
+        return None
+    _check_node(core, node)
+    return stored
+
+
+def _check_node(core: Core, name: str) -> None:
+    """Raises ApiError 404, which names a node as a pod, as upstream, and 500 for a node without an address."""
+    node = core.store.get(_NODES, "", name)
+    if node is None:
+        raise not_found("", "pods", name)
+    doc: Tree = node.doc
+    if not (doc.get("status") or {}).get("addresses"):
+        raise plain("no preferred addresses found; known addresses: []")
 
 
 def _check_container(name: str, pod: Tree) -> None:

@@ -10,6 +10,13 @@ from tests.kit.api import Api
 PODS = "/api/v1/namespaces/default/pods"
 
 
+async def node(api: Api, *addresses: str, **annotations: str) -> None:
+    written = {f"sandbox.kcm.dev/{name}": value for name, value in annotations.items()}
+    made = await api.make("/api/v1/nodes", {"metadata": {"name": "n", "annotations": written}})
+    status = {"addresses": [{"type": kind, "address": to} for kind, _, to in (one.partition("=") for one in addresses)]}
+    await api.put("/api/v1/nodes/n/status", {**made, "status": status})
+
+
 async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
     filled = {"containers": [{"name": one, "image": "i"} for one in containers], **spec}
     await api.json("POST", PODS, {"metadata": {"name": name}, "spec": filled}, status=201)
@@ -38,15 +45,29 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
         ("bound/log", {}, 400, 'container "a" in pod "bound" is waiting to start: ContainerCreating'),
         ("bound/exec", {}, 400, "Upgrade request required"),
         ("bound/portforward", {}, 400, "Upgrade request required"),
+        ("gone/log", {}, 404, 'pods "nope" not found'),
+        ("gone/log", {"container": "zz"}, 400, "container zz is not valid for pod gone"),
+        ("gone/exec", {"command": "x"}, 404, 'pods "nope" not found'),
+        ("gone/portforward", {}, 404, 'pods "nope" not found'),
     ],
 )
 async def test_what_needs_no_kubelet(api: Api, path: str, query: dict[str, str], status: int, problem: str) -> None:
     await pod(api, "one", "a")
     await pod(api, "two", "a", "b")
     await pod(api, "bound", "a", nodeName="n")
+    await pod(api, "gone", "a", nodeName="nope")
+    await node(api, "InternalIP=172.18.0.3")
     answer = await api.call("GET", f"{PODS}/{path}", query=query)
     assert answer.status == status, answer.body
     assert problem in answer.body.decode().replace('\\"', '"')
+
+
+@pytest.mark.parametrize("path", ["log", "exec?stdout=1", "portforward"])
+async def test_a_kubelet_without_an_address(api: Api, path: str) -> None:
+    await pod(api, "a", "c", nodeName="n")
+    await node(api)
+    answer = await api.call("GET", f"{PODS}/a/{path}", connection="Upgrade", upgrade="websocket")
+    assert (answer.status, answer.message) == (500, "no preferred addresses found; known addresses: []")
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])
@@ -65,6 +86,7 @@ async def test_what_a_kubelet_refuses_is_text(
 ) -> None:
     await pod(api, "bound", "a", nodeName="n")
     await pod(api, "ended", "a", nodeName="n")
+    await node(api, "InternalIP=172.18.0.3")
     times = {"startedAt": "2020-01-01T00:00:00Z", "finishedAt": "2020-01-01T00:00:01Z"}
     state = {"terminated": {"exitCode": 0, "containerID": "c://1", **times}}
     ended = {"phase": "Succeeded", "containerStatuses": [{"name": "a", "state": state}]}
@@ -92,10 +114,7 @@ async def test_the_kubelet_of_a_failed_node_cannot_be_dialed(
     api: Api, path: str, query: dict[str, str], problem: str
 ) -> None:
     await pod(api, "a", "c", nodeName="n")
-    annotations = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/failed": "true"}
-    addresses = [{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "172.18.0.3"}]
-    made = await api.make("/api/v1/nodes", {"metadata": {"name": "n", "annotations": annotations}})
-    await api.put("/api/v1/nodes/n/status", {**made, "status": {"addresses": addresses}})
+    await node(api, "Hostname=n", "InternalIP=172.18.0.3", simulated="true", failed="true")
     status = {"podIP": "10.244.1.5", "podIPs": [{"ip": "10.244.1.5"}]}
     assert (await api.merge(f"{PODS}/a/status", {"status": status})).status == 200
     proxied = await api.get(f"{PODS}/a:80/proxy/")
@@ -149,3 +168,11 @@ async def test_a_binding_to_nothing(api: Any) -> None:
     assert refused["message"] == "target.name: Required value"
     refused = await api.json("POST", bindings, {"target": {"name": "n"}}, status=400)
     assert refused["message"] == "Name parameter required."
+
+
+async def test_an_address_of_ipv6_is_in_brackets(api: Api) -> None:
+    await pod(api, "a", "c", nodeName="n")
+    await node(api, "InternalIP=fd00::1", simulated="true", failed="true")
+    assert (await api.get(f"{PODS}/a/log")).message == (
+        'Get "https://[fd00::1]:10250/containerLogs/default/a/c": dial tcp [fd00::1]:10250: connect: no route to host'
+    )

@@ -12,6 +12,7 @@ JSON, MERGE, STRATEGIC, APPLY = (
     {"content-type": f"application/{name}"}
     for name in ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
 )
+PROBE = {"livenessProbe": {"tcpSocket": {"port": [1]}}}
 
 
 def deployment() -> dict[str, Any]:
@@ -55,12 +56,21 @@ def deployment() -> dict[str, Any]:
         pytest.param(MERGE, None, 400, "Invalid JSON Patch", id="null"),
         pytest.param(MERGE, {"apiVersion": None}, 400, "name must be provided", id="no version"),
         pytest.param(JSON, [None], 422, "the server rejected our request", id="null operation"),
+        pytest.param(
+            APPLY,
+            {**deployment(), "spec": {"template": {"spec": {"containers": [{"name": "c", **PROBE}]}}}},
+            500,
+            "failed to convert new object (/d; apps/v1, Kind=Deployment) to proper version: unable to convert "
+            "unstructured object to apps/v1, Kind=Deployment: json: cannot unmarshal array into Go value of type int32",
+            id="list for a number or text",
+        ),
     ],
 )
 async def test_patches_that_are_refused(api: Api, headers: Any, patch: Any, status: int, problem: str) -> None:
     await api.json("POST", DEPLOYMENTS, deployment(), status=201)
     body = b"null" if patch is None else patch
-    refused = await api.json("PATCH", DEPLOYMENTS + "/d", body, status=status, headers=headers)
+    query = {"fieldManager": "m"}
+    refused = await api.json("PATCH", DEPLOYMENTS + "/d", body, status=status, headers=headers, query=query)
     assert problem in refused["message"]
 
 
