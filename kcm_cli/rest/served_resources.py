@@ -5,6 +5,7 @@ Pure; ``discovery`` fetches them. They are in the server's order: groups by prio
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import msgspec
 
@@ -12,6 +13,8 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.meta import PartialObject
 
 ANY = "*"
+_ALIKE = 0.8
+"""How much a word has to be like a name (``SequenceMatcher.ratio``) to be taken for a typo."""
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -110,6 +113,13 @@ class Discovery:
             if bare in words and (not group or served.gvr.group == group):
                 return served
         return None
+
+    def near(self, word: str) -> str:
+        """The kind that a word may mean, for an error; empty if it is like none."""
+        bare = word.partition(".")[0].lower()
+        words = {name.lower(): served.kind for served in self.preferred() for name in (served.gvr.plural, served.kind)}
+        found = get_close_matches(bare, words, n=1, cutoff=_ALIKE)
+        return words[found[0]] if found else ""
 
     def _first(self, group: str, version: str, wanted: Callable[[ServedResource], bool]) -> ServedResource | None:
         for candidate in (version,) if version else self._versions(group):

@@ -47,7 +47,8 @@ async def apply(client: Client, clock: Clock, manifests: tuple[Manifest, ...], n
             known = await discover(client)
             if _served(known, version, kind) is None:
                 if clock.monotonic() > until:
-                    raise ManifestError(f'{where}: kind "{kind}" of version "{version}" is not served')
+                    problem = f'kind "{kind}" of version "{version}" is not served'
+                    raise ManifestError(f"{where}: {problem} ({_hint(known, kind)})")
                 await clock.sleep(_POLL_S)
         await _apply(client, resource, doc, namespace, where)
         if kind == _DEFINITION:
@@ -66,6 +67,14 @@ def _text(doc: Doc, field: str, where: str) -> str:
 def _served(known: Discovery, version: str, kind: str) -> ServedResource | None:
     group, slash, name = version.rpartition("/")
     return known.find_kind(group if slash else "", kind, name)
+
+
+def _hint(known: Discovery, kind: str) -> str:
+    """What was meant by a kind that is not served."""
+    if versions := [one.gvr.group_version for one in known.preferred() if one.kind == kind]:
+        return f"this kind is in {' and in '.join(versions)}"
+    near = known.near(kind)
+    return f"did you mean {near}?" if near else "apply its CustomResourceDefinition first"
 
 
 async def _apply(client: Client, resource: ServedResource, doc: Doc, namespace: str, where: str) -> None:
@@ -89,6 +98,10 @@ def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
     if isinstance(manifest, Mapping):
         yield from _objects(f"{manifest.get('kind', 'a document')}", manifest)
         return
+    if "\n" in str(manifest):
+        raise ManifestError(
+            "a manifest is the path of a file or folder, or an object, not YAML: yaml.safe_load reads that"
+        )
     for path in _files(Path(manifest)):
         try:
             data = path.read_bytes()

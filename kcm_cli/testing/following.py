@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from kcm_cli.component.clock import RealClock
+from kcm_cli.testing.whereabouts import whereabouts
 
 _UNACKNOWLEDGED, _UNSENT = 0x5411, 0x894B
 """SIOCOUTQ and SIOCOUTQNSD of Linux: how many bytes of a socket its peer has not acknowledged, and how many of them
@@ -86,6 +87,10 @@ class Time:
         patience_s = max((_UNSENT_S if unsent else _SENT_S for _, _, unsent in found), default=0.0)
         return not found or _REAL.monotonic() - self._since > patience_s
 
+    def restless(self) -> list[str]:
+        """Where the followers are that are not idle. For errors; called from any thread."""
+        return [one.whereabouts() for one in list(self._followers) if not one.at_rest()]
+
     def left_s(self) -> float:
         """Seconds until the next timer of a follower."""
         return min((one.left_s() for one in list(self._followers)), default=float("inf"))
@@ -154,6 +159,13 @@ class FollowingLoop(asyncio.SelectorEventLoop):
     def at_rest(self) -> bool:
         """Whether it waits for time or for other loops."""
         return not self.is_running() or (not self._holds and self._waiter.idle())
+
+    def whereabouts(self) -> str:
+        """Where its program is, in words. Called from another thread."""
+        if self._holds:
+            return "in a thread that it waits for"
+        here = whereabouts(self._thread_id, asyncio.all_tasks(self))  # type: ignore[attr-defined]  # set while it runs
+        return f"in {here}" if here else "in a library"
 
     def left_s(self) -> float:
         """Seconds until its next timer."""

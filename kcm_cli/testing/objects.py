@@ -35,9 +35,12 @@ async def target_of(client: Client, kind: str, name: str, namespace: str) -> Tar
 
 
 async def _served(client: Client, kind: str) -> ServedResource:
-    found = (await discover(client)).named(kind)
+    known = await discover(client)
+    found = known.named(kind)
     if found is None:
-        raise ValueError(f"the cluster serves no kind {kind!r}")
+        near = known.near(kind)
+        hint = f"did you mean {near}?" if near else "a custom one needs its CustomResourceDefinition"
+        raise ValueError(f"the cluster serves no kind {kind!r} ({hint})")
     return found
 
 

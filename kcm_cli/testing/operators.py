@@ -24,6 +24,7 @@ from typing import Any, Protocol, Self
 from kcm_cli.api.well_known import MASTERS
 from kcm_cli.sandbox.apiserver.entrance import Asked
 from kcm_cli.testing.following import FollowingLoop
+from kcm_cli.testing.whereabouts import whereabouts
 
 Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], object] | Sequence[str]
 """See the module."""
@@ -37,7 +38,7 @@ _GUARD = 'read -r line; kill -KILL "-$1"'
 
 
 class OperatorError(Exception):
-    """The operator has ended by itself, or does not stop."""
+    """The operator has ended by itself, or does not stop; the text says by which error, or where it is."""
 
 
 class Host(Protocol):
@@ -54,12 +55,16 @@ class _Run(Protocol):
     """One run of an operator."""
 
     def alive(self) -> bool: ...
+    def failed(self) -> bool: ...
     def error(self) -> str: ...
     def stop(self, *, at_once: bool) -> None: ...
 
 
 class Operator:
     """An operator on a sandbox. Use it in a ``with`` or ``async with`` statement, or with ``start`` and ``stop``.
+
+    The statement ends with OperatorError if the operator has failed meanwhile. An error of the statement itself, as a
+    failed assertion, gets a note that says so.
 
     virtual: whether it runs in the cluster's time. kubeconfig: that of the present run. user: its user.
     """
@@ -137,7 +142,26 @@ class Operator:
     def check(self) -> None:
         """Raises OperatorError with its last error if it has ended by itself."""
         if self._run is not None and not self._run.alive():
-            raise OperatorError(f"the operator has ended: {self._run.error()}")
+            raise OperatorError(self._ended(self._run))
+
+    def failure(self) -> str:
+        """By which error it has ended, as a sentence; empty if it runs, was stopped, or has returned."""
+        run = self._run
+        return self._ended(run) if run is not None and not run.alive() and run.failed() else ""
+
+    @staticmethod
+    def _ended(run: _Run) -> str:
+        return f"the operator has ended: {run.error()}"
+
+    def _leave(self, error: BaseException | None) -> None:
+        failure = self.failure()
+        try:
+            self.stop()
+        finally:
+            if failure and error is not None:
+                error.add_note(failure)
+        if failure and error is None:
+            raise OperatorError(failure)
 
     def _end(self, *, at_once: bool) -> None:
         run, self._run = self._run, None
@@ -151,15 +175,15 @@ class Operator:
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        self._leave(error)
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.start)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.stop)
+    async def __aexit__(self, _: object, error: BaseException | None, *__: object) -> None:
+        await asyncio.to_thread(self._leave, error)
 
 
 def _check(program: object) -> None:
@@ -240,13 +264,20 @@ class _OnThread:
     def alive(self) -> bool:
         return self._thread.is_alive()
 
+    def failed(self) -> bool:
+        return self._error is not None
+
     def error(self) -> str:
         return repr(self._error) if self._error is not None else "it has returned"
 
     def _join(self, *, at_once: bool, killed_s: float) -> None:
         self._thread.join(killed_s if at_once else STOP_S)
         if not at_once and self._thread.is_alive():
-            raise OperatorError(f"the operator did not stop within {STOP_S:g} s")
+            here = whereabouts(self._thread.ident, self._tasks())
+            raise OperatorError(f"the operator did not stop within {STOP_S:g} s{here and f': it is in {here}'}")
+
+    def _tasks(self) -> Iterable[asyncio.Task[Any]]:
+        return ()
 
 
 class _Thread(_OnThread):
@@ -302,6 +333,9 @@ class _Task(_OnThread):
             self._loop.forsake()
         self._join(at_once=at_once, killed_s=KILL_S)
 
+    def _tasks(self) -> Iterable[asyncio.Task[Any]]:
+        return asyncio.all_tasks(self._loop) if self._loop is not None else ()
+
 
 class _Process:
     """A command. Its output goes to the test's output. What it has started ends with it, unless in another session."""
@@ -331,6 +365,9 @@ class _Process:
             self._guard.kill()
             self._guard.communicate()
         return False
+
+    def failed(self) -> bool:
+        return self._process.returncode != 0
 
     def error(self) -> str:
         return f"exit code {self._process.returncode}"

@@ -101,6 +101,7 @@ def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Ite
     trial = trial_of(request.node, kcm_sandbox, request.getfixturevalue("kcm_namespace") if named else "")
     try:
         yield trial
+        trial.check()
     finally:
         trial.stop()
 

@@ -37,10 +37,6 @@ class Stalled(Exception):
     """The loop never becomes idle."""
 
 
-def _not_at_rest(left_s: float) -> str:
-    return f"the loop always has something to do, {left_s:g} s of its time are left"
-
-
 class _Journey:
     """A running ``advance``."""
 
@@ -160,10 +156,14 @@ class WarpLoop(asyncio.SelectorEventLoop):
                 waits += 1
                 if waits == _PATIENT or time.process_time() - cpu_s > _BUSY * stalled_s:
                     self.call_soon_threadsafe(self._break_off, journey)
-                    raise Stalled(f"{_not_at_rest(left_s)}; pending: {', '.join(self._pending())}") from None
+                    raise Stalled(self._why(left_s)) from None
 
-    def _pending(self) -> list[str]:
-        return sorted(task.get_name() for task in asyncio.all_tasks(self))[:_NAMED] or ["no task"]
+    def _why(self, left_s: float) -> str:
+        if restless := self._warp.shared.restless():
+            never = "the operator is never idle, so that time cannot pass"
+            return f"{never}: it is {' and '.join(restless)}; {left_s:g} s are left"
+        pending = sorted(task.get_name() for task in asyncio.all_tasks(self))[:_NAMED] or ["no task"]
+        return f"the loop always has something to do, {left_s:g} s of its time are left; pending: {', '.join(pending)}"
 
     def _break_off(self, journey: _Journey) -> None:
         if self._warp.journey is journey:

@@ -55,9 +55,11 @@ async def resolve(client: Client, target: Target) -> Wanted:
     """Look for the kind of a target. Raises RequestError, and FormatError for a kind that is not served."""
     if any(target.is_kind(one.kind) for one in KINDS):
         return unresolved(target)
-    served = (await discover(client)).named(target.kind)
+    known = await discover(client)
+    served = known.named(target.kind)
     if served is None:
-        raise FormatError(f"{target.kind}: the cluster serves no such kind")
+        near = known.near(target.kind)
+        raise FormatError(f"{target.kind}: the cluster serves no such kind{near and f' (did you mean {near}?)'}")
     resource = Resource(served.gvr, served.kind, Seen, served.namespaced)
     return Wanted(Target(served.kind, target.namespace if served.namespaced else "", target.name), resource)
 

@@ -450,6 +450,12 @@ class OperatorTrial(Trial):
         self.begin(one)
         return one
 
+    def check(self) -> None:
+        """Raises OperatorError if an operator has failed where nothing was perturbed."""
+        for one in self._operators if self.point is None else ():
+            if isinstance(one, Operator) and (failure := one.failure()):
+                raise OperatorError(failure)
+
     def __call__(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
         """See ``operator``."""
         return self.operator(program, user=user, groups=groups)

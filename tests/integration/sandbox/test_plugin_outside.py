@@ -7,6 +7,8 @@ from pathlib import Path
 
 FAILING = """
 import logging
+import threading
+import kubernetes
 from kcm_cli.testing import HostOptions
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "big"}}
@@ -27,6 +29,22 @@ def test_in_a_cluster_of_its_own(kcm_start):
 
 def test_that_is_well(kcm_sandbox):
     kcm_sandbox.apply({**POD, "metadata": {"name": "unreported"}})
+
+
+ready = threading.Event()
+
+
+def main(kubeconfig, stop):
+    with kubernetes.config.new_client_from_config(kubeconfig) as client:
+        kubernetes.client.CoreV1Api(client).list_node()
+    ready.wait()
+    raise LookupError("no configuration")
+
+
+def test_whose_operator_fails(kcm_sandbox, kcm_operator):
+    operator = kcm_operator(main)
+    ready.set()
+    kcm_sandbox.wait(lambda: not operator.alive())
 """
 
 
@@ -46,8 +64,9 @@ def run(folder: Path, text: str, *words: str, without: str = "") -> subprocess.C
 
 def test_reports_of_failed_tests(tmp_path: Path) -> None:
     result = run(tmp_path, FAILING)
-    assert "2 failed, 1 passed" in result.stdout, result.stdout + result.stderr
+    assert "2 failed, 2 passed, 1 error" in result.stdout, result.stdout + result.stderr
     assert "TimeoutError: not true after 0 s; the last answer was []" in result.stdout
+    assert "OperatorError: the operator has ended: LookupError('no configuration')" in result.stdout
     assert "waiting.py" not in result.stdout
     assert 'No pod runs key="a/b"' in result.stdout
     assert "FailedScheduling  pod/big" in result.stdout

@@ -115,8 +115,13 @@ def test_json_that_is_none(text: str, message: str) -> None:
         pytest.param("a: [", "document 1: yaml: line 1: did not find expected node content", id="syntax"),
         pytest.param("[]", "document 1: it is no object", id="list"),
         pytest.param(
-            "{apiVersion: v1, kind: Nope}", 'document 1: kind "Nope" of version "v1" is not served', id="kind"
+            "{apiVersion: v1, kind: Nope}",
+            r'1: kind "Nope" of version "v1" is not served \(apply its CustomResourceDefinition first\)',
+            id="kind",
         ),
+        pytest.param("{apiVersion: v1, kind: secret}", r"not served \(did you mean Secret\?\)", id="lower"),
+        pytest.param("{apiVersion: v1, kind: Confgmap}", r"not served \(did you mean ConfigMap\?\)", id="typo"),
+        pytest.param("{apiVersion: v1, kind: Deployment}", r"served \(this kind is in apps/v1\)", id="version"),
         pytest.param("{apiVersion: v1, kind: Secret}", "document 1: metadata.name is missing", id="name"),
         pytest.param(
             "{apiVersion: v1, kind: Secret, metadata: {name: c, namespace: nowhere}}",
@@ -209,3 +214,17 @@ def test_a_sandbox_that_has_not_started_has_no_report() -> None:
     for call in (sandbox.add_node, sandbox.now, sandbox.snapshot, lambda: sandbox.apply({"kind": "ConfigMap"})):
         with pytest.raises(SandboxError, match="the sandbox is not running"):
             call()
+
+
+def test_a_text_is_no_manifest(sandbox: Sandbox) -> None:
+    with pytest.raises(
+        ManifestError, match=r"is the path of a file or folder, or an object, not YAML: yaml\.safe_load"
+    ):
+        sandbox.apply("apiVersion: v1\nkind: ConfigMap\n")
+
+
+def test_a_kind_with_a_typo_is_guessed(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError, match=r"no kind 'deploymnt' \(did you mean Deployment\?\)"):
+        sandbox.get("deploymnt", "web")
+    with pytest.raises(ValueError, match=r"no kind 'xyzzy' \(a custom one needs its CustomResourceDefinition\)"):
+        sandbox.list("xyzzy")

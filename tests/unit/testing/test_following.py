@@ -111,8 +111,21 @@ def test_a_follower_that_is_never_idle_is_reported(loop: WarpLoop) -> None:
         while True:
             await asyncio.sleep(0)
 
-    with followed(loop, busy()), pytest.raises(Stalled):
+    with followed(loop, busy()), pytest.raises(Stalled, match=r"operator is never idle.*: it is in .*10 s are left"):
         loop.advance(10, stalled_s=0.2)
+
+
+def test_what_blocks_a_follower_is_named_by_its_line(loop: WarpLoop) -> None:
+    done = threading.Event()
+
+    async def blocking() -> None:
+        while not done.wait(0.001):
+            pass
+
+    with followed(loop, blocking()):
+        with pytest.raises(Stalled, match=r"it is in blocking \(.*test_following\.py:\d+\); 10 s are left"):
+            loop.advance(10, stalled_s=0.05)
+        done.set()
 
 
 def test_a_sleeping_follower_has_real_time_after_an_advance(loop: WarpLoop) -> None:

@@ -6,10 +6,12 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from kcm_cli.testing.operators import Identity, Operator, _Task
+from kcm_cli.testing import operators
+from kcm_cli.testing.operators import Identity, Operator, OperatorError, _Task
 
 ENDS = """
 import os, sys
@@ -24,6 +26,9 @@ class Users:
 
     def new_identity(self, user, groups, *, namespace):
         return Identity(lambda: ("/no/kubeconfig", ""), lambda token: None, lambda work: work())
+
+    def new_event_loop(self):
+        return asyncio.new_event_loop()
 
 
 def operator(command):
@@ -116,3 +121,65 @@ def test_a_coroutine_that_exits_says_so():
     run = _Task(leaves, "/no/kubeconfig", asyncio.new_event_loop)
     run._thread.join()
     assert run.error() == "SystemExit('no configuration')"
+
+
+def ends(of):
+    """Wait until an operator has ended by itself."""
+    of._run._thread.join()
+
+
+async def fails(kubeconfig):
+    raise LookupError("no configuration")
+
+
+def fails_on_a_thread(kubeconfig, stop):
+    raise LookupError("no configuration")
+
+
+@pytest.mark.parametrize("program", [fails, fails_on_a_thread])
+def test_an_operator_that_has_failed_fails_its_with_statement(program):
+    ended = r"^the operator has ended: LookupError\('no configuration'\)$"
+    with pytest.raises(OperatorError, match=ended), operator(program) as running:
+        ends(running)
+
+
+def test_a_command_that_has_failed_fails_its_with_statement():
+    ended = "^the operator has ended: exit code 3$"
+    with pytest.raises(OperatorError, match=ended), operator(["sh", "-c", "exit 3"]) as running:
+        running._run._process.wait()
+
+
+def test_a_failed_assertion_says_that_the_operator_has_failed():
+    with pytest.raises(AssertionError) as caught, operator(fails) as running:
+        ends(running)
+        raise AssertionError("nothing was written")
+    assert caught.value.__notes__ == ["the operator has ended: LookupError('no configuration')"]
+
+
+def test_an_operator_that_has_returned_is_no_error():
+    async def returns(kubeconfig):
+        pass
+
+    with operator(returns) as running:
+        ends(running)
+
+
+def test_an_operator_that_does_not_stop_says_where_it_is(monkeypatch):
+    monkeypatch.setattr(operators, "STOP_S", 0.05)
+    released = threading.Event()
+
+    def goes_on(kubeconfig, stop):
+        released.wait()
+
+    async def ignores(kubeconfig):
+        while not released.is_set():
+            try:
+                await asyncio.sleep(0.2)
+            except asyncio.CancelledError:
+                pass
+
+    for program in (goes_on, ignores):
+        where = rf"did not stop within 0.05 s: it is in {program.__name__} \(.*test_operators\.py:\d+\)$"
+        with pytest.raises(OperatorError, match=where), operator(program):
+            pass
+    released.set()
