@@ -16,7 +16,7 @@ from kcm_cli.testing.operators import Identity, Operator, OperatorError, _Task
 ENDS = """
 import os, sys
 from tests.unit.testing.test_operators import operator
-operator(["sleep", "60"]).start()
+operator(["sleep", "600"]).start()
 os.kill(os.getpid(), int(sys.argv[1]))
 """
 
@@ -38,7 +38,7 @@ def operator(command):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_ends_with_the_process_that_started_it(how):
     """The command holds the standard output open: if it does not end, this test exceeds the time limit."""
-    done = subprocess.run([sys.executable, "-c", ENDS, str(how.value)], capture_output=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", ENDS, str(how.value)], capture_output=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (-how, b"")
 
 
