@@ -8,12 +8,12 @@ import logging
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.api.core import NODES, PODS, Node, Pod
+from kcm_cli.api.core import NODES, PODS, Node, Pod, Toleration
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, only, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, own_key
 from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
@@ -39,11 +39,12 @@ _DISRUPTED: Doc = {
 class Eviction(msgspec.Struct, frozen=True):
     """A scheduled deletion of a pod. ``due``: monotonic seconds. upstream: TimedWorker.
 
-    marked: whether an Event has announced it.
+    tolerations: those that it was scheduled with. marked: whether an Event has announced it.
     """
 
     uid: str
     due: float
+    tolerations: tuple[Toleration, ...] = ()
     marked: bool = False
 
 
@@ -56,6 +57,9 @@ class TaintEvictionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
+        self._new: set[str] = set()
+        """Pods that have not been looked at yet: those that were there at the start, and those that came with a node.
+        """
         _, self._queue = context.queues
         self._nodes = context.cache(NODES)
         self._pods = context.cache(PODS)
@@ -78,13 +82,15 @@ class TaintEvictionController:
 
     async def sync(self, key: str) -> float | None:
         pod = self._pods.store.get(key)
+        new = key in self._new
+        self._new.discard(key)
         scheduled = self._scheduled.get(key)
         if pod is None or (scheduled is not None and pod.uid != scheduled.uid):
             self._cancel(key)
             scheduled = None
         if pod is None:
             return None
-        eviction = self._eviction(pod, scheduled)
+        eviction = self._eviction(pod, scheduled, new=new)
         if eviction is None:
             self._cancel(key)
             return None
@@ -101,8 +107,9 @@ class TaintEvictionController:
         self._scheduled.pop(key, None)
         return None
 
-    def _eviction(self, pod: Pod, scheduled: Eviction | None) -> Eviction | None:
-        """The eviction of a pod. A scheduled one is kept, unless the pod has to be deleted at once.
+    def _eviction(self, pod: Pod, scheduled: Eviction | None, *, new: bool) -> Eviction | None:
+        """The eviction of a pod. A scheduled one is kept, unless the pod has to be deleted at once, and moved if the
+        pod tolerates the taints for another time. ``new``: it is looked at for the first time.
 
         As upstream: a later taint with a shorter toleration does not bring it forward, and the node's deletion does not
         cancel it.
@@ -110,15 +117,25 @@ class TaintEvictionController:
         node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
         if node is None:
             return scheduled
-        found = plan.plan(plan.executing(node), pod.spec.tolerations, comparisons=self._comparisons)
+        found = self._plan(node, pod.spec.tolerations)
         now = self._clock.monotonic()
         if found is not None and not found.tolerated and scheduled is None:
             fields = {"pod": pod.key, "node": kobj(node)}
             log.log(V2, "Not all taints are tolerated after update for pod on node", extra={"fields": fields})
-        if found is None or (scheduled is not None and (found.tolerated or scheduled.due <= now)):
-            return scheduled if found is not None else None
+        if found is None:
+            return None
+        if scheduled is not None and found.tolerated:
+            before = self._plan(node, scheduled.tolerations)
+            later_s = found.after_s - before.after_s if before is not None and before.tolerated else 0.0
+            return replace(scheduled, due=scheduled.due + later_s, tolerations=pod.spec.tolerations)
+        if scheduled is not None and scheduled.due <= now:
+            return scheduled
         self._cancel(pod.key)
-        return Eviction(pod.uid, now + found.after_s)
+        after_s = plan.left_s(found, pod, self._clock.now()) if new else found.after_s
+        return Eviction(pod.uid, now + after_s, pod.spec.tolerations)
+
+    def _plan(self, node: Node, tolerations: tuple[Toleration, ...]) -> plan.Leave | None:
+        return plan.plan(plan.executing(node), tolerations, comparisons=self._comparisons)
 
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
         try:
@@ -153,6 +170,13 @@ class TaintEvictionController:
         ref = EventRef(PODS.api_version, PODS.kind, *split_key(key), "")
         self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))
 
+    def added(self, pod: Pod) -> Keys:
+        """The pod's key if it has a node. It is looked at for the first time."""
+        if not is_placed(pod):
+            return ()
+        self._new.add(pod.key)
+        return (pod.key,)
+
     def tainted(self, old: Node, new: Node) -> Keys:
         """The node's name if its NoExecute taints changed."""
         return (new.name,) if plan.executing(old) != plan.executing(new) else ()
@@ -174,7 +198,12 @@ CONTROLLER = Controller(
         ),
         Queue(
             "noexec_taint_pod",
-            Watch(PODS, added=only(is_placed), updated=TaintEvictionController.moved, deleted=own_key),
+            Watch(
+                PODS,
+                added=TaintEvictionController.added,
+                updated=TaintEvictionController.moved,
+                deleted=own_key,
+            ),
             sync=TaintEvictionController.sync,
             workers=WORKERS,
         ),
