@@ -13,7 +13,7 @@ from kcm_cli.component.logs import V2
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, own_key
+from kcm_cli.engine.controller import Controller, Keys, Queue, StartLines, Watch, only, own_key
 from kcm_cli.engine.passes import in_turns
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.kref import kobj
@@ -57,9 +57,6 @@ class TaintEvictionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
-        self._new: set[str] = set()
-        """Pods that have not been looked at yet: those that were there at the start, and those that came with a node.
-        """
         _, self._queue = context.queues
         self._nodes = context.cache(NODES)
         self._pods = context.cache(PODS)
@@ -82,15 +79,13 @@ class TaintEvictionController:
 
     async def sync(self, key: str) -> float | None:
         pod = self._pods.store.get(key)
-        new = key in self._new
-        self._new.discard(key)
         scheduled = self._scheduled.get(key)
         if pod is None or (scheduled is not None and pod.uid != scheduled.uid):
             self._cancel(key)
             scheduled = None
         if pod is None:
             return None
-        eviction = self._eviction(pod, scheduled, new=new)
+        eviction = self._eviction(pod, scheduled)
         if eviction is None:
             self._cancel(key)
             return None
@@ -107,9 +102,9 @@ class TaintEvictionController:
         self._scheduled.pop(key, None)
         return None
 
-    def _eviction(self, pod: Pod, scheduled: Eviction | None, *, new: bool) -> Eviction | None:
+    def _eviction(self, pod: Pod, scheduled: Eviction | None) -> Eviction | None:
         """The eviction of a pod. A scheduled one is kept, unless the pod has to be deleted at once, and moved if the
-        pod tolerates the taints for another time. ``new``: it is looked at for the first time.
+        pod tolerates the taints for another time.
 
         As upstream: a later taint with a shorter toleration does not bring it forward, and the node's deletion does not
         cancel it.
@@ -131,8 +126,7 @@ class TaintEvictionController:
         if scheduled is not None and scheduled.due <= now:
             return scheduled
         self._cancel(pod.key)
-        after_s = plan.left_s(found, pod, self._clock.now()) if new else found.after_s
-        return Eviction(pod.uid, now + after_s, pod.spec.tolerations)
+        return Eviction(pod.uid, now + found.after_s, pod.spec.tolerations)
 
     def _plan(self, node: Node, tolerations: tuple[Toleration, ...]) -> plan.Leave | None:
         return plan.plan(plan.executing(node), tolerations, comparisons=self._comparisons)
@@ -170,13 +164,6 @@ class TaintEvictionController:
         ref = EventRef(PODS.api_version, PODS.kind, *split_key(key), "")
         self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))
 
-    def added(self, pod: Pod) -> Keys:
-        """The pod's key if it has a node. It is looked at for the first time."""
-        if not is_placed(pod):
-            return ()
-        self._new.add(pod.key)
-        return (pod.key,)
-
     def tainted(self, old: Node, new: Node) -> Keys:
         """The node's name if its NoExecute taints changed."""
         return (new.name,) if plan.executing(old) != plan.executing(new) else ()
@@ -198,12 +185,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             "noexec_taint_pod",
-            Watch(
-                PODS,
-                added=TaintEvictionController.added,
-                updated=TaintEvictionController.moved,
-                deleted=own_key,
-            ),
+            Watch(PODS, added=only(is_placed), updated=TaintEvictionController.moved, deleted=own_key),
             sync=TaintEvictionController.sync,
             workers=WORKERS,
         ),

@@ -2,12 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import adds, controllers, metric
 from tests.kit.faults import Refusing, Rewriting, refusal
@@ -98,7 +96,6 @@ async def tolerant(world: World, *tolerations: dict) -> AsyncIterator[Story]:
         yield Story(world, await world.node_of("p"))
 
 
-TAINT = {"key": "k", "effect": "NoExecute"}
 MARKED, CANCELLED = "Marking for deletion Pod default/p", "Cancelling deletion of Pod default/p"
 
 
@@ -207,38 +204,6 @@ async def test_a_toleration_of_another_time_moves_the_eviction(world: World, sec
         await story.world.patch(PODS, "p", {"spec": {"tolerations": changed}})
         assert await story.left(400) in expected
         assert await story.event_messages() == [MARKED]
-
-
-@pytest.mark.parametrize(
-    ("down", "seconds", "expected"),
-    [
-        pytest.param(200, 300, (99, 100), id="what is left"),
-        pytest.param(500, 300, (59, 60), id="the time to see whether the node is back"),
-        pytest.param(500, 20, (19, 20), id="a short one as a whole"),
-    ],
-)
-async def test_a_restart_does_not_begin_the_toleration_anew(world: World, down, seconds, expected):
-    async with tolerant(world, tolerating(seconds)) as story:
-        pass
-    added = format_time(world.clock.now())
-    await world.patch(NODES, story.node, {"spec": {"taints": [TAINT | {"timeAdded": added}]}})
-    await world.wait(down)
-    async with controllers(world, names=["taint-eviction-controller"]):
-        assert await story.left(400) in expected
-
-
-async def test_a_toleration_begins_when_the_pod_comes_or_its_taint_without_a_time_is_seen(world: World):
-    async with tolerant(world, tolerating(300)) as story:
-        await story.taint("k")
-        await world.wait(100)
-    async with controllers(world, names=["taint-eviction-controller"]):
-        assert await story.left(200) is None
-        long_ago = format_time(world.clock.now() - timedelta(days=1))
-        await world.patch(NODES, story.node, {"spec": {"taints": [TAINT | {"timeAdded": long_ago}]}})
-        assert await story.left(200) in (99, 100)
-        await world.wait(5)
-        await world.pod("p", {"nodeName": story.node, "tolerations": [tolerating(300)]})
-        assert await story.left(400) in (299, 300)
 
 
 async def test_deleting_the_pod_cancels_its_eviction(world: World):

@@ -1,13 +1,11 @@
 """Times of evictions from tainted nodes."""
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.api.core import Condition, Node, NodeSpec, Pod, PodStatus, Taint, Toleration
-from kcm_cli.controllers.taint_eviction.plan import Leave, executing, left_s, plan
+from kcm_cli.api.core import Node, NodeSpec, Taint, Toleration
+from kcm_cli.controllers.taint_eviction.plan import Leave, executing, plan
 
 A, B = Taint("a", "1", "NoExecute"), Taint("b", "", "NoExecute")
 
@@ -51,40 +49,6 @@ NOW = Leave(0.0, tolerated=False)
 )  # fmt: skip
 def test_time_of_eviction(taints: list[Taint], tolerations: list[Toleration], expected: Leave | None) -> None:
     assert plan(taints, tolerations, comparisons=False) == expected
-
-
-EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z"
-
-
-@pytest.mark.parametrize(
-    ("times", "tolerations", "expected"),
-    [
-        pytest.param((EARLY, LATE), [tolerating("", 300)], LATE, id="the later one"),
-        pytest.param((EARLY, None), [tolerating("", 300)], None, id="one without a time"),
-        pytest.param((EARLY, None), [tolerating("a", 300), tolerating("b")], EARLY, id="one tolerated for ever"),
-    ],
-)
-def test_since_when_taints_are_tolerated(times, tolerations: list[Toleration], expected: str | None) -> None:
-    taints = [Taint(key, "", "NoExecute", time) for key, time in zip("ab", times, strict=True)]
-    assert plan(taints, tolerations, comparisons=False) == Leave(300, tolerated=True, since=expected)
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        pytest.param({"status": "True", "last_transition_time": EARLY}, 300, id="bound before the taint"),
-        pytest.param({"status": "True", "last_transition_time": "2026-01-01T00:06:00Z"}, 360, id="bound after it"),
-        pytest.param({"status": "True"}, 600, id="bound at an unknown time"),
-        pytest.param({"status": "False", "last_transition_time": EARLY}, 600, id="not bound by a scheduler"),
-    ],
-)
-def test_what_is_left_of_a_toleration(status: dict, expected: float) -> None:
-    pod = Pod(status=PodStatus(conditions=(Condition("PodScheduled", **status),)))
-    found = Leave(600, tolerated=True, since=LATE)
-    now = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
-    assert left_s(found, pod, now) == expected
-    assert left_s(found, Pod(), now) == 600
-    assert left_s(Leave(600, tolerated=True), pod, now) == 600
 
 
 keys = st.sampled_from(["a", "b", "c", ""])
