@@ -306,8 +306,15 @@ def failed(problem: str, container: str) -> Doc:
     if problem.startswith(RUNTIME):
         number = sha256(problem.encode("utf-8", "replace")).hexdigest()
         why = f'failed to exec in container: failed to start exec "{number}": {problem}: unknown'
-    message = f"Internal error occurred: error executing command in container: {why} ({WHY}; {hint(container)})"
-    return {"metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500}
+    message = f"error executing command in container: {why} ({WHY}; {hint(container)})"
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"Internal error occurred: {message}",
+        "reason": "InternalError",
+        "details": {"causes": [{"message": message}]},
+        "code": 500,
+    }
 
 
 def _text(data: bytes | bytearray) -> str:

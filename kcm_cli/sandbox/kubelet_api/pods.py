@@ -128,3 +128,14 @@ def end_of(store: Store, pod: Pod, name: str) -> datetime | None:
         return _UNSEEN
     found = _run(doc, name, previous=False)
     return _UNSEEN if found is None else found.finished
+
+
+async def until(store: Store, pod: Pod, holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds that changes of a pod may make true."""
+    watcher = store.watch(PODS, pod.namespace, store.revision)
+    try:
+        while not holds():
+            await watcher.wait()
+            watcher.take()
+    finally:
+        watcher.close()

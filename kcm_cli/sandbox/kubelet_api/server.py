@@ -35,9 +35,10 @@ from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
-from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of, failed_kubelet
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of, failed_kubelet, until
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
 from kcm_cli.sandbox.programs.filesystem import There
+from kcm_cli.sandbox.programs.simulate import RUNTIME
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -46,6 +47,8 @@ from kcm_cli.serving.upgrade import Upgraded
 LOGS, EXEC_CODE, FORWARD = "logs", "exec-code", "forward"
 _CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _NO_UPGRADE = "Upgrade request required"
+_KILLED, _KILLED_S = 137, 0.1
+"""The exit code of a command whose container ends, and how long it goes on: it may have ended the container itself."""
 _AHEAD = timedelta(minutes=1)
 """How far ahead of the clock a log is computed that a client follows."""
 T = TypeVar("T")
@@ -236,7 +239,7 @@ class KubeletApi:
             raise bad_request(_NO_UPGRADE)
         self._dial(pod)
         wanted = Wanted(*(is_true(query, each) for each in ("stdin", "stdout", "stderr", "tty")))
-        if not (wanted.stdin or wanted.stdout or wanted.stderr):
+        if not (wanted.stdin or wanted.stdout or (wanted.stderr and not wanted.tty)):
             return text_response(400, "you must specify at least 1 of stdin, stdout, stderr")
         name = query.get("container", "") or pod.default
         run, attaches = pod.run(name, previous=False), call.subresource == "attach"
@@ -244,7 +247,8 @@ class KubeletApi:
             absent = f"container {name} not found in pod {pod.name}_{pod.namespace}"
             return text_response(500, absent if attaches else f"container not found ({quote(name)})")
         command = () if attaches else tuple(value for key, value in call.request.query if key == "command")
-        program = self._program(pod, run, name, command, wanted)
+        program = self._program(pod, run, name, command, wanted) if attaches or command else partial(_refused, name)
+        program = program if attaches else self._while_running(program, pod, name)
         if websocket.asked(headers):
             protocol = websocket.chosen(headers, remote.WEBSOCKETS)
             if protocol is None:
@@ -274,6 +278,23 @@ class KubeletApi:
             await console.write(_bytes(found.stdout))
             await console.write(_bytes(found.stderr), error=True)
             return ended(found.exit_code)
+
+        return run
+
+    def _while_running(self, program: remote.Program, pod: Pod, name: str) -> remote.Program:
+        """A program that is killed when its container ends."""
+
+        async def run(console: Console) -> Doc:
+            work = asyncio.ensure_future(program(console))
+            over = asyncio.ensure_future(until(self._store, pod, lambda: end_of(self._store, pod, name) is not None))
+            try:
+                await asyncio.wait((work, over), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((work,), timeout=_KILLED_S)
+                return work.result() if work.done() else ended(_KILLED)
+            finally:
+                for one in (work, over):
+                    one.cancel()
+                await asyncio.gather(work, over, return_exceptions=True)
 
         return run
 
@@ -326,14 +347,12 @@ class KubeletApi:
             raise bad_request(_NO_UPGRADE)
         self._dial(pod)
         if pod.ended:
-            return text_response(500, f"pod not found ({quote(f'{pod.name}_{pod.namespace}')})")
+            return text_response(500, _not_found(pod))
 
-        def find(port: int) -> tuple[str, int]:
-            return self._where(pod, port)
-
+        network = _Network(self, pod)
         if websocket.asked(headers):
             if forward.TUNNEL in websocket.protocols(headers):
-                return forward.tunnelled(headers, find)
+                return forward.tunnelled(headers, network)
             asked = ports(call)
             if not asked:
                 return text_response(400, 'query parameter "ports" is required')
@@ -341,10 +360,10 @@ class KubeletApi:
                 return text_response(400, 'port "0" must be > 0')
             if len(asked) > (most := forward.most_ports(headers)):
                 return text_response(400, f"a WebSocket of this protocol forwards at most {most} ports")
-            return forward.over_channels(headers, asked, find)
+            return forward.over_channels(headers, asked, network)
         if headers.get("upgrade", "").lower() != "spdy/3.1":
             raise bad_request(_NO_UPGRADE)
-        return forward.over_spdy(find)
+        return forward.over_spdy(network)
 
     def _dial(self, pod: Pod) -> None:
         """Raises ApiError 500 if the pod's kubelet cannot be reached."""
@@ -357,9 +376,19 @@ class KubeletApi:
         if failed_kubelet(self._store, pod):
             address = (pod.doc.get("status") or {}).get("podIP") or ""
             raise LookupError(_no_route(f"[{address}]:{port}" if ":" in address else f"{address}:{port}"))
-        return self._where(pod, port)
+        return self.where(pod, port)
 
-    def _where(self, pod: Pod, port: int) -> tuple[str, int]:
+    def current(self, pod: Pod) -> Pod | None:
+        """A pod as it is now; None if its kubelet has stopped it."""
+        stored = self._store.get(PODS, pod.namespace, pod.name)
+        found = None if stored is None else Pod(stored, self.annotations)
+        return None if found is None or found.ended or found.view.uid != pod.view.uid else found
+
+    async def until_stopped(self, pod: Pod) -> None:
+        """Wait until a pod is stopped."""
+        await until(self._store, pod, lambda: self.current(pod) is None)
+
+    def where(self, pod: Pod, port: int) -> tuple[str, int]:
         """The host and port that a port is forwarded to. Raises LookupError."""
         for (pattern, number), where in reversed(self.overrides.ports.items()):
             if number == port and fnmatchcase(pod.key, pattern):
@@ -378,6 +407,26 @@ class KubeletApi:
         raise LookupError(f"port {port}: {WHY}; {hint}")
 
 
+class _Network(msgspec.Struct, frozen=True):
+    """Implements ``forward.Network``."""
+
+    api: KubeletApi
+    pod: Pod
+
+    def find(self, port: int) -> tuple[str, int]:
+        pod = self.api.current(self.pod)
+        if pod is None:
+            raise LookupError(_not_found(self.pod))
+        return self.api.where(pod, port)
+
+    async def ended(self) -> None:
+        await self.api.until_stopped(self.pod)
+
+
+def _not_found(pod: Pod) -> str:
+    return f"pod not found ({quote(f'{pod.name}_{pod.namespace}')})"
+
+
 def _asks_for_upgrade(headers: Mapping[str, str]) -> bool:
     return "upgrade" in headers.get("connection", "").lower() and bool(headers.get("upgrade"))
 
@@ -388,6 +437,11 @@ def _no_route(address: str) -> str:
 
 def _own(pod: SimulatedPod) -> Mapping[str, str]:
     return pod.annotations
+
+
+async def _refused(container: str, console: Console) -> Doc:
+    """``exec`` without a command."""
+    return failed(f"{RUNTIME}: args must not be empty", container)
 
 
 async def _echoed(console: Console) -> Doc:

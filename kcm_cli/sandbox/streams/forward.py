@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -20,20 +21,27 @@ CHANNELS = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
 _LINGER_S = 1.0
 """How long the one direction of a connection goes on after the other has ended, as with containerd."""
 
-Find = Callable[[int], tuple[str, int]]
-"""The host and port that a port is forwarded to. Raises LookupError with the reason if there are none."""
+
+class Network(Protocol):
+    """The network of a pod."""
+
+    def find(self, port: int) -> tuple[str, int]:
+        """The host and port that a port is forwarded to. Raises LookupError with the reason if there are none."""
+
+    async def ended(self) -> None:
+        """Return when there is no network any more."""
 
 
-def over_spdy(find: Find) -> Upgraded:
+def over_spdy(network: Network) -> Upgraded:
     """The response to a client that uses SPDY/3.1."""
 
     async def serve(duplex: Duplex) -> None:
-        await _Forwarder(duplex.write, duplex.drained, find).run(duplex.read)
+        await _Forwarder(duplex.write, duplex.drained, network).run(duplex.read)
 
     return upgraded({"upgrade": "SPDY/3.1", "connection": "Upgrade", "x-stream-protocol-version": PROTOCOL}, serve)
 
 
-def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
+def tunnelled(headers: Mapping[str, str], network: Network) -> Upgraded:
     """The response to a client that tunnels SPDY in the messages of a WebSocket."""
 
     async def serve(duplex: Duplex) -> None:
@@ -52,7 +60,7 @@ def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
         def write(data: bytes) -> None:
             duplex.write(websocket.message(data))
 
-        await _Forwarder(write, duplex.drained, find).run(read)
+        await _Forwarder(write, duplex.drained, network).run(read)
         duplex.write(websocket.close())
 
     return upgraded(websocket.answer_headers(headers, TUNNEL), serve)
@@ -63,7 +71,7 @@ def most_ports(headers: Mapping[str, str]) -> int:
     return websocket.most_channels(websocket.chosen(headers, CHANNELS) or "") // 2
 
 
-def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) -> Upgraded:
+def over_channels(headers: Mapping[str, str], ports: Sequence[int], network: Network) -> Upgraded:
     """The response to a client that uses a WebSocket with two channels for each port, for data and for an error.
 
     It is closed when the connections of all ports have ended.
@@ -90,7 +98,7 @@ def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) 
             for index, port in enumerate(ports):
                 for channel in (2 * index, 2 * index + 1):
                     duplex.write(websocket.of_channel(protocol, channel, struct.pack("<H", port)))
-                link = _ChannelLink(duplex, protocol, index, pipes[index], find)
+                link = _ChannelLink(duplex, protocol, index, pipes[index], network)
                 links.append(group.create_task(link.run(port)))
             reading = group.create_task(read(duplex, pipes))
             await asyncio.wait(links)
@@ -106,7 +114,7 @@ class _ChannelLink(msgspec.Struct):
     protocol: str
     index: int
     pipe: Pipe
-    find: Find
+    network: Network
 
     async def run(self, port: int) -> None:
         async def send(data: bytes) -> None:
@@ -114,7 +122,7 @@ class _ChannelLink(msgspec.Struct):
                 self.duplex.write(websocket.of_channel(self.protocol, 2 * self.index, data))
                 await self.duplex.drained()
 
-        problem = await _linked(port, self.find, self.pipe, send)
+        problem = await _linked(port, self.network, self.pipe, send)
         if problem:
             self.duplex.write(websocket.of_channel(self.protocol, 2 * self.index + 1, problem.encode()))
 
@@ -124,7 +132,7 @@ class _Forwarder(msgspec.Struct):
 
     write: Callable[[bytes], None]
     drained: Callable[[], Awaitable[None]]
-    find: Find
+    network: Network
     session: spdy.Session = msgspec.field(default_factory=spdy.Session)
     pipes: dict[int, Pipe] = msgspec.field(default_factory=dict)
     errors: dict[str, int] = msgspec.field(default_factory=dict)
@@ -169,7 +177,7 @@ class _Forwarder(msgspec.Struct):
             self.write(self.session.data(stream, data, end=not data))
             await self.drained()
 
-        problem = await _linked(port, self.find, self.pipes[stream], send)
+        problem = await _linked(port, self.network, self.pipes[stream], send)
         self.pipes.pop(stream, None)
         error = self.errors.pop(request, None)
         if error is not None:
@@ -178,11 +186,11 @@ class _Forwarder(msgspec.Struct):
             self.write(self.session.data(stream, b"", end=True))
 
 
-async def _linked(port: int, find: Find, pipe: Pipe, send: Callable[[bytes], Awaitable[None]]) -> str:
-    """Copy bytes in both directions until one of them has ended, and the other one, too, or ``_LINGER_S`` have passed;
-    returns the error, or nothing. ``send``: empty bytes are the end."""
+async def _linked(port: int, network: Network, pipe: Pipe, send: Callable[[bytes], Awaitable[None]]) -> str:
+    """Copy bytes in both directions until the server has ended, the network, or the client ``_LINGER_S`` ago; returns
+    the error, or nothing. ``send``: empty bytes are the end."""
     try:
-        host, target = find(port)
+        host, target = network.find(port)
         reader, writer = await asyncio.open_connection(host, target)
     except LookupError as error:
         return str(error.args[0])
@@ -200,13 +208,13 @@ async def _linked(port: int, find: Find, pipe: Pipe, send: Callable[[bytes], Awa
         while data := await reader.read(PART):
             await send(data)
 
-    ways = [asyncio.ensure_future(way) for way in (upwards(), downwards())]
+    _, down, gone = ways = [asyncio.ensure_future(way) for way in (upwards(), downwards(), network.ended())]
     try:
-        ended, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ended:
             way.result()
-        if left and ways[0] in ended:
-            await asyncio.wait(left, timeout=_LINGER_S)
+        if not (down.done() or gone.done()):
+            await asyncio.wait((down, gone), timeout=_LINGER_S, return_when=asyncio.FIRST_COMPLETED)
         await send(b"")
     except OSError as error:
         return f"the connection to port {port} broke: {error.strerror or error}"

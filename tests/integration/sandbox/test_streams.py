@@ -272,9 +272,15 @@ def test_simple_commands_run_and_others_are_an_error(kcm_namespace, core, pod):
         refused.run_forever(timeout=60)
         status = json.loads(refused.read_channel(3))
         assert (status["reason"], status["code"]) == ("InternalError", 500)
+        (cause,) = status["details"]["causes"]
+        assert status["message"] == f"Internal error occurred: {cause['message']}"
         assert why in status["message"] and f"{PREFIX}exec.c" in status["message"]
         assert (refused.read_stdout(), refused.read_stderr()) == ("", "")
         refused.close()
+
+
+def test_exec_without_a_command_fails(kcm_namespace, core, pod):
+    assert "args must not be empty" in error_of(core, kcm_namespace, pod("a", ("sh", "-c", "echo a; sleep 600")))
 
 
 def test_logs_can_read_volumes(kcm_namespace, core, pod):
@@ -770,6 +776,38 @@ def test_a_connection_ends_with_its_client(kcm_sandbox, kcm_namespace, pod, talk
             client.socket.sendall(struct.pack(">HHIII", 0x8003, 3, 8, 3, 5))
         assert client.until_ended(1) == {1: b""}
         assert gone.wait(30)
+
+
+def test_a_connection_ends_with_its_pod(kcm_sandbox, kcm_namespace, core, pod, talker, echo):
+    port, gone = talker
+    pod("a", forward=f"80={port}")
+    with Spdy(kcm_sandbox, f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward", "portforward.k8s.io") as client:
+        client.open(1, streamType="error", port="80", requestID="0")
+        client.open(3, streamType="data", port="80", requestID="0")
+        core.patch_namespaced_pod("a", kcm_namespace, {"metadata": {"annotations": {f"{PREFIX}forward": f"81={echo}"}}})
+        client.open(5, streamType="error", port="81", requestID="1")
+        client.open(7, streamType="data", port="81", requestID="1")
+        client.send(7, b"hello", end=True)
+        assert client.until_ended(5, 7) == {5: b"", 7: b"HELLO"}, "a target that was set meanwhile"
+        core.delete_namespaced_pod("a", kcm_namespace, grace_period_seconds=0)
+        assert client.until_ended(1) == {1: b""}
+        assert gone.wait(30)
+        client.open(9, streamType="error", port="81", requestID="2")
+        client.open(11, streamType="data", port="81", requestID="2")
+        assert client.until_ended(9) == {9: f'pod not found ("a_{kcm_namespace}")'.encode()}
+
+
+def test_a_command_is_killed_with_its_container(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a")
+    found = stream(
+        core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["sh", "-c", "echo a; sleep 3600"],
+        stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
+    )  # fmt: skip
+    while not found.peek_stdout(timeout=10):
+        assert found.is_open()
+    core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
+    found.run_forever(timeout=60)
+    assert (found.read_stdout(), found.returncode) == ("a\n", 137)
 
 
 def test_a_websocket_ends_with_the_connections_of_its_ports(kcm_sandbox, kcm_namespace, pod):

@@ -75,6 +75,12 @@ async def test_a_kubelet_without_an_address(api: Api, path: str) -> None:
     ("path", "query", "status", "problem"),
     [
         ("bound/exec", {"command": "x"}, 400, "you must specify at least 1 of stdin, stdout, stderr"),
+        (
+            "bound/exec",
+            {"command": "x", "stderr": "1", "tty": "1"},
+            400,
+            "you must specify at least 1 of stdin, stdout, stderr",
+        ),
         ("bound/exec", {"command": "x", "stdout": "1"}, 500, 'container not found ("a")'),
         ("bound/attach", {"stdout": "1"}, 500, "container a not found in pod bound_default"),
         ("ended/exec", {"command": "x", "stdout": "1"}, 500, 'container not found ("a")'),
