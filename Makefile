@@ -54,8 +54,8 @@ e2e: $(READY) ## real processes over TLS, which mostly wait
 $(READY): pyproject.toml $(LOCK)
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("kcm needs Python 3.11 or newer, and $(PYTHON) is %d.%d: make PYTHON=python3.13 ..." % v[:2])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --no-compile --require-hashes -r $(LOCK)
-	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	$(VENV)/bin/python -m pip install -q --no-compile --require-hashes -r $(LOCK)
+	$(VENV)/bin/python -m pip install -q --no-deps --no-build-isolation -e .
 	touch $@
 
 SEEDS ?= 200
