@@ -20,7 +20,7 @@ import yaml
 from tests.e2e.test_originals import needs
 from tests.kit.places import ROOT
 from tests.kit.processes import KCM, Processes, ask, free_port, until
-from tests.kit.servers import TOKEN, kubeconfig, real_server
+from tests.kit.servers import MANAGER_TOKEN, TOKEN, kubeconfig, real_server
 from tests.unit.controllers.test_takeover import template
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
@@ -53,12 +53,17 @@ class Node:
 
     def here(self, text: str) -> str:
         """The text with the places and ports of this test."""
-        pki, config = str(self.folder), str(self.folder / "kubeconfig")
-        text = text.replace("/etc/kubernetes/pki/front-proxy-ca.crt", f"{pki}/ca.crt").replace(
-            "/etc/kubernetes/pki", pki
-        )
-        text = text.replace("/etc/kubernetes/controller-manager.conf", config).replace(":10257", f":{self.port}")
-        text = text.replace("/etc/kubernetes/manifests", str(self.manifest.parent)).replace("/root/", f"{pki}/root/")
+        places = {
+            "/etc/kubernetes/pki/front-proxy-ca.crt": f"{self.folder}/ca.crt",
+            "/etc/kubernetes/pki": f"{self.folder}",
+            "/etc/kubernetes/admin.conf": f"{self.folder}/kubeconfig",
+            "/etc/kubernetes/controller-manager.conf": f"{self.folder}/controller-manager.conf",
+            "/etc/kubernetes/manifests": f"{self.manifest.parent}",
+            "/root/": f"{self.folder}/root/",
+            ":10257": f":{self.port}",
+        }
+        for place, here in places.items():
+            text = text.replace(place, here)
         return text.replace("kcm top", f"kcm top --server https://127.0.0.1:{self.port}")
 
     def run(self, line: str) -> str:
@@ -127,6 +132,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
     ended = threading.Event()
     with real_server(Path(ASSETS), tmp_path) as url, Processes() as processes:
         (tmp_path / "kubeconfig").write_text(kubeconfig(url))
+        (tmp_path / "controller-manager.conf").write_text(kubeconfig(url, MANAGER_TOKEN))
         made = Node(url, tmp_path, processes)
         thread = threading.Thread(target=_kubelet, args=(url, ended))
         thread.start()

@@ -11,6 +11,8 @@ from tests.kit.processes import KCM, Processes, ask, free_port, until
 from tests.kit.simulation import EPOCH
 
 TOKEN = "admin-token"
+MANAGER_TOKEN = "manager-token"
+"""Of system:kube-controller-manager, on a real server: the identity of kubeadm's controller-manager.conf."""
 READY_S = 300
 _KUBECONFIG = """
 apiVersion: v1
@@ -22,9 +24,10 @@ current-context: x
 """
 
 
-def kubeconfig(url: str) -> str:
-    """The administrator's kubeconfig for a server at this URL, whose certificate is not verified."""
-    return _KUBECONFIG.format(url=url, token=TOKEN, insecure=str(url.startswith("https:")).lower())
+def kubeconfig(url: str, token: str = TOKEN) -> str:
+    """The kubeconfig of the administrator, or of who has the token, for a server at this URL, whose certificate is not
+    verified."""
+    return _KUBECONFIG.format(url=url, token=token, insecure=str(url.startswith("https:")).lower())
 
 
 @dataclass
@@ -60,7 +63,8 @@ def real_server(assets: Path, folder: Path, *flags: str) -> Iterator[str]:
 def restartable_server(assets: Path, folder: Path, *flags: str) -> Iterator[RealServer]:
     """The same, to be killed."""
     Certificates.load(None, EPOCH).write(folder)
-    (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+    users = f'{TOKEN},admin,admin,"system:masters"\n{MANAGER_TOKEN},system:kube-controller-manager,manager\n'
+    (folder / "tokens.csv").write_text(users)
     port, client, peer = free_port(), free_port(), free_port()
     with Processes() as below, Processes() as processes:  # the API server does not end without its etcd
         below.start(*_etcd(assets, folder, client, peer), log=folder / "etcd.log")
