@@ -82,6 +82,9 @@ class Applying(msgspec.Struct):
                 case _:
                     await self._write(change)
         self.drain = Draining(self.twin, self.note, self.refusals)
+        if drains:
+            last = max(number for number, change in enumerate(changes) if isinstance(change, Drain))
+            self.remarks[last] = self.drain.command(drains)
         return drains
 
     async def _write(self, change: Change) -> None:

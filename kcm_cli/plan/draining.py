@@ -17,7 +17,7 @@ from kcm_cli.machinery.meta import Object as ObjectView
 from kcm_cli.machinery.meta import PartialObject, controller_of
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.formatting import counted
-from kcm_cli.plan.observe import NODES, PODS, seen
+from kcm_cli.plan.observe import DAEMON_SETS, NODES, PODS, seen
 from kcm_cli.plan.refusals import Refusal, as_kubectl, refused
 from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.planning.actions import STRATEGIC_MERGE
@@ -27,6 +27,7 @@ from kcm_cli.sandbox.views import SimulatedPod
 
 RETRY_S, POLL_S = 5.0, 1.0
 """How often kubectl drain tries an eviction that a budget blocks again, and looks whether pods are gone."""
+_DAEMONS, _DATA, _FORCE = "--ignore-daemonsets", "--delete-emptydir-data", "--force"
 NODE_RESOURCE: Resource[ObjectView] = Resource(NODES, "Node", PartialObject, False)
 
 
@@ -55,6 +56,25 @@ class Draining(msgspec.Struct):
             await self._drain(node)
             del self.left[node]
             self.note("drained", Object("Node", "", node), "")
+
+    def command(self, nodes: Sequence[str]) -> str:
+        """The command that does this, with the flags that it needs for the pods that are there now."""
+        needed = {flag for node in nodes for pod in self._pods_on(node) for flag in self._flags(pod)}
+        flags = (flag for flag in (_DAEMONS, _DATA, _FORCE) if flag in needed)
+        return " ".join(("kubectl drain", *dict.fromkeys(nodes), *flags))
+
+    def _flags(self, pod: SimulatedPod) -> tuple[str, ...]:
+        """The flags without which kubectl refuses to drain the node of a pod. A pod with _DAEMONS stays on it."""
+        ref = controller_of(pod)
+        if MIRROR in pod.annotations or pod.status.phase in ("Succeeded", "Failed"):
+            return ()
+        unmanaged = ref is None
+        if ref is not None and ref.kind == "DaemonSet":
+            if self.twin.store.get(DAEMON_SETS, pod.namespace, ref.name) is not None:
+                return (_DAEMONS,)
+            unmanaged = True
+        has_data = _has_empty_dir(self.twin.store.get(PODS, pod.namespace, pod.name))
+        return ((_DATA,) if has_data else ()) + ((_FORCE,) if unmanaged else ())
 
     def problems(self, within: str) -> Iterator[Refusal]:
         """What is not done. within: the time that it had, such as ``30m``."""
@@ -98,21 +118,20 @@ class Draining(msgspec.Struct):
         about = Object("Node", "", node)
         unmanaged, with_data = [], []
         for pod in self._pods_on(node):
-            ref = controller_of(pod)
-            if MIRROR in pod.annotations or (ref is not None and ref.kind == "DaemonSet"):
+            flags = self._flags(pod)
+            if MIRROR in pod.annotations or _DAEMONS in flags:
                 continue
-            over = pod.status.phase in ("Succeeded", "Failed")
-            if ref is None and not over:
+            if _FORCE in flags:
                 unmanaged.append(pod.key)
-            if not over and _has_empty_dir(self.twin.store.get(PODS, pod.namespace, pod.name)):
+            if _DATA in flags:
                 with_data.append(pod.key)
             yield pod
         if unmanaged:
             names = ", ".join(unmanaged)
-            text = f"kubectl drain needs --force: no controller will make these pods again: {names}"
+            text = f"kubectl drain needs {_FORCE}: no controller will make these pods again: {names}"
             self.refusals.append(Refusal("drain", about, text))
         if with_data:
-            text = f"kubectl drain needs --delete-emptydir-data: local data is lost of {', '.join(with_data)}"
+            text = f"kubectl drain needs {_DATA}: local data is lost of {', '.join(with_data)}"
             self.refusals.append(Refusal("drain", about, text))
 
     def _pods_on(self, node: str) -> Iterator[SimulatedPod]:

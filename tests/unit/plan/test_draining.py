@@ -3,8 +3,10 @@
 from kcm_cli.plan import Drain, Options, plan
 from kcm_cli.plan.snapshot import Snapshot
 from tests.kit.simulation import NAMESPACE, World
-from tests.kit.workload import deployment, stateful_set
+from tests.kit.workload import deployment, stateful_set, template
 from tests.unit.plan.clusters import budget, crowded, settled, snapshot_of
+
+SCRATCH = {"name": "scratch", "emptyDir": {}}
 
 
 def node_of(snapshot: Snapshot, name: str) -> str:
@@ -29,6 +31,32 @@ def test_all_nodes_are_cordoned_before_the_first_is_emptied() -> None:
     assert texts[held] == "it is not drained within 10m: 1 pod left, held by disruption budgets"
     assert texts[others[0]] == f"its drain has not begun within 10m: {held} is not drained yet"
     assert answer.has(frozenset(("drain",)))
+
+
+def test_the_answer_has_the_exact_command() -> None:
+    answer = plan(settled(), [Drain("node-2"), Drain("node-1")], Options(60))
+    assert answer.changes == ("drain node node-2", "drain node node-1 (kubectl drain node-2 node-1)")
+
+
+def test_the_command_has_the_flags_that_it_needs() -> None:
+    async def story(world: World) -> None:
+        metadata = {"name": "agent", "namespace": NAMESPACE}
+        spec = {"selector": {"matchLabels": {"app": "agent"}}, "template": template("agent", "v1", volumes=[SCRATCH])}
+        await world.create("apps/v1/daemonsets", {"metadata": metadata, "spec": spec})
+        for node, more in (("node-2", {"volumes": [SCRATCH]}), ("node-3", {})):
+            bare = {"containers": [{"name": "c", "image": "i"}], "nodeName": node, **more}
+            await world.create("v1/pods", {"metadata": {**metadata, "name": node}, "spec": bare})
+        await world.clock.sleep(30)
+
+    snapshot, always = snapshot_of(story), "--ignore-daemonsets"
+    for node, flags in (
+        ("node-1", always),
+        ("node-2", f"{always} --delete-emptydir-data --force"),
+        ("node-3", f"{always} --force"),
+    ):
+        answer = plan(snapshot, [Drain(node)], Options(60))
+        assert answer.changes == (f"drain node {node} (kubectl drain {node} {flags})",)
+        assert {one.about.name for one in answer.timeline if one.what == "evicted"} == ({node} - {"node-1"})
 
 
 def test_pods_do_not_move_to_a_node_that_is_drained_next() -> None:
