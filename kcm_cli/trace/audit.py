@@ -52,6 +52,7 @@ _WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _KINDS = frozenset(resource.kind for resource in KINDS)
 _CLUSTER = frozenset(resource.kind for resource in KINDS if not resource.namespaced)
 _CREATED = 201
+_OF_EVENTS = ("create", "patch", "update")
 _EVENTS, _DRY_RUN = "events.k8s.io", "dryRun"
 _PASSING = (404, 409)
 """Refusals that a client expects, and repeats its write after."""
@@ -117,13 +118,15 @@ class Event(View, frozen=True, gc=False):
 
 class AuditLog:
     """What a log says about a target. lines, bad: how many there were, and how many of them could not be read. first,
-    last: Unix times of the first and last event; None where there is none."""
+    last: Unix times of the first and last event; None where there is none. cut: files that could not be read to their
+    end, and why."""
 
     def __init__(self, target: Target, history: History) -> None:
         self.history = history
         self.lines = self.bad = 0
         self.first: float | None = None
         self.last: float | None = None
+        self.cut: dict[str, str] = {}
         self._target = target
 
     def read(self, stream: IO[bytes]) -> None:
@@ -214,14 +217,16 @@ class AuditLog:
             self.history.add(Step(at, _verb(event, ref.subresource), about, actor, AUDIT))
 
     def _told(self, event: Event, ref: _Reference, at: float) -> None:
-        """An Event that a component wrote: with the level Request, it says what it would to an observer."""
-        if event.verb != "create" or ref.namespace not in (self._target.namespace, "default"):
+        """An Event that a component wrote: with the level Request, it says what it would to an observer. That it
+        happened again is a patch, of which the answer has the whole."""
+        if event.verb not in _OF_EVENTS or ref.namespace not in (self._target.namespace, "default"):
             return
+        body = event.request_object if event.verb == "create" else event.response_object
         if ref.api_group == _EVENTS:
-            noted = _decoded(event.request_object, Noted)
+            noted = _decoded(body, Noted)
             told = noted.told if noted is not None else None
         else:
-            told = _decoded(event.request_object, Told)
+            told = _decoded(body, Told)
         if told is not None:
             self.history.event(told, at)
 
@@ -280,13 +285,21 @@ def _decoded(raw: msgspec.Raw, type_: type[T]) -> T | None:
 
 
 def read_files(paths: Iterable[str], log: AuditLog) -> None:
-    """Read files, plain or gzip; - is standard input. Raises FormatError for one that cannot be read."""
-    for path in paths:
+    """Read files, plain or gzip; - is standard input. Raises FormatError for one of which nothing can be read, and if
+    no line of any is an event."""
+    named = list(paths)
+    for path in named:
+        before = log.lines
         try:
             with _opened(path) as stream:
                 log.read(stream)
         except (OSError, EOFError, zlib.error) as error:
-            raise FormatError(f"--audit-log: cannot read {path}: {_why(error)}") from error
+            if log.lines == before:
+                raise FormatError(f"--audit-log: cannot read {path}: {_why(error)}") from error
+            log.cut[path] = _why(error)
+    if log.bad and log.last is None:
+        have = "has" if len(named) == 1 else "have"
+        raise FormatError(f"--audit-log: {', '.join(named)} {have} no line with an event of {_VERSION} in JSON")
 
 
 @contextmanager

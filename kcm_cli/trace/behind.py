@@ -17,6 +17,7 @@ from kcm_cli.runtime.causes import ADDED, Change
 from kcm_cli.runtime.causes import DELETED as CHANGE_DELETED
 from kcm_cli.trace.history import Relations
 from kcm_cli.trace.join import (
+    AUTOSCALER,
     FORGOTTEN,
     INFERRED,
     KNOWN,
@@ -68,6 +69,9 @@ _LOST = frozenset((MARKED, DELETED, ENDED, *ENDINGS))
 _GONE = frozenset((MARKED, DELETED))
 _MAKING = frozenset((CHANGED, SCALED, TAINTED))
 _COLLECTOR, _PODGC, _SCHEDULER = "garbage-collector-controller", "pod-garbage-collector-controller", "kube-scheduler"
+_DAEMONS = CONTROLLER_OF["DaemonSet"]
+_OF_NODES = frozenset((CREATED, CHANGED, TAINTED, MARKED, DELETED))
+"""Changes of a node for which a daemon's pod comes or goes."""
 _EVICTERS = frozenset(("node-controller", "taint-eviction-controller", "node-lifecycle-controller", _PODGC))
 _TTL, _NAMESPACES = "ttl-after-finished-controller", "namespace-controller"
 _FOR_OWNERS = frozenset((*CONTROLLER_OF.values(), *KIND_OF, *MANAGERS))
@@ -84,12 +88,14 @@ _RANK = {CREATED: 0, CHANGED: 1, TAINTED: 1, SCALED: 2, BOUND: 3, ENDED: 4}
 
 
 class _Behind(msgspec.Struct, frozen=True):
-    """Where the cause of a step may be: these verbs of an object, or of the other children of an owner."""
+    """Where the cause of a step may be: these verbs of an object, or of the other children of an owner. node: or, if it
+    is not "", changes of the node of this name."""
 
     about: Ref
     verbs: frozenset[str]
     basis: str
     siblings: bool = False
+    node: str = ""
 
 
 def _step(node: Node) -> Step:
@@ -119,6 +125,7 @@ class Linked:
                 self._lost.setdefault(owner[0].place, []).append(node)
         for node in self.nodes:
             self._guess(node)
+            self._explain(node)
         for node in self.nodes:
             self._link(node)
         for node in self.nodes:
@@ -226,6 +233,18 @@ class Linked:
         if actor:
             node.what = msgspec.structs.replace(step, actor=actor, source=GUESS)
 
+    def _explain(self, node: Node) -> None:
+        """Why an autoscaler wrote, which its Event says and its write does not."""
+        step = _step(node)
+        if step.verb != SCALED or step.actor != AUTOSCALER or step.detail:
+            return
+        told = (_step(one) for one in self._near(step.about.place, step.at))
+        same = [one for one in told if one.verb == SCALED and one.actor == AUTOSCALER and one.detail]
+        close = [one for one in same if abs(one.at - step.at) <= _CLOSE_S]
+        if close:
+            event = min(close, key=lambda one: abs(one.at - step.at))
+            node.what = msgspec.structs.replace(step, detail=event.detail, behind=event.behind)
+
     def _told(self, node: Node) -> Node | None:
         """Another step that says who ended the same object, and at the same time."""
         step = _step(node)
@@ -270,6 +289,10 @@ class Linked:
                 other = self._last_child(node, behind.about)
                 if other is not None and (found is None or other.at > found.at):
                     found = other
+            if behind.node:
+                other = self._last(node, Ref("Node", behind.node), _OF_NODES)
+                if other is not None and (found is None or other.at > found.at):
+                    found = other
             if found is not None:
                 self._attach(node, found, behind)
                 return
@@ -304,7 +327,8 @@ class Linked:
         if step.actor == _COLLECTOR:
             yield _Behind(owner[0], _GONE, owner[1])
         elif step.verb == CREATED or step.verb not in DEEDS or step.actor in _FOR_OWNERS:
-            yield _Behind(owner[0], _WANTS, owner[1], siblings=step.verb == CREATED)
+            name = self.relations.nodes.get(about.key, "") if step.actor == _DAEMONS and about.kind == "Pod" else ""
+            yield _Behind(owner[0], _WANTS, owner[1], step.verb == CREATED, name)
 
     def _behind_actor(self, step: Step) -> Iterator[_Behind]:
         """Where to look for what an actor reacts to, other than to owners."""
@@ -347,6 +371,7 @@ class Linked:
             fits = (
                 one.verb in verbs
                 and not is_early
+                and not _is_upkeep(one)
                 and (_same(one.about, about) if about is not None else one.about != step.about)
             )
             if found is node or not fits or (one.actor and one.actor == step.actor and step.actor in _FOR_OWNERS):
@@ -354,6 +379,12 @@ class Linked:
             if not _below(found, node):
                 return found
         return None
+
+
+def _is_upkeep(step: Step) -> bool:
+    """Whether it is a change of a node by a program, which are many, and of which is not known what they changed."""
+    is_program = step.actor in MANAGERS or step.actor.endswith("-controller") or _is_kubelet(step)
+    return step.kind == "Node" and step.verb == CHANGED and not step.detail and is_program
 
 
 def _is_kubelet(step: Step) -> bool:

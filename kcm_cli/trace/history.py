@@ -44,6 +44,8 @@ V = TypeVar("V")
 MOST = 100_000
 """Steps that are kept, and objects of which something is known."""
 _LONGEST = 300
+_SOON_S = 2.0
+"""A version is seen so long after the full second of its write, at most, if nothing is slow."""
 _TARGET = "DisruptionTarget"
 _DISRUPTORS = {
     "PreemptionByScheduler": "kube-scheduler",
@@ -81,6 +83,7 @@ _QUIET_WAITS = frozenset(("", "ContainerCreating", "PodInitializing"))
 _ROUTINE = frozenset(("Pulling", "Pulled", "Created", "Started", "LeaderElection", "NodeHasSufficientMemory"))
 """Events that say what always happens."""
 _CREATED = re.compile(r"(?:Created (?:pod|job):? |[Cc]reate (?:Pod|Claim) )(\S{1,253})")
+LABELS = "its labels"
 _DELETED = re.compile(r"(?:Deleted (?:pod|job):? |[Dd]elete Pod )(\S{1,253})")
 _SCALED = re.compile(r"Scaled (?:up|down) replica set (\S{1,253}) from (\d{1,10}) to (\d{1,10})", re.ASCII)
 _ASSIGNED = re.compile(r"Successfully assigned \S{1,512} to (\S{1,253})")
@@ -202,7 +205,8 @@ class History:
         series = told.series
         count = max(told.count, series.count if series is not None else 0, 1)
         place = _place(told)
-        if place and count <= self._told.get(place, 0):
+        before = self._told.get(place, 0) if place else 0
+        if count <= before:
             return
         if place:
             _keep(self._told, place, count)
@@ -210,7 +214,7 @@ class History:
         found = [seconds_of(text) for text in (*times, told.first_timestamp, told.metadata.creation_timestamp)]
         moment = next((one for one in found if one is not None), at)
         text = f"{told.reason}: {_short(told.message)}"
-        plain = Step(moment, SAYS, about, actor, EVENT, text, rough=moment == int(moment), count=count)
+        plain = Step(moment, SAYS, about, actor, EVENT, text, rough=moment == int(moment), count=count - before)
         if about.uid:
             _keep(self._mentioned, about.uid, about)
         for step in self._of_event(told, plain):
@@ -381,7 +385,9 @@ def _changed(about: Ref, old: Seen, new: Seen, at: float, *, first: bool) -> Ite
 
 
 def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
-    actor, owner = _writer(old, new), controller_of(new)
+    actor, owner = _writer(old, new, at), controller_of(new)
+    if about.kind == "Node" and (labels := _relabelled(old, new)):
+        yield Step(at, CHANGED, about, actor, MANAGED if actor else OBJECT, labels)
     if actor in steps.MANAGERS and owner is not None:
         actor = steps.CONTROLLER_OF.get(owner.kind, actor)
     source = MANAGED if actor else OBJECT
@@ -396,13 +402,27 @@ def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
         yield Step(at, CHANGED, about, actor, source, f"its spec, generation {new.metadata.generation}")
 
 
-def _writer(old: Seen, new: Seen) -> str:
-    """The manager of the newest entry that is new. That of the subresource scale has no time."""
-    before = set(old.metadata.managed_fields)
-    fresh = [one for _, one in _writers(new) if one not in before and one.subresource != "status"]
+def _relabelled(old: Seen, new: Seen) -> str:
+    """Which labels are new or have another value, and which are gone; "" for none."""
+    was, now = old.metadata.labels or {}, new.metadata.labels or {}
+    if was == now:
+        return ""
+    told = [f"+{key}={now[key]}" for key in sorted(now) if was.get(key) != now[key]]
+    told += [f"-{key}" for key in sorted(was) if key not in now]
+    return _short(f"{LABELS}: {', '.join(told)}")
+
+
+def _writer(old: Seen, new: Seen, at: float) -> str:
+    """The manager of the newest entry that is new. That of the subresource scale has no time, and that of a second
+    write in one second is no new one. Who takes a field away may have no entry at all."""
+    before, writers = set(old.metadata.managed_fields), _writers(new)
+    fresh = [one for _, one in writers if one not in before and one.subresource != "status"]
     if fresh:
         return fresh[-1].manager
-    return _scaler(new) if new.spec.replicas != old.spec.replicas else ""
+    if new.spec.replicas != old.spec.replicas and (scaler := _scaler(new)):
+        return scaler
+    just = {one.manager for when, one in writers if one.subresource != "status" and abs(at - when) <= _SOON_S}
+    return just.pop() if len(just) == 1 else ""
 
 
 def _scaler(obj: Seen) -> str:
@@ -432,7 +452,8 @@ def _conditions(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
 
 
 def _why(condition: Condition) -> str:
-    return f", {condition.reason}: {_short(condition.message)}" if condition.reason else ""
+    message = _short(condition.message)
+    return (f", {condition.reason}: {message}" if message else f", {condition.reason}") if condition.reason else ""
 
 
 def _phase(about: Ref, old: Seen, new: Seen, at: float, *, first: bool) -> Iterator[Step]:

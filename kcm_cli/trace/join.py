@@ -455,6 +455,8 @@ def swings(found: Trace) -> list[Node]:
             scaled = what.controller == AUTOSCALER and what.resource.endswith("/scale") and 200 <= what.code < 300
         if scaled:
             nodes.append(node)
+    writes = [node for node in nodes if not isinstance(node.what, Step) or node.what.source == AUDIT]
+    nodes = writes or nodes  # Events tell of the same
     total = sum(node.what.count if isinstance(node.what, Step) else 1 for node in nodes)
     return nodes if total >= MOST_CALM else []
 

@@ -89,6 +89,7 @@ class Sources:
             span = f", from {day(log.first)} to {day(log.last)}" if log.first is not None and log.last else ""
             bad = f"; {log.bad} could not be read" if log.bad else ""
             found.append(f"The audit log has {log.lines} lines{span}{bad}.")
+            found += [f"Not read to its end: {path}: {why}" for path, why in log.cut.items()]
         if self.observer is not None:
             gaps = self.observer.gaps
             found.append("The cluster was observed; Events are kept for an hour as a rule.")

@@ -28,6 +28,7 @@ class Meta(View, frozen=True, gc=False):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] = ()
     managed_fields: tuple[Manager, ...] = ()
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 from msgspec.structs import replace
 
 from kcm_cli.component.clock import RealClock
@@ -33,7 +34,7 @@ from kcm_cli.sandbox.views import NODES
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
 from kcm_cli.trace.observer import Observer, Wanted
-from kcm_cli.trace.views import Seen, Told
+from kcm_cli.trace.views import Noted, Seen, Told
 from tests.incidents.table import INCIDENTS, Incident
 from tests.kit.places import ROOT
 from tests.kit.processes import Processes, free_port
@@ -136,9 +137,9 @@ class Kit:
         await asyncio.gather(watching, return_exceptions=True)
         kind, _, name = one.target.partition("/")
         if kind == "pod":
-            metas = [told[3]["metadata"] for told in watched.told if told[2] == "Pod"]
-            pods = sorted({meta["name"] for meta in metas} if one.name == "job-deadline" else before)
-            ends = {meta["name"] for meta in metas if meta.get("deletionTimestamp")}
+            seen = [told[3] for told in watched.told if told[2] == "Pod"]
+            pods = sorted({pod["metadata"]["name"] for pod in seen} if one.name == "job-deadline" else before)
+            ends = {pod["metadata"]["name"] for pod in seen if _ends(pod)}
             gone = [pod for pod in pods if pod.startswith(name) and (pod not in after or pod in ends)]
             name = (gone or [pod for pod in pods if pod.startswith(name)] or [name])[0]
         print(f"{one.name}: {kind}/{name}, {len(watched.told)} versions", flush=True)
@@ -159,6 +160,11 @@ class Kit:
     async def names(self, one: Incident) -> set[str]:
         found = await self.kubectl("get", "pods", "-n", one.name, "-o", "name")
         return {line.removeprefix("pod/") for line in found.split()}
+
+
+def _ends(pod: Any) -> bool:
+    """Whether it is being deleted, or was evicted by its kubelet."""
+    return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
 
 
 def near(name: str, told: list[list[Any]]) -> list[list[Any]]:
@@ -182,7 +188,8 @@ def audited(audit: Path, name: str) -> list[Any]:
         ref = event.get("objectRef") or {}
         is_node = ref.get("resource") == "nodes" and str(ref.get("name", "")).rpartition("-")[0] == name
         near = ref.get("namespace") == name or ref.get("name") == name or is_node
-        told = ref.get("resource") == "events" and name in json.dumps(event.get("requestObject") or {})
+        bodies = [event.get("requestObject"), event.get("responseObject")]
+        told = ref.get("resource") == "events" and name in json.dumps(bodies)
         if not (near or told) or ref.get("resource") in (
             "serviceaccounts",
             "configmaps",
@@ -205,8 +212,12 @@ def audited(audit: Path, name: str) -> list[Any]:
             event["responseObject"] = {**head, **kept}
         sent = event.pop("requestObject", None) or {}
         if ref.get("resource") == "events":
+            form = Noted if ref.get("apiGroup") == "events.k8s.io" else Told
             event.pop("responseObject", None)
-            event["requestObject"] = _trimmed(codec.convert(sent, Told))
+            if event["verb"] == "create":
+                event["requestObject"] = _trimmed(codec.convert(sent, form))
+            elif answer:
+                event["responseObject"] = _trimmed(codec.convert(answer, form))
         elif ref.get("subresource") == "binding":
             event["requestObject"] = {"target": sent.get("target")}
         elif event["verb"] == "create" and sent and not ref.get("subresource"):
@@ -241,7 +252,7 @@ def main(names: Sequence[str]) -> None:
     assets = Path(os.environ["KUBEBUILDER_ASSETS"])
     some = [one for one in INCIDENTS if not names or one.name in names]
     with real_cluster(assets, *_FLAGS, policy=_POLICY) as (url, folder, audit), Processes() as processes:
-        config = json.loads((folder / "kubeconfig").read_text())
+        config = yaml.safe_load((folder / "kubeconfig").read_text())
         config["users"][0]["user"]["as"] = "system:kube-scheduler"
         (folder / "scheduler").write_text(json.dumps(config))
         words = [f"{assets}/kube-scheduler", f"--kubeconfig={folder}/scheduler", "--leader-elect=false"]

@@ -76,7 +76,7 @@ INCIDENTS = (
         lambda s: [_vip(s)],
         "pod/low",
         ("by kube-scheduler", "vip"),
-        ("by kube-scheduler", "known: audit log"),
+        ("by kube-scheduler", "known: audit log", "preemption/vip"),
         nodes=1,
     ),
     Incident(
@@ -250,7 +250,7 @@ INCIDENTS = (
         ],
         "deploy/web",
         ("horizontal-pod-autoscaler-controller", "scaled", "All metrics below target"),
-        ("horizontal-pod-autoscaler-controller", "scaled", "known: audit log"),
+        ("horizontal-pod-autoscaler-controller", "scaled", "All metrics below target", "known: audit log"),
     ),
     Incident(
         "pressure",
@@ -265,8 +265,8 @@ INCIDENTS = (
         lambda s: [s.daemon_set("agent")],
         lambda s: ["label node {name}-1 pool-"],
         "pod/agent",
-        ("by daemonset-controller", "-unknown"),
-        ("deleted by daemonset-controller", "known: audit log"),
+        ("by daemonset-controller", "Node daemon-set-1 was changed", "its labels: -pool"),
+        ("deleted by daemonset-controller", "Node daemon-set-1 was changed by alice: its labels: -pool"),
     ),
     Incident(
         "stateful-set",
@@ -296,8 +296,12 @@ LISTED: dict[str, tuple[str, ...]] = {
     "collector": ("by garbage-collector-controller", "inferred: what is left", "Deployment collector/web was deleted"),
     "namespace": ("is unknown",),
     "by-hand": UNKNOWN,
+    "daemon-set": ("by daemonset-controller", "-unknown"),
 }
 OF_METADATA: dict[str, tuple[str, ...]] = {
+    "preemption": ("by kube-scheduler", "known: audit log"),
+    "daemon-set": ("deleted by daemonset-controller", "Node daemon-set-1 was changed by alice"),
+    "flapping": ("horizontal-pod-autoscaler-controller", "scaled", "known: audit log"),
     "taint": ("by node-controller", "unknown: what it followed from was not seen"),
     "node-loss": ("by node-controller", "unknown: what it followed from was not seen"),
     "job-ttl": ("deleted by ttl-after-finished-controller",),

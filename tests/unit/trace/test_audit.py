@@ -222,11 +222,45 @@ def test_files_are_read_in_their_order_and_gzip_is(tmp_path: Path) -> None:
     assert "created by carol" in text
 
 
-def test_a_file_that_is_cut_is_one_error(tmp_path: Path) -> None:
+def test_a_file_of_which_nothing_can_be_read_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"x" * 10_000)[:20])
     for name in ("a.gz", "absent"):
         with pytest.raises(FormatError, match="--audit-log: cannot read"):
             read_files((str(tmp_path / name),), AuditLog(POD, History()))
+
+
+def zipped() -> bytes:
+    return gzip.compress(b"".join(json.dumps(event("patch", n, user=f"u{n * n}")).encode() + b"\n" for n in range(60)))
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param(zipped()[:-20], id="cut"),
+        pytest.param(zipped()[:-8] + b"\0" * 8, id="another checksum"),
+        pytest.param(zipped() + b"\0\0garbage", id="something behind it"),
+    ],
+)
+def test_a_file_that_cannot_be_read_to_its_end_costs_no_more_than_that(tmp_path: Path, spoilt: bytes) -> None:
+    (tmp_path / "a.gz").write_bytes(spoilt)
+    (tmp_path / "b.log").write_text(json.dumps(event("delete", 59)) + "\n")
+    log = AuditLog(POD, History())
+    read_files((str(tmp_path / "a.gz"), str(tmp_path / "b.log")), log)
+    assert log.lines > 40 and "deleted by alice" in told(log)
+    ((path, why),) = log.cut.items()
+    assert path == str(tmp_path / "a.gz") and why
+
+
+@pytest.mark.parametrize("body", [b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","items":[]}\n', b"a=b\n" * 9])
+def test_what_is_no_audit_log_is_one_error(tmp_path: Path, body: bytes) -> None:
+    (tmp_path / "a.log").write_bytes(body)
+    with pytest.raises(FormatError, match=r"a\.log has no line with an event of audit\.k8s\.io/v1"):
+        read_files((str(tmp_path / "a.log"),), AuditLog(POD, History()))
+
+
+def test_a_log_without_lines_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\n")
+    read_files((str(tmp_path / "a.log"),), AuditLog(POD, History()))
 
 
 def test_no_part_of_a_body_is_shown() -> None:

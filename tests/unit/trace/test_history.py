@@ -1,0 +1,85 @@
+"""What versions of objects and Events become."""
+
+from typing import Any
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.trace.behind import Linked
+from kcm_cli.trace.history import History
+from kcm_cli.trace.join import Target
+from kcm_cli.trace.text import head, sentence
+from kcm_cli.trace.views import Seen, Told
+
+
+def refused(name: str, count: int) -> Told:
+    involved = {"kind": "ReplicaSet", "namespace": "n", "name": "web", "uid": "r"}
+    doc = {"metadata": {"name": name, "namespace": "n"}, "involvedObject": involved, "reason": "FailedCreate"}
+    return codec.convert({**doc, "message": "no", "count": count, "type": "Warning"}, Told)
+
+
+def test_versions_of_an_event_count_what_it_counts() -> None:
+    """A watch shows an Event whenever it is counted further; its counts are not added up."""
+    history = History()
+    for at in range(1, 14):
+        history.event(refused("a", at), float(at))
+    history.event(refused("b", 5), 20.0)
+    found = Linked(history.steps, history.relations).about(Target("rs", "n", "web"))
+    assert head(found)[0].startswith("00:00:20.000 trouble (18 times since 00:00:01.000): ")
+
+
+def node(labels: dict[str, str] | None, manager: str = "kubelet") -> Seen:
+    fields = [{"manager": manager, "operation": "Update", "time": "1970-01-01T00:00:02Z"}]
+    return codec.convert({"metadata": {"name": "x", "uid": "x", "labels": labels, "managedFields": fields}}, Seen)
+
+
+def daemon(*, ends: bool) -> Any:
+    owner = {"kind": "DaemonSet", "name": "agent", "uid": "d", "controller": True}
+    meta: dict[str, Any] = {"name": "agent-1", "namespace": "n", "uid": "p", "ownerReferences": [owner]}
+    meta |= {"deletionTimestamp": "1970-01-01T00:00:03Z"} if ends else {}
+    return codec.convert({"metadata": meta, "spec": {"nodeName": "x"}}, Seen)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ({"pool": "a", "zone": "z"}, {"zone": "z"}, "its labels: -pool"),
+        (None, {"pool": "a"}, "its labels: +pool=a"),
+        ({"pool": "a"}, {"pool": "b"}, "its labels: +pool=b"),
+    ],
+)
+def test_a_daemon_goes_as_its_node_has_other_labels(
+    before: dict[str, str] | None, after: dict[str, str], says: str
+) -> None:
+    """And not since its DaemonSet was created long before."""
+    history = History()
+    made = {"metadata": {"name": "agent", "namespace": "n", "uid": "d", "creationTimestamp": "1970-01-01T00:00:00Z"}}
+    history.version("DaemonSet", codec.convert(made, Seen), 0.0, listed=True)
+    history.version("Node", node(before), 0.5, listed=True)
+    history.version("Pod", daemon(ends=False), 1.0, listed=True)
+    history.version("Node", node(after, "kubectl-label"), 2.0)
+    told = {"kind": "DaemonSet", "namespace": "n", "name": "agent", "uid": "d"}
+    event = {"metadata": {"name": "e", "namespace": "n"}, "involvedObject": told, "reason": "SuccessfulDelete"}
+    event |= {"message": "Deleted pod: agent-1", "reportingComponent": "daemonset-controller"}
+    history.event(codec.convert(event, Told), 3.0)
+    history.version("Pod", daemon(ends=True), 3.0)
+    lines = head(Linked(history.steps, history.relations).about(Target("pod", "n", "agent-1")))
+    assert "was deleted by daemonset-controller" in lines[0]
+    assert lines[1].startswith(f"  <~ 00:00:02.000 Node x was changed by kubectl-label: {says} (inferred: ")
+
+
+def replica_set(size: int, second: int) -> Seen:
+    fields = [{"manager": "kube-controller-manager", "operation": "Update", "time": f"1970-01-01T00:00:{second:02}Z"}]
+    owner = {"kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    meta = {"name": "web-1", "namespace": "n", "uid": "r", "generation": 9 - size, "managedFields": fields}
+    return codec.convert({"metadata": {**meta, "ownerReferences": [owner]}, "spec": {"replicas": size}}, Seen)
+
+
+@pytest.mark.parametrize(("second", "by"), [(22, " by deployment-controller"), (2, "")])
+def test_who_wrote_twice_in_a_second_is_known_by_the_first_time(second: int, by: str) -> None:
+    """The entry of the second write is that of the first one. An old entry says nothing."""
+    history = History()
+    for size, at in ((2, 21.9), (1, 22.4), (0, 22.9)):
+        history.version("ReplicaSet", replica_set(size, second), at)
+    last = Linked(history.steps, history.relations).about(Target("rs", "n", "web-1")).nodes[-1]
+    assert sentence(last).startswith(f"ReplicaSet n/web-1 was scaled{by}: from 1 to 0 (")
