@@ -21,6 +21,7 @@ from kcm_cli.plan.snapshot import PlanError, Snapshot, cluster_of
 from kcm_cli.plan.steps import DIFFERENTLY, NOT_YET, QUIET, Step, objects_made, steps_of
 
 MOST_BYTES = 256 << 20
+_MANAGERS = frozenset(("kube-controller-manager", "kcm"))
 _MARGIN_S = 60.0
 """How much later than planned what happens is still on its way."""
 
@@ -197,13 +198,14 @@ def _begun(answer: Answer, now: Present) -> datetime | None:
 
 
 def _unexpected(answer: Answer, now: Present) -> Iterator[Unexpected]:
-    """Of the namespaces of the plan, and of what has no namespace."""
+    """Of the namespaces of the plan, and of what has no namespace. The work of CronJobs is none: it goes on with and
+    without the plan. What controllers change in objects that have an owner follows from the owner."""
     planned = {one.about for one in answer.differences}
     groups = {(one.about.kind, one.about.namespace, one.owner) for one in answer.differences if one.action == "created"}
     spaces = {one.about.namespace for one in answer.differences} | {""}
     made: dict[tuple[str, str, str], list[Object]] = {}
     for about in sorted(now.items):
-        if about in planned or about.kind in QUIET or about.namespace not in spaces:
+        if about in planned or about.kind in QUIET or about.namespace not in spaces or _is_regular(about, now):
             continue
         meta, owner = now.meta(about), now.owner(about)
         group = about.kind, about.namespace, owner
@@ -212,13 +214,25 @@ def _unexpected(answer: Answer, now: Present) -> Iterator[Unexpected]:
                 made.setdefault(group if owner else (about.kind, about.namespace, f"/{about.name}"), []).append(about)
         elif meta.deletion_timestamp and now.is_later(meta, meta.deletion_timestamp):
             yield Unexpected("deleting", about, owner, 1, "", meta.deletion_timestamp)
-        elif (last := now.changed(about)) is not None:
+        elif (last := now.changed(about)) is not None and not (owner and last.manager in _MANAGERS):
             yield Unexpected("changed", about, owner, 1, last.manager, last.time)
     for found in made.values():
         metas = [now.meta(about) for about in found]
         first = next((entry.manager for meta in metas for entry in meta.managed_fields), "")
         last_at = max(meta.creation_timestamp for meta in metas)
         yield Unexpected("created", found[0], now.owner(found[0]), len(found), first, last_at)
+
+
+def _is_regular(about: Object, now: Present) -> bool:
+    """Whether it is of a CronJob that was there before: a Job, or a pod of one."""
+    if about.kind == "Pod":
+        kind, _, name = now.owner(about).partition("/")
+        about = Object(kind, about.namespace, name)
+    if about.kind != "Job" or about not in now.items:
+        return False
+    kind, _, name = now.owner(about).partition("/")
+    owner = Object(kind, about.namespace, name)
+    return kind == "CronJob" and owner in now.items and not now.is_new(owner)
 
 
 def _notes(answer: Answer, snapshot: Snapshot) -> Iterator[str]:

@@ -13,6 +13,9 @@ QUIET = frozenset(
     ("ControllerRevision", "CSINode", "Endpoints", "EndpointSlice", "Event", "IPAddress", "Lease", "VolumeAttachment")
 )
 """Kinds that follow from others, or change all the time."""
+_DRAWN = frozenset(("IPAddress", "VolumeAttachment"))
+"""Kinds whose objects are named by an address that the API server draws, or by the uid of a claim."""
+_VOLUMES = ("status.volumesAttached", "status.volumesInUse")
 _SOFT = (".message", "spec.nodeName", "kubectl.kubernetes.io/last-applied-configuration")
 """Ends of paths that a plan cannot know: they are shown, and decide nothing."""
 
@@ -41,8 +44,11 @@ class Step(Part, frozen=True):
 
 
 def steps_of(differences: Iterable[Difference], now: Present, *, over: bool) -> Iterator[Step]:
-    """What became of each difference. over: whether more time has passed than was planned."""
+    """What became of each difference. over: whether more time has passed than was planned. What has other names in each
+    run, and follows from others, is left out if it is not there."""
     for one in differences:
+        if one.about.kind in _DRAWN and one.action == "created" and one.about not in now.items:
+            continue
         state, detail, fields = _outcome(one, now, over=over)
         yield Step(one.action, one.about, one.owner, one.count, state, detail, fields)
 
@@ -65,7 +71,8 @@ def _outcome(one: Difference, now: Present, *, over: bool) -> _Result:
         case "deleted":
             return _deleted(one.about, now) if there else (HAPPENED, "", ())
         case "replaced" | "changed" if not there:
-            return (NOT_YET if one.action == "replaced" else DIFFERENTLY), "it is not there", ()
+            is_due = one.owner.startswith("CronJob/") and not over  # its time may not have come
+            return (NOT_YET if one.action == "replaced" or is_due else DIFFERENTLY), "it is not there", ()
         case "replaced" if not now.is_new(one.about):
             return NOT_YET, "it is still the one that was there", ()
         case "replaced" | "changed":
@@ -116,7 +123,10 @@ def _fields(one: Difference, doc: Mapping[str, Any], *, over: bool) -> _Result:
 
 
 def _decides(one: Difference, path: str) -> bool:
-    """Of endpoints, the addresses alone: annotations have the time of what triggered them."""
+    """Of endpoints, the addresses alone: annotations have the time of what triggered them. Of nodes not the volumes,
+    which have the uids of claims in their names."""
+    if one.about.kind == "Node" and path.startswith(_VOLUMES):
+        return False
     return one.about.kind not in QUIET or not path.startswith("metadata.")
 
 

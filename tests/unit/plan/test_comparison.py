@@ -25,6 +25,8 @@ from tests.unit.plan.clusters import lived, planned
 PLANNED_AT, LATER = "2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z"
 WEB = Object("Deployment", "n", "web")
 GVRS = {"Deployment": "apps/v1/deployments", "ReplicaSet": "apps/v1/replicasets", "Pod": "v1/pods", "Node": "v1/nodes"}
+GVRS |= {"VolumeAttachment": "storage.k8s.io/v1/volumeattachments"}
+GVRS |= {"CronJob": "batch/v1/cronjobs", "IPAddress": "networking.k8s.io/v1/ipaddresses"}
 GVRS |= {"Namespace": "v1/namespaces", "EndpointSlice": "discovery.k8s.io/v1/endpointslices", "Job": "batch/v1/jobs"}
 
 
@@ -250,6 +252,57 @@ def test_pods_of_one_owner_are_one_line() -> None:
         answer(SCALED), cluster(*[pod(name, **NEW) for name in "abc"], obj("Deployment", "web", spec={"replicas": 5}))
     )
     assert [(one.about.name, one.owner, one.count) for one in found.unexpected] == [("a", "ReplicaSet/web-1", 3)]
+
+
+def test_what_a_cron_job_does_meanwhile_is_no_news() -> None:
+    web = obj("Deployment", "web", spec={"replicas": 5})
+    made = {"made": "2026-01-01T10:01:00Z"}
+    job, done = obj("Job", "tick-2", owner="CronJob/tick", **made), obj("Job", "tick-1", owner="CronJob/tick")
+    done["metadata"]["deletionTimestamp"] = made["made"]
+    ran = obj("Pod", "tick-2-a", owner="Job/tick-2", **made)
+    found = compare(answer(SCALED), cluster(web, obj("CronJob", "tick"), done, job, ran))
+    assert found.unexpected == () and found.as_planned
+    new = compare(answer(SCALED), cluster(web, obj("CronJob", "tick", **made), job, ran))
+    assert [one.about.kind for one in new.unexpected] == ["CronJob", "Job", "Pod"]
+    alone = compare(answer(SCALED), cluster(web, job, ran))
+    assert [one.about.kind for one in alone.unexpected] == ["Job", "Pod"]
+
+
+def test_a_job_whose_time_has_not_come_is_not_there_yet() -> None:
+    job = Difference("changed", Object("Job", "n", "tick-9"), "CronJob/tick", 1, (Field("status.ready", 1, 0),))
+    web = obj("Deployment", "web", spec={"replicas": 5}, changed="2026-01-01T10:01:00Z")
+    docs, times = (web, obj("Job", "tick-8")), (LATER, "2026-01-01T12:00:00Z")
+    soon, late = (compare(answer(SCALED, job), cluster(*docs, at=at)) for at in times)
+    assert [(one.steps[1].state, one.as_planned) for one in (soon, late)] == [(NOT_YET, True), (DIFFERENTLY, False)]
+
+
+@pytest.mark.parametrize(
+    ("by", "owner", "count"), [("kcm", "Deployment/web", 0), ("helm", "Deployment/web", 1), ("kcm", "", 1)]
+)
+def test_what_controllers_change_in_what_others_own_is_no_news(by: str, owner: str, count: int) -> None:
+    """Such as a ReplicaSet that was scaled up and down again, as its Deployment was."""
+    web = obj("Deployment", "web", spec={"replicas": 5})
+    found = compare(answer(SCALED), cluster(web, obj("ReplicaSet", "web-1", owner=owner, changed=LATER, by=by)))
+    assert len(found.unexpected) == count
+
+
+def test_a_service_has_another_address_than_in_the_plan() -> None:
+    address = Difference("created", Object("IPAddress", "", "10.0.0.7"), "", 1, ())
+    web, made = obj("Deployment", "web", spec={"replicas": 5}), {"creationTimestamp": LATER}
+    other, planned = ({"kind": "IPAddress", "metadata": {"name": name, **made}} for name in ("10.0.0.9", "10.0.0.7"))
+    found = compare(answer(SCALED, address), cluster(web, other, at="2026-01-01T12:00:00Z"))
+    assert [one.about for one in found.steps] == [WEB] and found.as_planned and found.complete
+    same = compare(answer(SCALED, address), cluster(web, planned))
+    assert [one.state for one in same.steps] == [HAPPENED, HAPPENED]
+
+
+def test_volumes_of_new_claims_have_other_names_than_in_the_plan() -> None:
+    attached = Difference("created", Object("VolumeAttachment", "", "csi-1"), "", 1, ())
+    path = "status.volumesAttached[kubernetes.io/csi/csi.example.com^pvc-1]"
+    node = Difference("changed", Object("Node", "", "a"), "", 1, (Field(path, None, {"name": "pvc-1"}),))
+    web, there = obj("Deployment", "web", spec={"replicas": 5}), {"kind": "Node", "metadata": {"name": "a"}}
+    found = compare(answer(SCALED, attached, node), cluster(web, there, at="2026-01-01T12:00:00Z"))
+    assert [(one.about.kind, one.state) for one in found.steps] == [("Deployment", HAPPENED), ("Node", HAPPENED)]
 
 
 def test_odd_metadata_harms_nobody() -> None:
