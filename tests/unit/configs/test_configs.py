@@ -71,8 +71,11 @@ def test_the_pods_flags_are_taken_and_its_volumes_are_there() -> None:
     assert {mount["name"] for mount in container["volumeMounts"]} == volumes
 
 
+ALERTS = yaml.safe_load((CONFIGS / "prometheus" / "alerts.yaml").read_text())
+
+
 def test_alerts_say_what_is_wrong() -> None:
-    rules = yaml.safe_load((CONFIGS / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    rules = ALERTS["groups"][0]["rules"]
     assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] for rule in rules)
 
 
@@ -133,6 +136,29 @@ def test_prometheus_reads_the_rules_and_the_dashboard(tmp_path: Path) -> None:
     done = subprocess.run(
         ["promtool", "check", "rules", *files], capture_output=True, text=True, timeout=60, check=False
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_the_first_object_that_cannot_be_decoded_is_an_alert(tmp_path: Path) -> None:
+    """And the second one, two hours later; each for an hour."""
+    name, labels = "KcmUndecodableObject", {"job": "kube-controller-manager", "resource": "pods"}
+    (rule,) = [one for one in ALERTS["groups"][0]["rules"] if one["alert"] == name]
+    said = {key: text.replace("{{ $labels.resource }}", "pods") for key, text in rule["annotations"].items()}
+    alert = {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": said}
+    series = "kcm_undecodable_objects_total{job='kube-controller-manager',resource='pods'}"
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": "_x5 1x120 2x120"}],
+        "alert_rule_test": [
+            {"eval_time": f"{minutes}m", "alertname": name, "exp_alerts": [alert] * count}
+            for minutes, count in ((4, 0), (10, 1), (60, 1), (100, 0), (140, 1), (220, 0))
+        ],
+    }
+    rules = [str(CONFIGS / "prometheus" / "alerts.yaml")]
+    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": rules, "tests": [test]}))
+    words = ["promtool", "test", "rules", str(tmp_path / "test.yaml")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
