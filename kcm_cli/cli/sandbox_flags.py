@@ -12,7 +12,7 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.sandbox_assets import cluster_problems, pairs_of
 from kcm_cli.component.flagset import Flag, FlagSet, before_dashes, unexpected
 from kcm_cli.component.value_types import BOOL, INT, IP, STRING, STRINGS
-from kcm_cli.machinery.yaml_errors import load
+from kcm_cli.machinery.yaml_errors import described, load
 from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.apiserver.entry.audit_log import AuditOptions
 from kcm_cli.sandbox.apiserver.entry.audit_policy import DEFAULT, Policy, policy_of
@@ -199,7 +199,9 @@ def _file(flag: str, path: object, read_as: Callable[[object], tuple[T, ...]]) -
         return read_as(load(Path(path).read_text(encoding="utf-8"))), []
     except OSError as error:
         return (), [f"--{flag}: cannot read {path}: {error.strerror}"]
-    except (ValueError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
+        return (), [f"--{flag}: {path}: not YAML: {described(error)}"]
+    except ValueError as error:
         return (), [f"--{flag}: {path}: {error}"]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from kcm_cli.machinery.documents import nested_list, nested_str
-from kcm_cli.machinery.yaml_errors import load_all
+from kcm_cli.machinery.yaml_errors import described, load_all
 from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.options import bindings, flag_set
 from kcm_cli.plan.snapshot import PlanError
@@ -44,7 +44,7 @@ def manager_flags(path: str) -> tuple[str, ...]:
     try:
         docs = [doc for doc in load_all(text) if isinstance(doc, dict)]
     except yaml.YAMLError as error:
-        raise PlanError(f"--flags-from: {path}: {' '.join(str(error).split())}") from None
+        raise PlanError(f"--flags-from: {path}: not YAML: {described(error)}") from None
     for doc in docs:
         if doc.get("kind") == COMPONENT_CONFIG.kind:
             return (f"--config={path}",)

@@ -132,6 +132,10 @@ def test_rules_are_read_from_a_file(tmp_path: Path) -> None:
     assert (command.options.rules, problems) == ((Rule({"exit-code": "3"}, "app=web"),), [])
     file.write_text("- {exitcode: 3}\n")
     assert read(["--rules", str(file)])[1][0].startswith(f'--rules: {file}: rule 1: "exitcode" is none of')
+    file.write_text("a: [1")
+    assert read(["--rules", str(file)])[1] == [
+        f"--rules: {file}: not YAML: line 1: expected ',' or ']', but got '<stream end>'"
+    ]
     assert read(["--rules", "/nowhere"])[1] == ["--rules: cannot read /nowhere: No such file or directory"]
 
 

@@ -134,6 +134,8 @@ def policy_of(found: object) -> Policy:
     """A policy from decoded YAML. Raises ValueError."""
     if not isinstance(found, dict) or "apiVersion" not in found or "kind" not in found:
         raise ValueError(f"a policy needs apiVersion: {VERSION} and kind: Policy")
+    if (found["apiVersion"], found["kind"]) != (VERSION, "Policy"):
+        raise ValueError(f"this is {found['kind']} of {found['apiVersion']}, not Policy of {VERSION}")
     try:
         policy = msgspec.convert(found, Policy)
     except msgspec.ValidationError as error:

@@ -12,7 +12,7 @@ import yaml
 from msgspec.structs import asdict
 
 from kcm_cli.machinery.times import format_time
-from kcm_cli.machinery.yaml_errors import load
+from kcm_cli.machinery.yaml_errors import described, load
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, document_of, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
@@ -49,7 +49,9 @@ def answer(faults: Faults, request: Request) -> Response:
 def _read(body: bytes) -> tuple[Fault, ...]:
     try:
         return faults_of(load(body))
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.YAMLError as error:
+        raise bad_request(f"invalid fault: not YAML: {described(error)}") from None
+    except ValueError as error:
         raise bad_request(f"invalid fault: {error}") from None
 
 

@@ -86,6 +86,7 @@ def test_the_first_rule_decides_and_adds_its_stages() -> None:
     [
         ("kind: Policy", "a policy needs apiVersion: audit.k8s.io/v1 and kind: Policy"),
         ("[]", "a policy needs apiVersion"),
+        ("{apiVersion: v1, kind: ConfigMap}", "this is ConfigMap of v1, not Policy of audit.k8s.io/v1"),
         ("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: []}", "at least one rule"),
         ("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: All}]}", "Invalid enum value 'All'"),
         ("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{}]}", "missing required field `level`"),
