@@ -84,7 +84,12 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 def option(kind: ValueType, default: T, flag: str = "", **words: Any) -> T:
-    """A field with an option. ``flag``: the name of its flag, if any. Keyword arguments are Flag's fields."""
+    """A field with an option, which is parsed and shown as its ``kind`` says. ``flag``: the name of its flag, if any.
+
+    Keyword arguments: ``help``, its text; ``key``, its field in the configuration file, with dots for nesting;
+    ``minimum`` and ``maximum``, inclusive bounds; ``choices``, the allowed values; ``unit``, such as "s", for the
+    pages. The others are those of ``component.flagset.Flag``.
+    """
     declared = Flag(flag, kind, default, hidden=bool(words.get("deprecated")), **words)
     return dataclasses.field(default=default, metadata={_OPTION: declared})
 

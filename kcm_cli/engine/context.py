@@ -72,10 +72,10 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
 class ControllerContext(Common, frozen=True, kw_only=True):
     """Everything one controller may use.
 
-    ``client`` is the door to the API server; ``recorder_for`` makes recorders for other sources of Events.
-    ``start_informers`` starts informers that were requested after the start. ``queues``: its queues in the order of its
-    declaration. ``scopes``: those of the kinds in its declaration. ``expectations``: set by its executor, and observed
-    by the kinds that it owns.
+    ``client`` writes to the API server, and reads what no cache has; ``metrics`` makes counters. ``recorder_for`` makes
+    recorders for other sources of Events. ``start_informers`` starts informers that were requested after the start.
+    ``queues``: its queues in the order of its declaration. ``scopes``: those of the kinds in its declaration.
+    ``expectations``: set by its executor, and observed by the kinds that it owns.
     """
 
     name: str

@@ -158,7 +158,8 @@ class ConcurrentSyncs(Protocol):
     """Options of a controller with --concurrent-NAME-syncs: how many keys are synced at a time."""
 
     @property
-    def concurrent_syncs(self) -> int: ...
+    def concurrent_syncs(self) -> int:
+        """The number of keys."""
 
 
 Limiter = Callable[[ControllerContext], RetryLimiter]

@@ -11,6 +11,7 @@ docs/plan.md describes what is modelled and what is not.
 
 from kcm_cli.plan.answer import (
     Answer,
+    Availability,
     Difference,
     Field,
     Fill,
@@ -19,7 +20,9 @@ from kcm_cli.plan.answer import (
     OwnWrite,
     Problem,
     Risk,
+    Source,
     Totals,
+    Varies,
     Written,
 )
 from kcm_cli.plan.changes import (
@@ -39,14 +42,17 @@ from kcm_cli.plan.changes import (
 from kcm_cli.plan.files import load, save
 from kcm_cli.plan.live import take
 from kcm_cli.plan.planning import plan
-from kcm_cli.plan.snapshot import Gap, PlanError, Snapshot
+from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
+from kcm_cli.plan.testing import TwinOf
 from kcm_cli.plan.twin.twin import Twin
 
 __all__ = [
     "AddNode",
     "Answer",
     "Apply",
+    "Availability",
     "Change",
+    "Collection",
     "Delete",
     "Difference",
     "Drain",
@@ -55,6 +61,7 @@ __all__ = [
     "Fill",
     "Gap",
     "Happening",
+    "Item",
     "Metric",
     "Object",
     "Options",
@@ -66,9 +73,12 @@ __all__ = [
     "Scale",
     "SetImage",
     "Snapshot",
+    "Source",
     "Target",
     "Totals",
     "Twin",
+    "TwinOf",
+    "Varies",
     "Written",
     "load",
     "plan",

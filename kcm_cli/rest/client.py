@@ -260,7 +260,10 @@ class Client:
         reason: str = "",
         owner: str = "",
     ) -> T:
-        """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like."""
+        """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like.
+
+        Raises NotFound, Conflict where a version or uid in the body differs, Invalid and others (ApiError).
+        """
         path = object_path(resource, namespace, name, subresource)
         data = body if isinstance(body, bytes) else codec.encode(body)
         headers = self._bodies[content_type]

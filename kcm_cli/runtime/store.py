@@ -91,17 +91,21 @@ class Store(Generic[T]):
         return iter(self._objects.values())
 
     def keys(self) -> set[str]:
+        """The keys of all objects."""
         return set(self._objects)
 
     def get(self, key: str) -> T | None:
+        """The object with this key (``namespace/name``, or ``name``); None if there is none."""
         return self._objects.get(key)
 
     def list(self, namespace: str = "") -> List[T]:
+        """The objects of a namespace, or all, in no order."""
         if not namespace:
             return list(self._objects.values())
         return self.by_index(NAMESPACE, namespace)
 
     def by_index(self, index: str, value: str) -> List[T]:
+        """The objects with this value. Raises KeyError for an index that was not added."""
         return list(self._indexes[index].get(value, {}).values())
 
     def count(self, index: str, value: str) -> int:

@@ -1,6 +1,6 @@
 """What ``kcm_cli.testing`` offers."""
 
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
+from kcm_cli.rest.errors import AlreadyExists, ApiError, Cause, NotFound
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
 from kcm_cli.sandbox.kubelet_api.server import Asked, Output
@@ -8,6 +8,7 @@ from kcm_cli.sandbox.manifests import Manifest, ManifestError
 from kcm_cli.sandbox.nodes.commands import NotSimulated
 from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.testing.asynchronous import AsyncSandbox
 from kcm_cli.testing.kind import KindCluster
 from kcm_cli.testing.operators import Operator, OperatorError, Program, pointing_to
@@ -23,6 +24,8 @@ __all__ = [
     "Output",
     "UnhitFault",
     "AsyncSandbox",
+    "Cause",
+    "Console",
     "Fault",
     "Happening",
     "HostOptions",

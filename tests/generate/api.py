@@ -6,9 +6,13 @@ import re
 import types
 import typing
 from collections.abc import Iterator
+from enum import Enum
+from functools import cache
 from types import ModuleType
 
 import msgspec
+
+from kcm_cli import extension
 
 MODULES = ("kcm_cli.testing", "kcm_cli.plan", "kcm_cli.extension")
 _HEAD = """\
@@ -17,9 +21,34 @@ _HEAD = """\
 Written by `make docs` from the modules; do not edit.
 
 Public are the names below, the fixtures of [pytest](testing-operators.md#fixtures), and the command lines. Before the
-first release they may still change; CHANGELOG.md says so. Everything else in `kcm_cli` may change at any time. All
-names are typed (`py.typed`).
+first release they may still change; CHANGELOG.md says so. Everything else in `kcm_cli` may change at any time: members
+and parameters whose types are not public are left out here. All names are typed (`py.typed`). A name that ends in `_s`
+is in seconds.
 """
+PARTS: dict[type, frozenset[str]] = {
+    extension.Client: frozenset({"get", "find", "get_doc", "create", "update", "patch", "delete"}),
+    extension.ControllerContext: frozenset(
+        {"cache", "client", "clock", "config", "executor", "metrics", "name", "queue", "queues", "rng", "served"}
+    ),
+    extension.Executor: frozenset({"run"}),
+    extension.Informer: frozenset({"listen"}),
+    extension.Registry: frozenset({"counter", "gauge", "histogram"}),
+    extension.Resource: frozenset({"api_version", "decode", "metadata_only", "plural"}),
+    extension.Store: frozenset({"add_index", "by_index", "count", "get", "keys", "list"}),
+    extension.WorkQueue: frozenset({"add", "add_after", "add_rate_limited", "forget"}),
+}
+"""Classes that a controller is given, or declares kinds with, and what of them is public. The rest is the engine's."""
+_ALSO = {"Door": "Client"}
+"""Types that are shown as a public base of theirs."""
+_STANDARD = frozenset(
+    (
+        "AbstractEventLoop", "Any", "AssertionError", "Awaitable", "C", "Callable", "Collection", "Coroutine",
+        "Counter", "Event", "Exception", "False", "Family", "Gauge", "Histogram", "Iterable", "Iterator", "Literal",
+        "LookupError", "Mapping", "None", "Path", "PathLike", "Random", "Raw", "Self", "Sequence", "T", "TimerHandle",
+        "True", "Union",
+    )
+)  # fmt: skip
+"""Names in signatures that are Python's or msgspec's, and those of metrics, whose use is in docs/controllers.md."""
 _QUALIFIED = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z_])")
 
 
@@ -28,7 +57,8 @@ def api_document() -> str:
     lines = [_HEAD]
     for name in MODULES:
         module = importlib.import_module(name)
-        lines += [f"## {name}", "", first_sentence(module), "", *_module(module)]
+        about = inspect.cleandoc(module.__doc__ or "").partition("\n\n")[0]
+        lines += [f"## {name}", "", " ".join(about.split()), "", *_module(module)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -39,15 +69,26 @@ def exports(module: ModuleType) -> dict[str, object]:
     }
 
 
-def first_sentence(thing: object) -> str:
-    """Of the docstring, in one line."""
-    text = " ".join(inspect.cleandoc(thing.__doc__ or "").partition("\n\n")[0].split())
-    found = re.match(r".*?[.:](?= [A-Z`]|$)", text)
-    return (found[0] if found else text).rstrip(":").replace("``", "`")
+def text_of(thing: object) -> str:
+    """The docstring in one line."""
+    return " ".join(inspect.cleandoc(thing.__doc__ or "").split()).rstrip(":").replace("``", "`")
+
+
+@cache
+def public_names() -> frozenset[str]:
+    """All names that are public, of whichever module."""
+    return frozenset(name for module in MODULES for name in exports(importlib.import_module(module)))
+
+
+def private(text: str) -> set[str]:
+    """The types in a signature that are not public."""
+    names = set(re.findall(r"\b[A-Z]\w*", re.sub(r"'[^']*'", "", text)))
+    return {name for name in names if name not in _STANDARD and name not in public_names()}
 
 
 def signature(function: object) -> str:
-    """As it is called: without ``self``, names without their modules."""
+    """As it is called: without ``self``, without parameters that have a default and a type that is not public, names
+    without their modules."""
     try:
         found = inspect.signature(function)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -59,9 +100,15 @@ def signature(function: object) -> str:
         for one in found.parameters.values()
         if one.name not in ("self", "cls")
     ]
+    parameters = [one for one in parameters if one.default is one.empty or not private(_short(one.annotation))]
     returns = _annotation(found.return_annotation)
-    text = str(found.replace(parameters=parameters, return_annotation=returns)).removesuffix(" -> None")
-    return _QUALIFIED.sub("", text.replace("~", ""))
+    return _short(str(found.replace(parameters=parameters, return_annotation=returns)).removesuffix(" -> None"))
+
+
+def _short(text: object) -> str:
+    """A signature or annotation with names as they are public: without their modules."""
+    short = _QUALIFIED.sub("", str(text).replace("~", ""))
+    return re.sub(r"\b[A-Z]\w*", lambda name: _ALSO.get(name[0], name[0]), short)
 
 
 def _of_struct(cls: type[msgspec.Struct]) -> inspect.Signature:
@@ -111,9 +158,11 @@ def _module(module: ModuleType) -> Iterator[str]:
             continue
         yield f"### {name}"
         yield ""
-        yield f"`{name}{signature(thing)}`" if _is_called(thing) else "An exception." if _is_error(thing) else ""
-        yield ""
-        yield first_sentence(thing)
+        if _is_error(thing):
+            yield from ("An exception.", "")
+        elif is_made(thing):
+            yield from (f"`{name}{signature(thing)}`", "")
+        yield text_of(thing)
         yield ""
         if inspect.isclass(thing):
             yield from _members(thing)
@@ -122,16 +171,42 @@ def _module(module: ModuleType) -> Iterator[str]:
         yield ""
 
 
-def _members(cls: type) -> Iterator[str]:
-    rows = []
+def is_made(thing: object) -> bool:
+    """Whether a user calls it: not a protocol, an enumeration, or a class that is made of parts that are not public."""
+    if thing in PARTS and thing is not extension.Resource:
+        return False
+    if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or issubclass(thing, Enum)):
+        return False
+    return not typing.is_typeddict(thing) and not private(signature(thing))
+
+
+def members(cls: type) -> Iterator[tuple[str, object, str]]:
+    """The members of a class that this project defines: (name, the function or None for a field, as it is written)."""
+    given = inspect.isclass(cls) and issubclass(cls, msgspec.Struct) and not is_made(cls)
     for name, member in inspect.getmembers_static(cls):
         if name.startswith("_") or not _is_own(cls, name) or (_is_error(cls) and name not in vars(cls)):
             continue
         if isinstance(member, property):
-            rows.append(f"| `{name}` | {_cell(first_sentence(member))} |")
+            returns = _short(_annotation(inspect.signature(member.fget).return_annotation)) if member.fget else ""
+            yield name, member, f"{name}: {returns}"
         elif callable(member) or isinstance(member, classmethod | staticmethod):
             function = inspect.unwrap(getattr(member, "__func__", member))
-            rows.append(f"| `{_cell(name + signature(function))}` | {_cell(first_sentence(function))} |")
+            yield name, function, name + signature(function)
+        elif given and name in cls.__struct_fields__:
+            yield name, None, f"{name}: {_short(_annotation(_of_struct(cls).parameters[name].annotation))}"
+
+
+def is_shown(cls: type, name: str, written: str) -> bool:
+    """Whether a member is public."""
+    return name in PARTS[cls] if cls in PARTS else not private(written)
+
+
+def _members(cls: type) -> Iterator[str]:
+    rows = [
+        f"| `{_cell(written)}` | {_cell(text_of(member)) if member is not None else ''} |"
+        for name, member, written in members(cls)
+        if is_shown(cls, name, written)
+    ]
     if rows:
         yield from ("| member | what it does |", "| --- | --- |", *rows, "")
 
@@ -143,10 +218,6 @@ def _is_own(cls: type, name: str) -> bool:
 
 def _is_error(thing: object) -> bool:
     return inspect.isclass(thing) and issubclass(thing, BaseException)
-
-
-def _is_called(thing: object) -> bool:
-    return not _is_error(thing) and not typing.is_typeddict(thing)
 
 
 def _cell(text: str) -> str:

@@ -62,7 +62,8 @@ _GROUPS = (MASTERS, AUTHENTICATED)
 
 
 class Twin:
-    """A twin. Use it with ``async with``; time passes while its user sleeps on ``clock``.
+    """A copy of a cluster in memory, on which the controllers run ahead of time. Use it with ``async with``; time
+    passes while its user sleeps on ``clock``.
 
     client: that of the user. failed: the parts that have ended by an error.
     """

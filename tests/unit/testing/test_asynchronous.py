@@ -49,7 +49,7 @@ def test_an_asynchronous_sandbox_has_all_methods_with_their_parameters() -> None
 
 @pytest.mark.parametrize("name", sorted(name for name in vars(pytest_plugin) if name.startswith("kcm_")))
 def test_the_value_of_a_fixture_has_a_type_that_can_be_imported(name: str) -> None:
-    from kcm_cli.plan.testing import TwinOf  # imported here: it is public there
+    from kcm_cli.plan import TwinOf  # imported here: it is public there
 
     names = {**vars(public), "TwinOf": TwinOf, **vars(pytest_plugin)}
     fixture = inspect.unwrap(vars(pytest_plugin)[name])
