@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 
 import kcm_cli.testing
-from kcm_cli.testing import AsyncSandbox, HostOptions, Rule, Sandbox, public, pytest_plugin
+from kcm_cli.testing import AsyncSandbox, HostOptions, OperatorError, Rule, Sandbox, public, pytest_plugin
 
 
 def test_a_call_that_is_not_awaited_names_the_method() -> None:
@@ -118,7 +118,8 @@ async def test_an_operator_of_an_asynchronous_sandbox() -> None:
         raise RuntimeError(kubeconfig)
 
     async with AsyncSandbox(HostOptions(nodes=0, controllers=False)) as sandbox:
-        async with await sandbox.operator(main, user="me") as operator:
-            while operator.alive():
-                await asyncio.sleep(0.01)
+        with pytest.raises(OperatorError, match=r"the operator has ended: RuntimeError\('.*kubeconfig'\)"):
+            async with await sandbox.operator(main, user="me") as operator:
+                while operator.alive():
+                    await asyncio.sleep(0.01)
         assert operator.user == "me"
