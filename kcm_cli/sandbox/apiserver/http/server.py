@@ -122,7 +122,8 @@ def _request(received: Received) -> Request:
     if received.method != "PATCH" and not headers.get("content-type", "a").islower():
         headers["content-type"] = headers["content-type"].lower()
     query = tuple(parse_qsl(_readable(text), keep_blank_values=True)) if text else _NO_QUERY
-    return Request(received.method, unquote(path) if "%" in path else path, query, headers, received.body)
+    path = unquote(path) if "%" in path else path
+    return Request(received.method, path, query, headers, received.body, sent_query=text)
 
 
 def _headers(received: Received) -> dict[str, str]:

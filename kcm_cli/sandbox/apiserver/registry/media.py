@@ -22,7 +22,9 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 META_V1 = "meta.k8s.io/v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
+CONNECTIONS = frozenset(["exec", "attach", "portforward", "proxy"])
+"""Subresources whose answers are of another server, whatever the client accepts."""
+KUBELET = CONNECTIONS | {"log"}
 """Subresources that a kubelet serves. Their responses are not objects."""
 
 

@@ -13,7 +13,7 @@ from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry import negotiation, responses
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, metadata_only
+from kcm_cli.sandbox.apiserver.registry.media import CONNECTIONS, KUBELET, Media, PlainJson, YamlMedia, metadata_only
 from kcm_cli.sandbox.apiserver.store import Stored, frame_of
 from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
 from kcm_cli.sandbox.apiserver.tables.templates import CUSTOM_SCALE, SCALE
@@ -28,7 +28,7 @@ def media(
 ) -> Media:
     """The form of a request's response. Raises ApiError 400, 406."""
     header = request.headers.get("accept", "")
-    if header in _PLAIN_HEADERS and not served.converts:
+    if (header in _PLAIN_HEADERS and not served.converts) or subresource in CONNECTIONS:
         return PlainJson(served)
     custom = served.info.custom
     if not custom and subresource not in KUBELET:

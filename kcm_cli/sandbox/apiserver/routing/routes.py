@@ -57,8 +57,9 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
         _check_name(info)
         return served
     resource = served.info
-    if "//" in path:
-        _check_unnamed(resource, info, path)
+    own = path.partition("/proxy/")[0] if info.subresource == "proxy" else path
+    if "//" in own:
+        _check_unnamed(resource, info, own)
     elif resource.namespaced:
         if not info.namespace and _has_name(info, path):
             raise no_such_path()

@@ -1,39 +1,23 @@
 """Proxies to the servers that stand for ports of pods, and to those behind Services (routes).
 
-Bodies and redirects are not rewritten.
-
-upstream: apimachinery pkg/util/proxy/upgradeaware.go, pkg/registry/core/pod/rest/subresources.go,
-pkg/registry/core/{service,node}/storage (v1.36)
+upstream: pkg/registry/core/pod/rest/subresources.go, pkg/registry/core/{service,node}/storage (v1.36)
 """
 
-import asyncio
 import ipaddress
-import os
-import ssl
-from collections.abc import AsyncIterator, Iterator
-from urllib import parse
-
-import httptools
+from collections.abc import Iterator
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.component.clock import in_real_time
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.rest.connection import Connection, Incoming
-from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.errors import bad_request, not_found, not_implemented
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import admit
+from kcm_cli.sandbox.apiserver.kinds.core.proxying import passed_on, proxied, unavailable
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.apiserver.webhooks.routes import Where
 
-_CONNECT_S = 30.0
-_NOT_PASSED = frozenset((
-    "authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-authenticate",
-    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-))  # fmt: skip
-"""Headers of one connection, and the credentials."""
 _SCHEMES = ("http", "https")
 _PORT_DIGITS = 5
 _PODS, _ENDPOINTS = GVR("", "v1", "pods"), GVR("", "v1", "endpoints")
@@ -42,7 +26,6 @@ _PODS, _ENDPOINTS = GVR("", "v1", "pods"), GVR("", "v1", "endpoints")
 async def of_pod(core: Core, call: Call) -> Response | Stream:
     """Pass a request on to the server that stands for a port of a pod. Raises ApiError."""
     scheme, port, pod = await _asked(core, call)
-    _refuse_upgrade(call)
     _check_proxied(pod)
     where = _server_of(core, pod, port or _first_port(pod.doc, secure=scheme == "https"))
     return await _passed_on(call, where, scheme)
@@ -51,7 +34,6 @@ async def of_pod(core: Core, call: Call) -> Response | Stream:
 async def of_service(core: Core, call: Call) -> Response | Stream:
     """Pass a request on to the server behind a Service. Raises ApiError."""
     scheme, port, service = await _asked(core, call)
-    _refuse_upgrade(call)
     return await _passed_on(call, _behind(core, call, service, port), scheme)
 
 
@@ -71,13 +53,9 @@ async def _asked(core: Core, call: Call) -> tuple[str, str, Stored]:
     return scheme, port, stored
 
 
-def _refuse_upgrade(call: Call) -> None:
-    if call.request.headers.get("upgrade"):
-        raise not_implemented("proxies of a sandbox do not upgrade connections")
-
-
 async def _passed_on(call: Call, where: Where, scheme: str) -> Response | Stream:
-    return await passed_on(call.request, f"/{call.rest.lstrip('/')}", where, secure=scheme == "https")
+    asked = proxied(call.request, call.resource.gvr.plural, call.name)
+    return await passed_on(asked, where, secure=scheme == "https")
 
 
 def _server_of(core: Core, pod: Stored, port: str) -> Where:
@@ -159,72 +137,3 @@ def _proxied_name(text: str, kind: str) -> tuple[str, str, str]:
 
 def _not_allowed() -> ApiError:
     return bad_request("address not allowed")
-
-
-def unavailable(why: str) -> ApiError:
-    """503: no server can be reached."""
-    return ApiError(503, "ServiceUnavailable", why)
-
-
-async def passed_on(request: Request, path: str, where: tuple[str, int], *, secure: bool) -> Response | Stream:
-    """The response of a server. path: what is left of the request's path. secure: whether the server speaks TLS, whose
-    certificate is not verified. Raises ApiError 503."""
-    host, port = where
-    context = ssl.create_default_context() if secure else None
-    if context is not None:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        with in_real_time():
-            async with asyncio.timeout(_CONNECT_S):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, host, port, ssl=context, server_hostname=host if secure else None
-                )
-    except (OSError, TimeoutError) as error:
-        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        why = os.strerror(error.errno).lower() if error.errno is not None else str(error) or "i/o timeout"
-        raise unavailable(f"error trying to reach service: dial tcp {shown}: connect: {why}") from None
-    data = _request(request, path, f"{host}:{port}")
-    try:
-        if request.method == "HEAD":
-            try:
-                found = await connection.ask(data, bodiless=True)
-            finally:
-                connection.close()
-            return Response(found.status, _headers(dict(found.headers)), b"")
-        incoming = await connection.open(data)
-    except (ConnectionError, httptools.HttpParserError) as error:
-        connection.close()
-        raise unavailable(f"error trying to reach service: {error}") from None
-    except BaseException:
-        connection.close()
-        raise
-    return Stream(incoming.status, _headers(dict(incoming.headers)), _body(connection, incoming))
-
-
-async def _body(connection: Connection, incoming: Incoming) -> AsyncIterator[bytes]:
-    try:
-        while data := await incoming.read():
-            yield data
-    finally:
-        connection.close()
-
-
-def _request(request: Request, path: str, host: str) -> bytes:
-    query = f"?{parse.urlencode(request.query)}" if request.query else ""
-    lines = [f"{request.method} {parse.quote(path, safe=_SAFE)}{query} HTTP/1.1", f"Host: {host}"]
-    lines += [f"{name}: {value}" for name, value in request.headers.items() if name.lower() not in _NOT_PASSED]
-    lines += [
-        f"X-Forwarded-Uri: {parse.quote(request.path, safe=_SAFE)}",
-        "X-Forwarded-Proto: https",
-        "Connection: close",
-    ]
-    if request.body or request.method in ("POST", "PUT", "PATCH"):
-        lines.append(f"Content-Length: {len(request.body)}")
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace") + request.body
-
-
-_SAFE = "/:@!$&'()*+,;=~-._"
-
-
-def _headers(headers: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED}

@@ -182,3 +182,11 @@ async def test_an_address_of_ipv6_is_in_brackets(api: Api) -> None:
     assert (await api.get(f"{PODS}/a/log")).message == (
         'Get "https://[fd00::1]:10250/containerLogs/default/a/c": dial tcp [fd00::1]:10250: connect: no route to host'
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("exec?stdout=1", 400), ("attach", 400), ("portforward", 400), ("proxy/", 400), ("log", 406)]
+)
+async def test_only_logs_are_negotiated(api: Api, path: str, status: int) -> None:
+    await pod(api, "a", "c")
+    assert (await api.call("GET", f"{PODS}/a/{path}", headers={"accept": "text/html"})).status == status

@@ -1,0 +1,309 @@
+"""Passes requests on to the servers behind proxies of pods and Services, and their answers back.
+
+A redirect within the server leads through the proxy. Links in bodies are not rewritten.
+
+upstream: apimachinery pkg/util/proxy/{upgradeaware,transport}.go (v1.36)
+"""
+
+import asyncio
+import os
+import posixpath
+import ssl
+from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
+from urllib import parse
+
+import httptools
+import msgspec
+
+from kcm_cli.component.clock import in_real_time
+from kcm_cli.rest.connection import Connection, Incoming
+from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.errors import plain
+from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.webhooks.routes import Where
+from kcm_cli.serving.upgrade import Duplex, upgraded
+
+_CONNECT_S = 30.0
+_PART, _WHOLE, _MOST_REFUSAL = 32 * 1024, 64 * 1024, 1 << 20
+"""The most bytes that are copied at once, of an answer that is sent as a whole, and of a refusal to upgrade."""
+_SWITCHING, _NO_CONTENT, _NOT_MODIFIED, _ERRORS = 101, 204, 304, 400
+_NOT_PASSED = frozenset((
+    "authorization", "connection", "content-length", "expect", "host", "keep-alive", "proxy-authenticate",
+    "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+))  # fmt: skip
+"""Headers of one connection, and the credentials."""
+_UPGRADING = frozenset(("connection", "upgrade"))
+_NOT_PASSED_BACK = _NOT_PASSED | {
+    f"access-control-allow-{name}" for name in ("credentials", "headers", "methods", "origin")
+}
+_IMPERSONATES = "impersonate-"
+_SAFE = "/:@!$&'()*+,;=~-._"
+
+
+class Proxied(msgspec.Struct, frozen=True):
+    """What a request asks of the server behind a proxy. prefix: the path of the proxy. path: what follows, empty or
+    from a slash on."""
+
+    request: Request
+    prefix: str
+    path: str
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether the client wants another protocol."""
+        headers = self.request.headers
+        return bool(headers.get("upgrade")) and "upgrade" in headers.get("connection", "").lower()
+
+    @property
+    def query(self) -> str:
+        """The query as the client has sent it, with its question mark."""
+        sent = self.request.sent_query
+        query = parse.urlencode(self.request.query) if sent is None else sent
+        return query and f"?{query}"
+
+
+def proxied(request: Request, plural: str, name: str) -> Proxied:
+    """What a request for ``.../PLURAL/NAME/proxy/...`` asks for, without empty parts and dots."""
+    before, mark, path = request.path.partition(f"/{plural}/{name}/proxy")
+    if path:
+        path = f"/{posixpath.normpath(path).lstrip('/')}{'/' if path.endswith('/') else ''}".replace("//", "/")
+    return Proxied(request, before + mark, path)
+
+
+def unavailable(why: str) -> ApiError:
+    """503: no server can be reached."""
+    return ApiError(503, "ServiceUnavailable", why)
+
+
+async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response | Stream:
+    """The response of a server. secure: whether it speaks TLS. Its certificate is not verified. Raises ApiError 500,
+    503."""
+    if asked.upgrades:
+        return await _upgraded(asked, where, secure=secure)
+    if not asked.path and asked.request.method in ("GET", "HEAD"):
+        return Response(301, {"location": f"{asked.prefix}/{asked.query}"}, b"")
+    host, port = where
+    try:
+        with in_real_time():
+            async with asyncio.timeout(_CONNECT_S):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    Connection, host, port, ssl=_context(secure=secure), server_hostname=host if secure else None
+                )
+    except (OSError, TimeoutError) as error:
+        raise _unreachable(where, error) from None
+    data = _request(asked, where)
+    try:
+        if asked.request.method == "HEAD":
+            try:
+                found = await connection.ask(data, bodiless=True)
+            finally:
+                connection.close()
+            return Response(found.status, _answered(asked, where, found.headers.items()), b"")
+        incoming = await connection.open(data)
+        headers = _answered(asked, where, _decoded(incoming.headers.fields))
+        if _is_short(incoming):
+            try:
+                return Response(incoming.status, headers, await _whole(incoming))
+            finally:
+                connection.close()
+    except (ConnectionError, httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+        connection.close()
+        raise unavailable(f"error trying to reach service: {error}") from None
+    except BaseException:
+        connection.close()
+        raise
+    return Stream(incoming.status, headers, _body(connection, incoming))
+
+
+def _context(*, secure: bool) -> ssl.SSLContext | None:
+    if not secure:
+        return None
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _unreachable(where: Where, error: Exception) -> ApiError:
+    return unavailable(f"error trying to reach service: {_why(where, error)}")
+
+
+def _why(where: Where, error: Exception) -> str:
+    host, port = where
+    if isinstance(error, ssl.SSLError):
+        if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            return "tls: first record does not look like a TLS handshake"
+        return f"remote error: tls: {(error.reason or 'handshake failure').replace('_', ' ').lower()}"
+    shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    number = error.errno if isinstance(error, OSError) else None
+    why = str(error) or "i/o timeout" if number is None else os.strerror(number).lower()
+    return f"dial tcp {shown}: connect: {why}"
+
+
+def _is_short(incoming: Incoming) -> bool:
+    """Whether an answer can be sent with its length."""
+    length = incoming.headers.get("content-length", "")
+    known = length.isascii() and length.isdigit() and len(length) < len(str(_WHOLE)) and int(length) <= _WHOLE
+    return known or incoming.status in (_NO_CONTENT, _NOT_MODIFIED)
+
+
+async def _whole(incoming: Incoming) -> bytes:
+    parts: list[bytes] = []
+    while data := await incoming.read():
+        parts.append(data)
+    return b"".join(parts)
+
+
+async def _body(connection: Connection, incoming: Incoming) -> AsyncIterator[bytes]:
+    try:
+        while data := await incoming.read():
+            yield data
+    finally:
+        connection.close()
+
+
+# -- requests and headers
+
+
+def _request(asked: Proxied, where: Where) -> bytes:
+    """The request in bytes. One that upgrades has no query, as upstream."""
+    request, upgrades = asked.request, asked.upgrades
+    path = parse.quote(asked.path or "/", safe=_SAFE)
+    kept = _NOT_PASSED - _UPGRADING if upgrades else _NOT_PASSED
+    lines = [f"{request.method} {path}{'' if upgrades else asked.query} HTTP/1.1"]
+    lines.append(f"Host: {request.headers.get('host') or '{}:{}'.format(*where)}")
+    lines += [
+        f"{name}: {value}"
+        for name, value in request.headers.items()
+        if name not in kept and not name.startswith(_IMPERSONATES)
+    ]
+    if not upgrades:
+        lines += [f"X-Forwarded-Uri: {parse.quote(asked.prefix, safe=_SAFE)}{path}", "Connection: close"]
+    if request.body or request.method in ("POST", "PUT", "PATCH"):
+        lines.append(f"Content-Length: {len(request.body)}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace") + request.body
+
+
+def _decoded(fields: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[str, str]]:
+    return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)
+
+
+def _answered(asked: Proxied, where: Where, fields: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """The headers of an answer. Repeated ones have a line each."""
+    found: dict[str, str] = {}
+    for name, value in fields:
+        key = name.lower()
+        if key not in _NOT_PASSED_BACK:
+            found[key] = f"{found[key]}\n{value}" if key in found else value
+    if "location" in found:
+        found["location"] = _through(asked, where, found["location"])
+    return found
+
+
+def _through(asked: Proxied, where: Where, location: str) -> str:
+    """The target of a redirect: through the proxy, if it is an absolute path of the server."""
+    try:
+        url = parse.urlsplit(location)
+    except ValueError:
+        return location
+    ours = asked.request.headers.get("host", "")
+    if url.netloc not in ("", ours, "{}:{}".format(*where)) or not url.path.startswith("/"):
+        return location
+    if url.netloc != ours:
+        url = url._replace(scheme="", netloc="")
+    if url.path.startswith(asked.prefix):
+        return url.geturl()
+    path = posixpath.normpath(f"{asked.prefix}{url.path}")
+    return url._replace(path=f"{path}/" if url.path.endswith("/") else path).geturl()
+
+
+# -- other protocols
+
+
+class _Answer:
+    """The answer to a request for another protocol, as httptools reads it."""
+
+    def __init__(self) -> None:
+        self.fields: list[tuple[bytes, bytes]] = []
+        self.body = bytearray()
+        self.is_whole = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.fields.append((name, value))
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+    def on_message_complete(self) -> None:
+        self.is_whole = True
+
+
+async def _upgraded(asked: Proxied, where: Where, *, secure: bool) -> Response | Stream:
+    """Ask the server for the other protocol. Raises ApiError 500."""
+    host, port = where
+    try:
+        with in_real_time():
+            async with asyncio.timeout(_CONNECT_S):
+                reader, writer = await asyncio.open_connection(
+                    host, port, ssl=_context(secure=secure), server_hostname=host if secure else None
+                )
+    except (OSError, TimeoutError) as error:
+        raise plain(f"error dialing backend: {_why(where, error)}") from None
+    try:
+        return await _switched(asked, where, reader, writer)
+    except (OSError, httptools.HttpParserError) as error:
+        writer.close()
+        raise plain(str(error)) from None
+    except BaseException:
+        writer.close()
+        raise
+
+
+async def _switched(
+    asked: Proxied, where: Where, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Response | Stream:
+    """Raises ApiError 500, OSError, HttpParserError."""
+    writer.write(_request(asked, where))
+    answer, read = _Answer(), 0
+    parser = httptools.HttpResponseParser(answer)
+    while not answer.is_whole and (data := await reader.read(_PART)):
+        read += len(data)
+        try:
+            parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            headers = {name.lower(): value for name, value in _decoded(answer.fields)}
+            return upgraded(headers, partial(_joined, reader, writer, data[upgrade.args[0] :]))
+        if read > _MOST_REFUSAL:
+            break
+    status = parser.get_status_code()
+    if not status:
+        raise plain("unexpected EOF")
+    if status < _ERRORS:
+        raise plain(f"invalid upgrade response: status code {status}")
+    writer.close()
+    fields = ((name.lower(), value) for name, value in _decoded(answer.fields))
+    return Response(status, {name: value for name, value in fields if name not in _NOT_PASSED}, bytes(answer.body))
+
+
+async def _joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, first: bytes, duplex: Duplex) -> None:
+    """Copy bytes in both directions until one of them has ended."""
+    duplex.write(first)
+
+    async def upwards() -> None:
+        while data := await duplex.read():
+            writer.write(data)
+            await writer.drain()
+
+    async def downwards() -> None:
+        while data := await reader.read(_PART):
+            duplex.write(data)
+            await duplex.drained()
+
+    ways = [asyncio.ensure_future(way) for way in (upwards(), downwards())]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        writer.close()
