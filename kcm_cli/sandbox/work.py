@@ -10,6 +10,7 @@ import msgspec
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.cause_ring import CauseRing
 from kcm_cli.runtime.causes import Causes, Work, set_working, working
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -53,8 +54,10 @@ async def work_on(
 
 
 async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]], record: Record | None) -> None:
+    turns = Turns.of_loop()
     while True:
         key = await queue.get()
+        turns.is_over()  # the turn is measured from here
         work = record.work(queue.name, key, queue.taken_for) if record is not None else None
         set_working(work)
         try:
@@ -67,3 +70,5 @@ async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]], reco
             queue.done(key)
             if record is not None and work is not None:
                 record.ring.ended(work)
+        if turns.is_over():  # many syncs send nothing, and so wait for nothing
+            await asyncio.sleep(0)

@@ -21,6 +21,7 @@ from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.causes import Work, set_working
 from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.means import Means, split
 from kcm_cli.sandbox.scheduler import hints
@@ -206,16 +207,17 @@ class Scheduler:
     # -- decisions
 
     async def _schedule(self, group: asyncio.TaskGroup) -> None:
-        count = 0
+        count, turns = 0, Turns.of_loop()
         while True:
             queued = await self._queue.pop()
+            turns.is_over()  # the turn is measured from here
             work = replace(self._decide(queued), work=self._began(queued))
             if isinstance(work, _Bind) and self._prepares(work):
                 group.create_task(self._prepare(work), name=f"volumes and devices of {work.info.key}")
             else:
                 self._work.put_nowait(work)
             count += 1
-            if count % _BATCH == 0:
+            if count % _BATCH == 0 or turns.is_over():
                 await asyncio.sleep(0)
 
     def _began(self, queued: Queued) -> Work | None:
