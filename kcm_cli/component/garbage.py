@@ -31,8 +31,9 @@ GROWN = 1.5
 """The growth that is worth one."""
 AT_REST = 0.25
 """The share of a core that the process takes at most when it is at rest."""
-THRESHOLDS = (5_000, 2, 1_000_000)
-"""New objects until they are looked at once, twice as many until the second look, and never a look at all."""
+THRESHOLDS = (1_500, 2, 1_000_000)
+"""New objects until they are looked at once, twice as many until the second look, and never a look at all. Those that
+are freed meanwhile do not count, old ones included, so that a look may see several times as many."""
 
 
 @contextmanager

@@ -7,6 +7,8 @@ bytes take a fifth of a document's memory.
 from collections import deque
 from typing import Literal
 
+import msgspec
+
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 
@@ -85,17 +87,14 @@ class Recent:
             self._left += len(oldest.data)
 
 
-class Event:
+class Event(msgspec.Struct, eq=False, gc=False):
     """A write. stored: the new version (for DELETED the last state, with the deletion's revision). previous: the one
     before, or None.
     """
 
-    __slots__ = ("type", "stored", "previous")
-
-    def __init__(self, type_: EventType, stored: Stored, previous: Stored | None) -> None:
-        self.type = type_
-        self.stored = stored
-        self.previous = previous
+    type: EventType
+    stored: Stored
+    previous: Stored | None
 
     @property
     def revision(self) -> int:
