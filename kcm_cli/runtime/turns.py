@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ from kcm_cli.component.virtual import VirtualLoop
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 LONG_S = 0.1
 TURN_S = 0.005
@@ -98,6 +99,17 @@ class Turns:
 
     def _start(self) -> None:
         self._started = self._since = time.perf_counter()  # others had their part of this turn
+
+
+async def made_in_turns(make: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
+    """What ``make`` returns for each of these. Yields to the loop when a turn is over."""
+    turns, made = Turns.of_loop(), list[T]()
+    turns.is_over()  # the turn is measured from here
+    for item in items:
+        made.append(make(item))
+        if turns.is_over():
+            await turns.next()
+    return made
 
 
 class Longest:

@@ -28,6 +28,8 @@ from kcm_cli.serving.upgrade import Upgraded
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_S = 60.0
 """The time limit for receiving a body."""
+_PIECE = 512 * 1024
+"""So much of a large answer is written at once: to encrypt it takes a millisecond."""
 _UNREAD_PARTS = 16
 _CHUNKED_BYTES = 512
 """So much of a chunked body is parsed at once. It may end there, and be followed by a few small requests."""
@@ -408,8 +410,15 @@ class HttpConnection(asyncio.Protocol):
         length = f"Content-Length: {len(answer.body)}\r\n"
         head = self._head(answer.status, answer.headers, length, old=request.old, keep_alive=keep_alive)
         self._begun = True
-        self.transport.write(head if request.method == "HEAD" else head + answer.body)
+        body = b"" if request.method == "HEAD" else answer.body
+        self.transport.write(head + body[:_PIECE])
         await self.drained()
+        for start in range(_PIECE, len(body), _PIECE):
+            await asyncio.sleep(0)
+            if self.transport is None:
+                return
+            self.transport.write(body[start : start + _PIECE])
+            await self.drained()
 
     async def _stream(self, answer: Stream, request: Received, keep_alive: bool) -> None:
         """Send a stream in chunks. With HTTP/1.0 it has none, and ends with the connection."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.runtime.turns import TURN_S, Longest, Timed, Turns
+from kcm_cli.runtime.turns import TURN_S, Longest, Timed, Turns, made_in_turns
 from tests.kit.controlling import metric
 
 
@@ -144,6 +144,19 @@ async def test_virtual_time_has_no_turns() -> None:
     while time.perf_counter() < until:
         pass
     assert not turns.is_over()
+
+
+@pytest.mark.real_time
+async def test_many_pieces_are_made_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = LongTurns(monkeypatch)
+
+    def make(number: int) -> int:
+        others.now += 0.4 * TURN_S
+        return -number
+
+    assert await made_in_turns(make, range(10)) == [-number for number in range(10)]
+    assert 3 <= others.passes < 10
+    others.task.cancel()
 
 
 class Odd(Exception):

@@ -11,6 +11,7 @@ import pytest
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.http.server import LIMITS, HttpServer
+from kcm_cli.serving import connection
 from kcm_cli.serving.connection import _CHUNKED_BYTES, MAX_BODY_BYTES
 from kcm_cli.serving.connection_limits import Limits
 from tests.kit.echo import JSON, Client, answer, connected
@@ -384,6 +385,47 @@ async def test_an_empty_part_does_not_end_a_stream(client: Client) -> None:
 
 
 NEXT = b"GET /next HTTP/1.1\r\nhost: a\r\nx-note: yes\r\n\r\n"
+
+
+async def test_a_large_answer_is_written_in_pieces_between_which_others_go_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_PIECE", 64 * 1024)
+    (serving,) = client.server.open
+    transport, sizes, turns = serving.transport, list[int](), 0
+
+    class Noted:
+        """Notes what is written."""
+
+        def write(self, data: bytes) -> None:
+            sizes.append(len(data))
+            transport.write(data)  # type: ignore[union-attr]
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(transport, name)
+
+    serving.transport = Noted()  # type: ignore[assignment]
+    client.send(b"GET /big HTTP/1.1\r\nhost: a\r\n\r\n")
+    asked = asyncio.create_task(client.answer())
+    while not asked.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert asked.result()[2] == b"x" * 200_000
+    assert len(sizes) == 4
+    assert max(sizes) < 64 * 1024 + 1024
+    assert turns > 4
+
+
+async def test_a_client_that_leaves_in_the_middle_of_a_large_answer_is_forgotten(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(connection, "_PIECE", 1024)
+    client.send(b"GET /big HTTP/1.1\r\nhost: a\r\n\r\n")
+    await client.reader.readexactly(1024)
+    client.writer.transport.abort()
+    while client.server.open:
+        await asyncio.sleep(0)
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("begun", range(len(NEXT) + 1))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kcm_cli.api.well_known import FOREGROUND, ORPHAN
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.errors import conflict, forbidden, not_found, precondition
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -70,11 +71,13 @@ class Deleter:
         check_list_version(listed)
         if listed.version and not listed.limit:
             listed = replace(listed, limit=sys.maxsize)  # the version of a list with a limit is an exact one
-        chosen, page = select(self._core, call, listed)
+        chosen, page = await select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
         self._warn(call, options)
+        turns = Turns.of_loop()
         for stored in chosen:
             one = _of(call, stored)
+            await turns.pause()
             try:
                 await self.remove(one, options)
             except ApiError as error:

@@ -13,7 +13,7 @@ from kcm_cli.api.protobuf.encoding import enveloped, to_parts, to_protobuf, to_p
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Turns, made_in_turns
 from kcm_cli.sandbox.apiserver.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.registry import responses, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
@@ -21,6 +21,8 @@ from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.types import Tree
 
 META_V1 = "meta.k8s.io/v1"
+_DECODED = 50
+"""Items of a list that are decoded at once for their protobuf form."""
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CONNECTIONS = frozenset(["exec", "attach", "portforward", "proxy"])
 """Subresources whose answers are of another server, whatever the client accepts."""
@@ -39,7 +41,8 @@ class Media(Protocol):
         return responses.doc_response(status, doc)
 
     async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        """A list. ``more``, ``left``: see ``responses.list_metadata``. Reads the items before it suspends."""
+        """A list, in turns of the loop. ``more``, ``left``: see ``responses.list_metadata``. What is prepared until the
+        next await is read before it suspends."""
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         """A watch event of any type."""
@@ -65,8 +68,8 @@ class PlainJson(Media):
     async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         served = self._served
         data = [stored.data for stored in items]
-        body = responses.list_body(served.info, served.list_kind, data, revision=revision, more=more, left=left)
-        return Response(200, responses.JSON_HEADERS, body)
+        parts = responses.list_parts(served.info, served.list_kind, data, revision=revision, more=more, left=left)
+        return Response(200, responses.JSON_HEADERS, b"".join(await made_in_turns(bytes, parts)))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return frame_of(type_, stored.data)
@@ -130,7 +133,7 @@ class PartialJson(Media):
         if not self._of_list:
             raise wrong_shape("PartialObjectMetadata", f"a list (*{self._served.go_type}List)")
         item = partial(_metadata, self._served) if self._bare else self._part
-        shown = [item(stored.doc) for stored in items] or None
+        shown = await made_in_turns(lambda stored: item(stored.doc), items) or None
         kind, metadata = "PartialObjectMetadataList", responses.list_metadata(revision, more, left)
         doc: Doc = {"kind": kind, "apiVersion": self._version, "metadata": metadata, "items": shown}
         return responses.doc_response(200, doc)
@@ -190,16 +193,17 @@ class ProtobufMedia(_Rewritten):
         super().__init__(inner, as_protobuf)
 
     async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        """In turns of the loop: an item takes 0.15 ms."""
-        plain, turns = await self._inner.list(items, revision, more, left), Turns.of_loop()
+        """An item takes 0.15 ms."""
+        plain = await self._inner.list((), revision, more, left)
         doc = codec.decode_doc(plain.body)
-        parts: list[bytes] = []
         try:
-            for part in to_parts(doc):
-                parts.append(part)
-                await turns.pause()
+            parts = list(to_parts(doc))
         except UnknownForm:
-            return plain
+            return await self._inner.list(items, revision, more, left)
+        for start in range(0, len(items), _DECODED):
+            some = await self._inner.list(items[start : start + _DECODED], revision, more, left)
+            _, *made = await made_in_turns(bytes, to_parts(codec.decode_doc(some.body)))
+            parts += made
         return _in_protobuf(plain, enveloped(doc, parts))
 
 

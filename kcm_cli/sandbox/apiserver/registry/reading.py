@@ -10,7 +10,9 @@ upstream: apiserver pkg/storage/{interfaces,continue}.go, etcd3/{store,errors,co
 import base64
 import posixpath
 import re
+import sys
 from collections.abc import Sequence
+from itertools import islice
 
 import msgspec
 
@@ -19,6 +21,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import base64url_text
 from kcm_cli.rest.transport import Response
+from kcm_cli.runtime.turns import Turns
 from kcm_cli.sandbox.apiserver.errors import bad_request, expired, not_found, plain, too_large_version
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -96,10 +99,10 @@ class Pages:
         self._promised = 0
         self._waits = False
 
-    def promise(self, revision: int) -> None:
-        """Keep a revision for the further pages of a list."""
+    def promise(self, revision: int, begun: int) -> None:
+        """Keep a revision for the further pages of a list. begun: the store's revision when the list began."""
         self._promised = max(self._promised, revision)
-        if revision == self._store.revision:  # it may be old, but this list has just begun
+        if revision == begun:  # it may be old, but this list has just begun
             self.oldest = min(self.oldest, revision)
             self._next = min(self._next, revision)
         if not self._waits:
@@ -138,9 +141,10 @@ class Reader:
         options = list_options(call.query)
         if options.version:
             await self.reach(check_list_version(options))
-        items, page = select(self._core, call, options, self._pages.oldest)
+        begun = self._core.store.revision
+        items, page = await select(self._core, call, options, self._pages.oldest)
         if page.more:
-            self._pages.promise(int(page.revision))
+            self._pages.promise(int(page.revision), begun)
         await self._core.prepare_all(call.served, items)
         return await call.media.list(items, page.revision, page.more, page.left)
 
@@ -176,10 +180,11 @@ def check_list_version(options: ListOptions) -> int:
         raise bad_request(f"invalid resource version: {error}") from error
 
 
-def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tuple[Sequence[Stored], Page]:
+async def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tuple[Sequence[Stored], Page]:
     """The items of a list in the order of their keys, and its metadata. Raises ApiError.
 
-    oldest: earlier revisions have expired, except the latest.
+    oldest: earlier revisions have expired, except the latest. Objects are compared with selectors in turns of the loop;
+    the list is that of the moment of the call.
     """
     store = core.store
     chosen = chosen_by(core, call, options)
@@ -197,32 +202,45 @@ def select(core: Core, call: Call, options: ListOptions, oldest: int = 0) -> tup
             found = store.get(call.hub.storage, namespace, chosen.name)
             items = [found] if found is not None and chosen.matches(found) else []
             return items, Page(str(store.revision))
-        return _paged(core, call, chosen, namespace, (start, at), limit)
+        return await _paged(core, call, chosen, namespace, (start, at), limit)
     except Compacted as error:
         raise _expired(options, start, prefix) from error
 
 
-def _paged(
+async def _paged(
     core: Core, call: Call, chosen: Selection, namespace: str, position: tuple[str, int | None], limit: int
 ) -> tuple[list[Stored], Page]:
     store, gvr, (start, at) = core.store, call.hub.storage, position
     revision = store.revision if at is None else at
     scan = store.scan(gvr, namespace, start=start, at=at)
-    if limit <= 0:
-        everything = chosen.everything
-        return [s for s in scan if everything or chosen.matches(s)], Page(str(revision))
+    if chosen.everything:
+        items = list(islice(scan, min(limit, sys.maxsize - 1) + 1) if limit > 0 else scan)
+        following = items.pop().key if 0 < limit < len(items) else ""
+        left = store.count(gvr, namespace, start=following, at=at) if following else None
+    else:
+        items, following = await _matching(chosen, list(scan), limit)
+        left = None
+    if not following:
+        return items, Page(str(revision))
+    last = items[-1].key
+    rest = last.removeprefix(f"{namespace}/") if namespace else last
+    return items, Page(str(revision), _encoded(revision, rest + "\0"), left)
+
+
+async def _matching(chosen: Selection, found: Sequence[Stored], limit: int) -> tuple[list[Stored], str]:
+    """Up to ``limit`` of these (0: all) that are selected, and the key of the next one, selected or not; empty for
+    none."""
     items: list[Stored] = []
-    for stored in scan:
-        if len(items) == limit:
-            last = items[-1].key
-            rest = last.removeprefix(f"{namespace}/") if namespace else last
-            left = None
-            if chosen.everything:
-                left = store.count(gvr, namespace, start=stored.key) if at is None else 1 + sum(1 for _ in scan)
-            return items, Page(str(revision), _encoded(revision, rest + "\0"), left)
-        if chosen.everything or chosen.matches(stored):
+    turns = Turns.of_loop()
+    turns.is_over()  # the turn is measured from here
+    for stored in found:
+        if 0 < limit == len(items):
+            return items, stored.key
+        if chosen.matches(stored):
             items.append(stored)
-    return items, Page(str(revision))
+        if turns.is_over():
+            await turns.next()
+    return items, ""
 
 
 def _is_exact(options: ListOptions) -> bool:

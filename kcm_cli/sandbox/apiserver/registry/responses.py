@@ -4,7 +4,7 @@ Stored bytes begin with kind and apiVersion (``objects.ordered``). Items of buil
 is cut off.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +22,10 @@ TEXT_HEADERS: Mapping[str, str] = {
 }
 
 
+PART = 100
+"""Objects that are joined at once. 500 nodes are 5 MB."""
+
+
 def type_prefix(info: ResourceInfo) -> bytes:
     """The prefix of the stored bytes of a resource's objects."""
     return b'{"kind":"%s","apiVersion":"%s",' % (info.kind.encode(), info.api_version.encode())
@@ -37,25 +41,27 @@ def list_metadata(revision: str, more: str, left: int | None) -> Doc:
     return metadata
 
 
-def list_body(
+def list_parts(
     info: ResourceInfo,
     list_kind: str,
-    items: Iterable[bytes],
+    items: Sequence[bytes],
     *,
     revision: str,
     more: str = "",
     left: int | None = None,
-) -> bytes:
-    """The body of a list of encoded objects. ``more``, ``left``: see ``list_metadata``."""
+) -> Iterator[bytes]:
+    """The body of a list of encoded objects, in parts of up to PART of these. ``more``, ``left``: see
+    ``list_metadata``."""
     metadata = list_metadata(revision, more, left)
     if info.custom:
         metadata.setdefault("continue", "")
     head = codec.encode({"kind": list_kind, "apiVersion": info.api_version, "metadata": metadata})[:-1]
-    if info.custom:
-        return b'%s,"items":[%s]}\n' % (head, b",".join(items))
-    cut = len(type_prefix(info))
-    joined = b",{".join([data[cut:] for data in items])
-    return b'%s,"items":[%s%s]}\n' % (head, b"{" if joined else b"", joined)
+    cut, comma = (0, b",") if info.custom else (len(type_prefix(info)), b",{")
+    yield head + b',"items":['
+    for start in range(0, len(items), PART):
+        part = comma.join([data[cut:] for data in items[start : start + PART]])
+        yield (comma if start else comma[1:]) + part
+    yield b"]}\n"
 
 
 def doc_response(status: int, doc: Doc) -> Response:

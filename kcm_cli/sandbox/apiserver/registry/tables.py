@@ -3,12 +3,14 @@
 upstream: apiserver pkg/endpoints/handlers/response.go (v1.36)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
+from kcm_cli.runtime.turns import made_in_turns
 from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.registry import negotiation, responses
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
@@ -76,14 +78,18 @@ class TableMedia(Media):
     def document(self, status: int, doc: Doc) -> Response:
         if doc.get("kind") == "Status":
             return responses.doc_response(status, doc)
-        return responses.doc_response(status, self._table([doc], _version_of(doc)))
+        return responses.doc_response(status, self._table(self._rows([doc]), _version_of(doc)))
 
     async def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         metadata = responses.list_metadata(revision, more, left)
-        docs = [stored.doc for stored in items]
+        if self._core.prepares(self._served):
+            rows = self._rows([stored.doc for stored in items])
+            return responses.doc_response(200, self._table(rows, metadata))
+        docs = await made_in_turns(lambda stored: stored.doc, items)
         if self._layout.order is not None:
             docs.sort(key=self._layout.order)
-        return responses.doc_response(200, self._table(docs, metadata))
+        rows = await made_in_turns(partial(self._row, now=self._core.clock.now()), docs)
+        return responses.doc_response(200, self._table(rows, metadata))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         frame = self._frame(type_, stored.doc)
@@ -95,16 +101,19 @@ class TableMedia(Media):
         return self._frame("BOOKMARK", {**doc, "metadata": {"name": "", **doc["metadata"]}})
 
     def _frame(self, type_: str, doc: Doc) -> bytes:
-        table = self._table([doc], _version_of(doc))
+        table = self._table(self._rows([doc]), _version_of(doc))
         if self._sent:
             table["columnDefinitions"] = None
         return frame_of(type_, codec.encode(table))
 
-    def _table(self, docs: Sequence[Doc], metadata: Doc) -> Doc:
+    def _rows(self, docs: Iterable[Doc]) -> Sequence[Doc]:
+        """The rows of prepared documents."""
         now = self._core.clock.now()
         if self._served.info.custom:
             docs = [self._core.from_storage(self._served, doc) for doc in docs]
-        rows = [self._row(doc, now) for doc in docs]
+        return [self._row(doc, now) for doc in docs]
+
+    def _table(self, rows: Sequence[Doc], metadata: Doc) -> Doc:
         return {
             "kind": "Table",
             "apiVersion": self._version,

@@ -8,6 +8,7 @@ kernel (and survives SIGKILL) before the method returns. Not guaranteed: durabil
 before the start (such a watch gets ``Compacted``).
 """
 
+import heapq
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
@@ -135,18 +136,20 @@ class Store:
         objects = collection.objects
         low, high = _range(namespace, start)
         keys = collection.keys[collection.places(low, high)]
-        past = self._past(collection, at, low, high) if at is not None and at < self.revision else {}
+        past = self._past(collection, at, low, high)
         if not past:
             yield from map(objects.__getitem__, keys)
             return
-        for key in sorted({key for key in keys if key not in past}.union(_present(past))):
+        unchanged = (key for key in keys if key not in past)
+        for key in heapq.merge(unchanged, sorted(_present(past))):  # a page does not sort them all
             found = past.get(key)
             yield objects[key] if found is None else found
 
-    def count(self, gvr: GVR, namespace: str = "", *, start: str = "") -> int:
-        """The number of objects, starting at a key."""
-        places = self._collection(gvr).places(*_range(namespace, start))
-        return int(places.stop - places.start)
+    def count(self, gvr: GVR, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
+        """The number of objects, starting at a key; ``at``: at a revision (None: the latest). Raises Compacted."""
+        collection, (low, high) = self._collection(gvr), _range(namespace, start)
+        places, past = collection.places(low, high), self._past(collection, at, low, high)
+        return int(places.stop - places.start) - len(past.keys() & collection.objects.keys()) + len(_present(past))
 
     def watch(self, gvr: GVR, namespace: str, since: int) -> Watcher:
         """A watcher of the writes after revision ``since``. Raises Compacted."""
@@ -253,9 +256,11 @@ class Store:
             collection = self._collections[gvr] = _Collection(self._keep, self._start)
         return collection
 
-    def _past(self, collection: _Collection, at: int, low: str, high: str | None) -> dict[str, Stored | None]:
-        """The objects at a revision (None: absent) by key, for the keys with later changes."""
+    def _past(self, collection: _Collection, at: int | None, low: str, high: str | None) -> dict[str, Stored | None]:
+        """The objects at a revision (None: absent) by key, for the keys with later changes. Raises Compacted."""
         past: dict[str, Stored | None] = {}
+        if at is None or at >= self.revision:
+            return past
         if at < collection.log.floor:
             raise Compacted(at, collection.log.floor)
         for event in reversed(collection.log.since(at)):

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.resource import GVR
+from kcm_cli.runtime.turns import Turns
+from kcm_cli.sandbox.apiserver.registry import responses
 from kcm_cli.sandbox.apiserver.registry.reading import COMPACT_S
 from tests.kit.api import CONFIG_MAPS, Api
 
@@ -29,6 +32,7 @@ async def test_pages_show_one_moment_whatever_is_written_in_between(api: Api) ->
     await api.config_map("c2a")
     await api.json("PATCH", f"{CONFIG_MAPS}/c4", {"data": {"new": "1"}}, headers=MERGE)
     second = await api.json("GET", CONFIG_MAPS, query={"limit": 2, "continue": first["metadata"]["continue"]})
+    assert second["metadata"]["remainingItemCount"] == 1
     third = await api.json("GET", CONFIG_MAPS, query={"continue": second["metadata"]["continue"]})
     assert names(second) == ["c2", "c3"]
     assert names(third) == ["c4"]
@@ -68,6 +72,50 @@ async def test_a_list_can_be_continued_for_minutes_at_its_version(api: Api) -> N
     await api.json("GET", CONFIG_MAPS, query={"continue": fresh["metadata"]["continue"]})
     await asyncio.sleep(2 * COMPACT_S)
     await api.json("GET", CONFIG_MAPS, query={"continue": fresh["metadata"]["continue"]}, status=410)
+
+
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+SELECTED = {"labelSelector": "parity=0"}
+
+
+@pytest.mark.parametrize(
+    ("accept", "query"),
+    [("", {}), (TABLE, {}), (METADATA, {}), ("", SELECTED), ("", {**SELECTED, "limit": 2})],
+    ids=["whole", "table", "metadata", "selected", "a page of the selected"],
+)
+async def test_a_list_is_made_in_turns_and_shows_the_moment_of_its_request(
+    api: Api, monkeypatch: pytest.MonkeyPatch, accept: str, query: dict[str, object]
+) -> None:
+    monkeypatch.setattr(responses, "PART", 1)
+    await fill(api, 6)
+    before = await api.get(CONFIG_MAPS, query=query, accept=accept)
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    asked = asyncio.create_task(api.get(CONFIG_MAPS, query=query, accept=accept))
+    turns = 0
+    while not asked.done():
+        turns += 1
+        await asyncio.sleep(0)
+        if turns == 3:  # the request itself took a turn
+            api.server.store.delete(GVR("", "v1", "configmaps"), "default", "c2")
+    assert turns > 5
+    assert asked.result().body == before.body
+
+
+async def test_a_selection_can_be_continued_although_something_was_written_while_it_was_made(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(api, 6)
+    await api.json("GET", CONFIG_MAPS, query={"limit": 2})  # a token, from which on versions are kept for minutes
+    await asyncio.sleep(COMPACT_S + 1)
+    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    asked = asyncio.create_task(api.json("GET", CONFIG_MAPS, query={"limit": 2, **SELECTED}))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    api.server.store.delete(GVR("", "v1", "configmaps"), "default", "c4")
+    begun = await asked
+    rest = {**SELECTED, "continue": begun["metadata"]["continue"]}
+    assert names(await api.json("GET", CONFIG_MAPS, query=rest)) == ["c4"]
 
 
 @pytest.mark.parametrize("quiet_s", [COMPACT_S - 1, COMPACT_S + 1])

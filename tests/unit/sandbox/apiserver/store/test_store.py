@@ -159,7 +159,12 @@ def test_a_watch_shows_exactly_the_writes_and_the_past_can_be_listed(
     late = store.watch(PODS, namespace, late_since).take(1000)
     assert [(e.type, e.stored.key, e.revision) for e in late] == [w for w in written if w[2] > late_since]
     for revision, state in states.items():
-        assert [s.data for s in store.scan(PODS, namespace, at=revision)] == state
+        found = list(store.scan(PODS, namespace, at=revision))
+        assert [s.data for s in found] == state
+        for number, stored in enumerate(found):
+            rest = list(store.scan(PODS, namespace, start=stored.key, at=revision))
+            assert rest == found[number:]
+            assert store.count(PODS, namespace, start=stored.key, at=revision) == len(rest)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (0, False), (1, 1.0)])
