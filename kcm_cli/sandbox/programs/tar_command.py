@@ -1,5 +1,6 @@
-"""``tar``, from known files to the standard output and from the standard input to files, as ``kubectl cp`` uses it."""
+"""``tar``, between known files and archives: standard input and output, as ``kubectl cp`` uses them, or other files."""
 
+import zlib
 from collections.abc import Iterator, Sequence
 from gzip import compress
 from io import BytesIO
@@ -7,7 +8,7 @@ from posixpath import normpath
 from tarfile import BLOCKSIZE, DIRTYPE, ReadError, TarError, TarFile, TarInfo
 from tarfile import open as open_archive
 
-from kcm_cli.sandbox.programs.errors import Unknown
+from kcm_cli.sandbox.programs.errors import Refused, Unknown
 from kcm_cli.sandbox.programs.filesystem import PER_CHARACTER
 from kcm_cli.sandbox.programs.shell import Shell
 
@@ -15,6 +16,11 @@ _PER_MEMBER = 64
 """Their cost (see ``filesystem.Work``)."""
 _MOST_READ = 4 << 20
 """The content of larger files is unknown, as that of symbolic links."""
+_MOST_UNPACKED = 32 << 20
+"""Nothing is known of an archive that is larger when it is unpacked."""
+_GZIP = 16 + zlib.MAX_WBITS
+_MODES = {"c": frozenset("cfzhpv"), "x": frozenset("xfmopvz"), "t": frozenset("tfz")}
+"""What a mode is known with."""
 _IGNORED = frozenset(("--no-same-permissions", "--no-same-owner"))
 _END = bytes(1024)
 _INVALID = (TarError, ValueError, OverflowError, RecursionError)
@@ -51,29 +57,65 @@ def _members_of(archive: TarFile) -> Iterator[TarInfo]:
 
 
 def tar(shell: Shell, words: Sequence[str]) -> int:
-    """``tar cf - FILE…`` and ``tar xf -``, also with ``-C``, and with ``z`` when it writes."""
-    options, folder, names, rest = "", ".", [], iter(words[1:])
+    """``tar cf ARCHIVE FILE…``, ``tar xf ARCHIVE`` and ``tar tf ARCHIVE``, also with ``-C``, ``v`` and ``z``."""
+    options, folder, archive, names, rest = "", ".", "", [], iter(words[1:])
     for index, word in enumerate(rest):
         if word == "-C":
             folder = next(rest, "")
-        elif word in _IGNORED or word == "-":
+        elif word in _IGNORED:
             continue
-        elif index == 0 or word.startswith("-"):
+        elif index == 0 or (word.startswith("-") and word != "-"):
             options += word.removeprefix("-")
+            if "f" in word:
+                archive = next(rest, "")
         else:
             names.append(word)
     folder = shell.place(folder)
     needed = folder if not names or any(name[:1] != "/" for name in names) else "/"
-    if "-" not in words or "f" not in options or "" in names or not needed.startswith("/"):
+    mode = next((each for each in _MODES if each in options), "")
+    known = bool(mode) and set(options) <= _MODES[mode] and bool(names) == (mode == "c")
+    if not known or not archive or "" in names or not (needed.startswith("/") or mode == "t"):
         raise Unknown
-    if "c" in options and not set(options) - set("cfzh") and names:
-        return _written(shell, folder, names, zipped="z" in options)
-    if "x" in options and not set(options) - set("xfmop") and not names:
-        return _read(shell, folder)
-    raise Unknown
+    if mode == "c":
+        return _written(shell, folder, archive, names, options)
+    data = _archive(shell, archive, zipped="z" in options)
+    if data is None:
+        return _invalid(shell)
+    return _listed(shell, data) if mode == "t" else _read(shell, folder, data, verbose="v" in options)
 
 
-def _written(shell: Shell, folder: str, names: Sequence[str], *, zipped: bool) -> int:
+def _invalid(shell: Shell) -> int:
+    shell.say("tar: invalid tar magic\n", error=True)
+    return 1
+
+
+def _archive(shell: Shell, name: str, *, zipped: bool) -> bytes | None:
+    """The bytes of an archive; None for what is not compressed as it should be. Raises Refused, Unknown."""
+    if name == "-":
+        if shell.input is None:
+            raise Unknown
+        text, shell.input = shell.input, ""
+    else:
+        try:
+            text = shell.fs.content(shell.place(name))
+        except OSError:
+            raise Refused(f"can't open '{name}': No such file or directory") from None
+    data = text.encode("utf-8", "surrogateescape")
+    shell.fs.work.spend(len(data) * PER_CHARACTER)
+    if not zipped:
+        return data
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        unpacked = reader.decompress(data, _MOST_UNPACKED)
+    except zlib.error:
+        return None
+    if not reader.eof and len(unpacked) >= _MOST_UNPACKED:
+        raise Unknown
+    shell.fs.work.spend(len(unpacked) * PER_CHARACTER)
+    return unpacked if reader.eof else None
+
+
+def _written(shell: Shell, folder: str, archive_name: str, names: Sequence[str], options: str) -> int:
     now, code, found = shell.now(), 0, BytesIO()
     with open_archive(fileobj=found, mode="w:") as archive:
         for name in names:
@@ -84,12 +126,36 @@ def _written(shell: Shell, folder: str, names: Sequence[str], *, zipped: bool) -
                     info.mode, info.type = (0o755, DIRTYPE) if data is None else (0o644, info.type)
                     info.size = len(data or b"")
                     archive.addfile(info, BytesIO(data or b""))
+                    if "v" in options:
+                        shell.say(f"{_shown(info)}\n", error=archive_name == "-")
             except FileNotFoundError:
                 shell.say(f"tar: {name}: No such file or directory\n", error=True)
                 code = 1
-    data = compress(found.getvalue(), mtime=0) if zipped else found.getvalue()
-    shell.say(data.decode("utf-8", "surrogateescape"))
+    data = compress(found.getvalue(), mtime=0) if "z" in options else found.getvalue()
+    text = data.decode("utf-8", "surrogateescape")
+    if archive_name == "-":
+        shell.say(text)
+    else:
+        path = shell.place(archive_name)
+        if shell.fs.is_folder(path):
+            raise Unknown
+        shell.fs.make(shell.fs.writable(path, archive_name), text)
     return code
+
+
+def _shown(member: TarInfo) -> str:
+    return f"{member.name}/" if member.isdir() else member.name
+
+
+def _listed(shell: Shell, data: bytes) -> int:
+    try:
+        with open_archive(fileobj=BytesIO(data), mode="r:") as archive:
+            for member in _members_of(archive):
+                shell.fs.work.spend(_PER_MEMBER)
+                shell.say(f"{_shown(member)}\n")
+    except _INVALID:
+        return _invalid(shell)
+    return 0
 
 
 def _members(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bytes | None]]:
@@ -106,13 +172,9 @@ def _members(shell: Shell, name: str, path: str) -> Iterator[tuple[str, bytes | 
         yield name, text.encode("utf-8", "surrogateescape")
 
 
-def _read(shell: Shell, folder: str) -> int:
-    if shell.input is None:
-        raise Unknown
-    sent, shell.input = shell.input.encode("utf-8", "surrogateescape"), ""
-    shell.fs.work.spend(len(sent) * PER_CHARACTER)
+def _read(shell: Shell, folder: str, data: bytes, *, verbose: bool) -> int:
     try:
-        with open_archive(fileobj=BytesIO(sent), mode="r:") as archive:
+        with open_archive(fileobj=BytesIO(data), mode="r:") as archive:
             for member in _members_of(archive):
                 shell.fs.work.spend(_PER_MEMBER)
                 name = normpath(member.name).lstrip("/")
@@ -120,6 +182,8 @@ def _read(shell: Shell, folder: str) -> int:
                 is_known = member.isfile() or member.isdir() or member.issym()
                 if name.startswith("..") or not is_known or member.issparse() or (name == "." and not member.isdir()):
                     raise Unknown  # a sparse file may be much larger than its archive
+                if verbose:
+                    shell.say(f"{_shown(member)}\n")
                 if member.issym() or member.size > _MOST_READ:
                     shell.fs.make(shell.fs.writable(path, name, parents=True), None)
                 elif member.isdir():
@@ -128,6 +192,5 @@ def _read(shell: Shell, folder: str) -> int:
                     text = content.read().decode("utf-8", "surrogateescape")
                     shell.fs.make(shell.fs.writable(path, name, parents=True), text)
     except _INVALID:
-        shell.say("tar: invalid tar magic\n", error=True)
-        return 1
+        return _invalid(shell)
     return 0

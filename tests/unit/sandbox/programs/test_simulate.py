@@ -562,9 +562,36 @@ def test_archives_are_written_and_read() -> None:
     assert b"d/a" in gzip.decompress(zipped)
     assert run(There(input="no"), "tar", "xf", "-", "-C", "/e").code == 1
     create = ["tar", "cf", "-", "-C", "/d"]
-    for words in (["tar"], ["tar", "xf", "-"], ["tar", "cf", "/d/x", "-C", "/d", "a"], ["tar", "cjf", "-", "/d/a"]):
+    for words in (["tar"], ["tar", "xf", "-"], ["tar", "cf", "/d", "-C", "/d", "a"], ["tar", "cjf", "-", "/d/a"]):
         assert outcome_among(there, words, {}) is None
     assert outcome_among(there, [*create, ""], {}) is None
+
+
+def test_archives_that_are_listed_compressed_and_in_files() -> None:
+    """``tar xvf - -C DIR`` is what the examples of clients run."""
+    files: dict[str, str | None] = {"/d/a": "1\n", "/d/s/b": "\udcff", "/d/s/": ""}
+
+    def run(given: str | None, *words: str) -> tuple[dict[str, str | None], list[str], int]:
+        known = outcome_among(There(files, ("/d", "/e"), input=given), words, {})
+        assert known is not None
+        new = {path: text for path, text in known.files.items() if path not in files}
+        return new, [f"{'!' if each.error else ''}{each.text}" for each in known.output], known.code
+
+    _, (*names, archive), _ = run(None, "tar", "czvf", "-", "-C", "/d", "a", "s")
+    assert names == ["!a\n", "!s/\n", "!s/b\n"]
+    unpacked = {"/e/a": "1\n", "/e/s/": "", "/e/s/b": "\udcff"}
+    for words in (("xzvf", "-", "-C", "/e"), ("-C", "/e", "-x", "-z", "-v", "-f", "-")):
+        assert run(archive, "tar", *words) == (unpacked, ["a\n", "s/\n", "s/b\n"], 0)
+    assert run(archive, "tar", "tzf", "-")[1:] == (["a\n", "s/\n", "s/b\n"], 0)
+    for broken in ("no", archive[:20]):
+        assert run(broken, "tar", "xzf", "-", "-C", "/e") == ({}, ["!tar: invalid tar magic\n"], 1)
+    written, said, _ = run(None, "tar", "cvf", "/e/x", "-C", "/d", "a")
+    assert (list(written), said) == (["/e/x"], ["a\n"])
+    moved, *rest = run(None, "sh", "-c", "tar cf /e/x -C /d a && cd /e && tar xf x && rm x")
+    assert (moved, rest) == ({"/e/a": "1\n"}, [[], 0])
+    assert run(None, "tar", "xf", "/e/none", "-C", "/e") == (
+        {}, ["!tar: can't open '/e/none': No such file or directory\n"], 1,
+    )  # fmt: skip
 
 
 def packed(content: bytes, **pax: str) -> bytes:
