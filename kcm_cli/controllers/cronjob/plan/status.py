@@ -19,7 +19,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A CronJob and the Jobs that it controls.
 
     known: uids of Jobs that are in status.active on the API server, but not in the cache. deleted: uids in
-    status.active of Jobs that are gone. local: the machine's time zone, for schedules without one.
+    status.active of Jobs that are gone. local: the machine's time zone, for schedules without one. changed: when the
+    schedule or the time zone was changed, if that was seen.
     """
 
     cron_job: CronJob
@@ -27,6 +28,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
     local: tzinfo = UTC
+    changed: datetime | None = None
 
 
 def unlisted(snapshot: Snapshot) -> list[Job]:
