@@ -30,13 +30,14 @@ _COMPARED = (
 
 def status(snapshot: Snapshot, planned: Replicas, outcome: Outcome, now: datetime) -> StatefulSetStatus:
     """The status after this outcome."""
-    updating = set(map(id, planned.stages[-1].actions)) if planned.updating else ()
-    updated = sum(id(done.action) in updating for done in outcome.done)
+    updating = dict(zip(map(id, planned.stages[-1].actions), planned.updating, strict=True)) if planned.updating else {}
+    updated = [updating[id(done.action)] for done in outcome.done if id(done.action) in updating]
     held = [slot.pod for slot in planned.slots if slot.pod is not None]
     pods = snapshot.pods if snapshot.set.deleting else (*held, *planned.condemned)
     counted = _counted(snapshot, pods, now)
-    if updated:
-        counted = msgspec.structs.replace(counted, current_replicas=counted.current_replicas - updated)
+    former = sum(revision_of(pod) == snapshot.current.name for pod in updated)
+    if former:
+        counted = msgspec.structs.replace(counted, current_replicas=counted.current_replicas - former)
     return _completed(snapshot, counted)
 
 

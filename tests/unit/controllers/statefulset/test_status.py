@@ -33,6 +33,12 @@ def test_pods_deleted_for_their_revision_do_not_count_as_current(make_set, make_
     assert look(snapshot, updated=1).current_replicas == 1
 
 
+@pytest.mark.parametrize(("lowest", "expected"), [("old", 1), ("between", 0)])
+def test_deleted_pods_of_a_revision_in_between_were_not_current(make_set, make_pod, snapshot_of, lowest, expected):
+    pods = [make_pod(0, revision=lowest), make_pod(1, revision="between")]
+    assert look(snapshot_of(make_set(replicas=2), *pods), updated=1).current_replicas == expected
+
+
 @pytest.mark.parametrize(
     ("strategy", "states", "expected"),
     [
