@@ -26,7 +26,7 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
     """Controllers of a configuration. Each connects by its own name.
 
     only: the names of those to run, whatever --controllers and the gates say; None: as these say. without: names that
-    are left out. served: API resources as group/version/plural; None: the server is asked. surroundings: values of
+    are left out. served: API resources as group/version/plural; None: the server is asked. environment: values of
     ``component.environment`` other than the defaults, and groups of options in place of the configuration's. command:
     the first word of the user agent.
     """
@@ -35,7 +35,7 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
     only: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
     served: frozenset[str] | None = frozenset()
-    surroundings: tuple[object, ...] = ()
+    environment: tuple[object, ...] = ()
     command: str = ClientSettings().command
     metrics: Registry = msgspec.field(default_factory=Registry)
     causes: CauseRing | None = None
@@ -66,7 +66,7 @@ class Alone(msgspec.Struct, frozen=True, kw_only=True):
             clock=cluster.clock,
             rng=split(cluster.rng),
             served=served,
-            surroundings=self.surroundings,
+            environment=self.environment,
             metrics=self.metrics,
             queue_metrics=lambda name: queues.queue(name, monotonic),
             causes=self.causes,

@@ -56,7 +56,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
 
     chosen: the descriptors to run, filtered by --controllers and gates. clients: creates each controller's client.
     root_clients: creates clients with the manager's own identity, if that is another one. served: API resources as
-    group/version/plural. surroundings: values of ``component.environment`` other than the defaults, and groups of
+    group/version/plural. environment: values of ``component.environment`` other than the defaults, and groups of
     options in place of the configuration's. causes: the record of syncs, writes and why. observer: records which
     controllers run, and their caches. caches: those of a warm standby; without them, they are made by
     ``run_controllers``.
@@ -69,7 +69,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     rng: random.Random
     root_clients: Clients | None = None
     served: frozenset[str] = frozenset()
-    surroundings: tuple[object, ...] = ()
+    environment: tuple[object, ...] = ()
     metrics: Registry = msgspec.field(default_factory=Registry)
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     causes: CauseRing | None = None
@@ -87,7 +87,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
             clock=self.clock,
             rng=self.rng,
             gates=self.config.gates,
-            configs=self.config.by_type() | {type(one): one for one in (*DEFAULTS, *self.surroundings)},
+            configs=self.config.by_type() | {type(one): one for one in (*DEFAULTS, *self.environment)},
             served=self.served,
             metrics=self.metrics,
             queue_metrics=self.queue_metrics,

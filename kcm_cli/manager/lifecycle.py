@@ -376,7 +376,7 @@ class Manager:
             clock=self._clock,
             rng=self._rng,
             served=served,
-            surroundings=(self._place.host, ServerCA(connections.ca_data)),
+            environment=(self._place.host, ServerCA(connections.ca_data)),
             metrics=show.registry,
             queue_metrics=lambda name: show.workqueues.queue(name, self._clock.monotonic),
             causes=show.causes,

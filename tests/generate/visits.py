@@ -83,7 +83,7 @@ def ways() -> tuple[list[Stop], list[Stop], list[Stop]]:
                 manager = Alone(
                     config=config,
                     only=frozenset(["deployment-controller"]),
-                    surroundings=tuple(config.by_type().values()),
+                    environment=tuple(config.by_type().values()),
                     metrics=Registry(),
                     causes=CauseRing(world.clock),
                 )

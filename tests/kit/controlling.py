@@ -71,7 +71,7 @@ async def controllers(
         controllers=Alone(
             config=configured(*flags),
             only=frozenset(names),
-            surroundings=(Host(simulated), ServerCA(ca_data), *configs),
+            environment=(Host(simulated), ServerCA(ca_data), *configs),
             served=served,
             metrics=metrics or Registry(),
             causes=causes,

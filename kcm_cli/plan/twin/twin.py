@@ -113,7 +113,7 @@ class Twin:
                 config=self._config,
                 without=frozenset(lacking(self.snapshot, self._config)),
                 served=None,
-                surroundings=(Host(simulated_nodes=True), ServerCA(_root_ca(self.snapshot))),
+                environment=(Host(simulated_nodes=True), ServerCA(_root_ca(self.snapshot))),
             ),
         )
         running = await self._stack.enter_async_context(cluster.running())
