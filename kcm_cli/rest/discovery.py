@@ -17,6 +17,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.remembered import remembered_documents
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound, from_response
 from kcm_cli.rest.reading import read
@@ -140,7 +141,7 @@ async def discover(client: Client) -> Discovery:
         if answer is None:
             continue
         if _AGGREGATED in answer.headers.get("content-type", ""):
-            _add_aggregated(found, read(answer.body, _Groups))
+            _add(found, _aggregated(answer.body))
         else:
             await _add_plain(client, found, read(answer.body, _PlainGroups))
     return found.value()
@@ -162,12 +163,22 @@ async def _fetch(client: Client, path: str) -> Response | None:
     raise error
 
 
-def _add_aggregated(found: _Found, document: _Groups) -> None:
+@remembered_documents(1 << 20)
+def _aggregated(body: bytes) -> Discovery:
+    """An aggregated document, which mostly is the same for days: nothing but the body decides what it says."""
+    document, found = read(body, _Groups), _Found()
     _expect(document.kind, "APIGroupDiscoveryList")
     for raw in document.items:
         group = _part(found, raw, _Group, ANY)
         if group is not None:
             _add_group(found, group)
+    return found.value()
+
+
+def _add(found: _Found, part: Discovery) -> None:
+    found.groups.extend(part.groups)
+    found.resources.update(part.resources)
+    found.failed.update(part.failed)
 
 
 def _add_group(found: _Found, group: _Group) -> None:

@@ -119,6 +119,17 @@ async def test_both_formats_have_the_same_result(aggregated, plain):
     assert new.groups == old.groups
 
 
+async def test_what_a_server_serves_may_change_and_change_back(script, answer):
+    served = dict(AGGREGATED)
+    transport = script(lambda request: answer(200, aggregated_doc(served[request.path]), content_type=TYPE))
+    first = await discover(transport.client())
+    served["/apis"] = [("apps", [("v1", [("statefulsets", "StatefulSet", [])])])]
+    changed = await discover(transport.client())
+    assert {one.gvr.plural for one in changed.all()} == {"pods", "statefulsets"}
+    served["/apis"] = AGGREGATED["/apis"]
+    assert await discover(transport.client()) == first
+
+
 async def test_preferred_versions_come_first_but_nothing_is_lost(aggregated):
     found = await discover(aggregated().client())
     assert [str(r.gvr) for r in found.preferred()] == [

@@ -57,7 +57,9 @@ class Discovery:
             "/statusz": zpages.statusz(_COMPONENT, clock.now(), clock.now, EffectiveVersion(), lambda: _FOLDERS),
         }
         self._kept: dict[str, bytes] = {}
-        catalog.changed.append(self._kept.clear)
+        self._tags: dict[str, str] = {}
+        """The etags of some of them."""
+        catalog.changed += [self._kept.clear, self._tags.clear]
 
     def answer(self, request: Request) -> Response:
         """The response to a request. Raises ApiError 404, 405, 406."""
@@ -143,8 +145,11 @@ class Discovery:
         if not media:
             return None
         core = request.path.startswith("/api/") or request.path == "/api"
-        body = self._kept_json(f"aggregated {core}", lambda: documents.aggregated(self._catalog, core=core)).body
-        tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
+        key = f"aggregated {core}"
+        body = self._kept_json(key, lambda: documents.aggregated(self._catalog, core=core)).body
+        tag = self._tags.get(key)
+        if tag is None:
+            tag = self._tags[key] = f'"{hashlib.sha512(body).hexdigest().upper()}"'
         wanted = f"{media};{_AGGREGATED}"
         headers = {"content-type": wanted, "etag": tag, "vary": "Accept", "cache-control": "public"}
         if request.headers.get("if-none-match") == tag:

@@ -11,7 +11,9 @@ from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.api import Api
+from tests.kit.widgets import definition
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 SCHEMA, LEVEL = "x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"
@@ -196,6 +198,11 @@ async def test_unchanged_discovery_is_an_empty_304(api: Api) -> None:
     found = await api.call("GET", "/apis", headers=headers)
     again = await api.call("GET", "/apis", headers={**headers, "if-none-match": found.headers["etag"]})
     assert (found.status, again.status, again.body) == (200, 304, b"")
+    await api.make(DEFINITIONS, definition("gears"))
+    await asyncio.sleep(5)
+    changed = await api.call("GET", "/apis", headers={**headers, "if-none-match": found.headers["etag"]})
+    assert (changed.status, b"gears" in changed.body) == (200, True)
+    assert changed.headers["etag"] != found.headers["etag"]
 
 
 async def test_a_request_that_takes_longer_than_its_client_allows(api: Api) -> None:
