@@ -1,6 +1,7 @@
 """The addresses of a sandbox's pods, nodes and Services, which are not routed anywhere."""
 
 from collections.abc import Sequence
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network, summarize_address_range
 
 from kcm_cli.machinery.addresses import Network
@@ -99,9 +100,10 @@ def simulated(service_ranges: Sequence[str]) -> list[Network]:
     return [*_of_nodes(), *map(ip_network, service_ranges), IPv4Network(ADVERTISED)]
 
 
-def _of_nodes() -> list[IPv4Network]:
+@cache
+def _of_nodes() -> tuple[IPv4Network, ...]:
     """The networks of nodes and their pods."""
     ranges = [(first, count << 8) for first, count in _POD_BLOCKS]
     ranges += [(first, count << 10) for first, count in _SPARE_BLOCKS]
     ranges.append((FIRST_HOST, MOST_NODES))
-    return [network for first, size in ranges for network in summarize_address_range(first, first + (size - 1))]
+    return tuple(network for first, size in ranges for network in summarize_address_range(first, first + (size - 1)))

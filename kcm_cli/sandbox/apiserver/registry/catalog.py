@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 import msgspec
@@ -115,6 +115,13 @@ class Declared(Protocol):
     def facts(self) -> Facts | None: ...
 
 
+class DeclaredKinds(Protocol):
+    """Declarations that do not change: they are compared by identity."""
+
+    def __iter__(self) -> Iterator[Declared]: ...
+    def __hash__(self) -> int: ...
+
+
 class Group(msgspec.Struct, frozen=True):
     """An API group and its versions, the preferred one first."""
 
@@ -140,19 +147,15 @@ def _names(served: Served) -> Iterator[str]:
 class Catalog:
     """The served resources. ``changed``: callbacks, called after each change (discovery drops its cache)."""
 
-    def __init__(self, kinds: Iterable[Declared]) -> None:
-        recorded, declared = _recorded(), {(kind.group, kind.resource): kind for kind in kinds}
-        self._builtin_groups = recorded.groups
+    def __init__(self, kinds: DeclaredKinds) -> None:
+        self._builtin_groups, served = _built_in(kinds)
         self._custom_groups: dict[str, Group] = {}
         self._served: dict[tuple[str, str, str], Served] = {}
         self._versions: set[tuple[str, str]] = set()
         self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
-        own = [kind.facts for kind in declared.values() if kind.facts is not None]
-        for facts in (*recorded.resources, *own):
-            self._insert(_served(facts, declared.get((facts.gv[0], facts.name))))
-        for facts in own:
-            self._builtin_groups = _with_version(self._builtin_groups, *facts.gv)
+        for one in served:
+            self._insert(one)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -278,6 +281,18 @@ def _with_version(groups: tuple[Group, ...], name: str, version: str) -> tuple[G
 def _recorded() -> _File:
     """The built-in groups and resources."""
     return codec.decode(read_data("discovery"), _File)
+
+
+@lru_cache(2)
+def _built_in(kinds: DeclaredKinds) -> tuple[tuple[Group, ...], tuple[Served, ...]]:
+    """The groups and resources of these kinds, which all servers of a process share."""
+    recorded, declared = _recorded(), {(kind.group, kind.resource): kind for kind in kinds}
+    own = [kind.facts for kind in declared.values() if kind.facts is not None]
+    groups = recorded.groups
+    for facts in own:
+        groups = _with_version(groups, *facts.gv)
+    served = (_served(facts, declared.get((facts.gv[0], facts.name))) for facts in (*recorded.resources, *own))
+    return groups, tuple(served)
 
 
 def _served(data: Facts, declared: Declared | None) -> Served:

@@ -86,15 +86,11 @@ class Bindings:
         self._rules: dict[tuple[str, str], list[Rule]] = {}
         self._by_subject: dict[str, dict[str, dict[str, Tree]]] = {}
         self._grants: dict[tuple[str, _Identity], Grants] = {}
-        for gvr in (ROLES, CLUSTER_ROLES):
-            store.subscribe(gvr, self._role_changed)
-        for gvr in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
-            store.subscribe(gvr, self._binding_changed)
-            for stored in store.scan(gvr):
-                self._index(stored)
+        self._follows = False
 
     def grants(self, user: User, namespace: str) -> Grants:
         """The grants of a user by the bindings of a namespace (``""``: by cluster role bindings)."""
+        self._follow()
         if namespace and namespace not in self._by_subject:
             return Grants()
         key = (namespace, (user.name, user.groups))
@@ -109,6 +105,7 @@ class Bindings:
 
     def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:
         """The rules of a role that a binding of this namespace refers to; None if it does not exist."""
+        self._follow()
         where = namespace if kind == "Role" else ""
         known = self._rules.get((where, name))
         if known is None:
@@ -117,6 +114,19 @@ class Bindings:
                 return None
             known = self._rules[where, name] = rules_of(stored.doc)
         return known
+
+    def _follow(self) -> None:
+        """Index the objects, and from then on each change, with the first question: a server whose only users are
+        masters has none."""
+        if self._follows:
+            return
+        self._follows = True
+        for gvr in (ROLES, CLUSTER_ROLES):
+            self._store.subscribe(gvr, self._role_changed)
+        for gvr in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
+            self._store.subscribe(gvr, self._binding_changed)
+            for stored in self._store.scan(gvr):
+                self._index(stored)
 
     def _resolve(self, user: User, namespace: str) -> Grants:
         grants = Grants()

@@ -122,6 +122,20 @@ async def test_changes_count_at_once(api: Api, grants: Grants) -> None:
     assert not (await api.get("/api/v1/secrets", user=user)).message.endswith("not found")
 
 
+async def test_changes_count_before_and_after_the_first_question(api: Api, grants: Grants) -> None:
+    first, second = [await grants.user(rule("get", on="pods")) for _ in range(2)]
+    await api.merge(f"{RBAC}/clusterroles/{second.name}", {"rules": [rule("get", on="secrets")]})
+    await api.delete(f"{RBAC}/clusterrolebindings/{first.name}")
+    assert [may(api, user, "get", "pods") for user in (first, second)] == [False, False]
+    assert may(api, second, "get", "secrets")
+    third = await grants.user(rule("get", on="pods"), namespace="default")
+    assert may(api, third, "get", "pods", namespace="default")
+    await api.delete(f"{RBAC}/namespaces/default/rolebindings/{third.name}")
+    await api.delete(f"{RBAC}/clusterrolebindings/{second.name}")
+    assert not may(api, third, "get", "pods", namespace="default")
+    assert not may(api, second, "get", "secrets")
+
+
 async def test_service_accounts_and_groups_are_subjects_too(api: Api) -> None:
     await api.make(f"{RBAC}/clusterroles", {"metadata": {"name": "seer"}, "rules": [rule("get", on="pods")]})
     subjects = [
