@@ -42,12 +42,10 @@ def identity(pair: KeyPair) -> Doc:
 
 
 def join(path: Path, ours: Doc) -> None:
-    """Merge entries into a file, which is created if it does not exist. Raises OSError, ValueError."""
+    """Merge entries into a file, which is created if it does not exist. Into what is no file, such as /dev/stdout, the
+    entries alone are written. Raises OSError, ValueError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        text = ""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""  # a device may be read without end
     write(path, joined(_read(path, text), ours) if text.strip() else ours)
 
 
@@ -79,7 +77,11 @@ def joined(there: Doc, ours: Doc) -> Doc:
 
 
 def write(path: Path, config: Doc) -> None:
-    """Write a file with mode 0600, atomically. Raises OSError."""
+    """Write a file with mode 0600, atomically. A device or a pipe is written to, not replaced. Raises OSError."""
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as device:
+            yaml.dump(config, device, Dumper=_Dumper, sort_keys=False)
+        return
     target = path.resolve()
     if target.exists() and not os.access(target, os.W_OK):  # replacing it would need the folder's leave only
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))

@@ -86,6 +86,18 @@ def test_an_invalid_kubeconfig_is_not_changed(tmp_path: Path, text: str, words: 
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_pipe_is_written_to_and_neither_read_nor_replaced(tmp_path: Path) -> None:
+    """As /dev/stdout; a device such as /dev/full could be read without end, and would be gone for others."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    kubeconfig.join(pipe, OURS)
+    assert yaml.safe_load(os.read(reader, 1 << 16)) == OURS
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [one.name for one in tmp_path.iterdir()] == ["pipe"]
+
+
 def test_a_read_only_file_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config"
     path.write_text(THEIRS)
