@@ -62,8 +62,9 @@ EXPLAINED = (
         "go with it",
     ),
     Explanation(
-        r"failing-job/stale@job-controller:create:pods:.*",
-        r"pods (bad|held|parts-\d)-\*: there are \d, not \d|jobs\.batch (bad|held): status\.(failed|succeeded) .*",
+        r"(failing-job|cronjob)/stale@job-controller:create:pods:.*",
+        r"pods (bad|held|parts-\d|nightly-\d+)-\*: there are \d, not \d|"
+        r"jobs\.batch (bad|held|nightly-\d+): status\.(failed|succeeded) .*",
         "a pod has a generated name, and one that a predecessor made is found in the cache, with upstream as well: "
         "behind a stale one it is made again, and both have ended by the time both are seen",
     ),
