@@ -11,7 +11,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiohappyeyeballs
@@ -21,7 +21,8 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection
 from kcm_cli.rest.encoding import connect
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
-from kcm_cli.rest.socks import ProxyRefused, tunnel
+from kcm_cli.rest.proxies import shown
+from kcm_cli.rest.socks import ProxyRefused, ProxyUnreachable, tunnel
 from kcm_cli.rest.tls import Resuming, trusting
 
 _STAGGER_S = 0.3
@@ -52,13 +53,14 @@ class Dialer:
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[aiohappyeyeballs.AddrInfoType]]] = {}
 
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
-        """Raises OSError (ssl.SSLError and socket.gaierror are such) or ProxyRefused."""
+        """Raises OSError (ssl.SSLError and socket.gaierror are such), ProxyRefused or ProxyUnreachable."""
         if self._proxy is None:
             return await self._connected(self._server, context, self._name)
         if self._proxy.scheme in _SOCKS:
             return await self._over(await self._through_socks(self._proxy), context, self._name)
         tls = (context or trusting(b"")) if self._proxy.scheme == "https" else None
-        connection = await self._connected(self._proxy, tls, _host_port(self._proxy)[0])
+        with _to_proxy(self._proxy):
+            connection = await self._connected(self._proxy, tls, _host_port(self._proxy)[0])
         if context is not None:
             try:
                 await self._tunnel(connection, self._proxy, context)
@@ -82,7 +84,8 @@ class Dialer:
     async def _through_socks(self, proxy: SplitResult) -> socket.socket:
         """A socket to the server by way of a SOCKS5 proxy, which resolves the server's name."""
         user = (unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
-        made = await self._opened(_host_port(proxy)[0], proxy.port or 1080)
+        with _to_proxy(proxy):
+            made = await self._opened(_host_port(proxy)[0], proxy.port or 1080)
         try:
             await tunnel(made, *_host_port(self._server), user)
         except ValueError as error:  # each has a byte for its length
@@ -151,6 +154,15 @@ class Dialer:
 
         threading.Thread(target=ask, name=f"lookup of {host}", daemon=True).start()
         return lookup
+
+
+@contextlib.contextmanager
+def _to_proxy(proxy: SplitResult) -> Iterator[None]:
+    """Errors of the connection within are those of the proxy's."""
+    try:
+        yield
+    except OSError as error:
+        raise ProxyUnreachable(shown(proxy.geturl()), error) from error
 
 
 def _addresses(host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kcm_cli.rest.transport import Request, RequestError, Response, Transport
+from kcm_cli.rest.transport import Request, RequestError, Response, Transport, Untrusted
 
 
 class ReadError(Exception):
@@ -53,6 +53,8 @@ class ManagerPort:
 
 
 def _unanswered(error: RequestError) -> ReadError:
+    if isinstance(error, Untrusted):
+        return ReadError(str(error))
     return ReadError(f"{error} (does the manager run? --server names its address)")
 
 

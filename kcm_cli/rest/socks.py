@@ -26,6 +26,14 @@ class ProxyRefused(Exception):
     """The proxy refused the tunnel."""
 
 
+class ProxyUnreachable(Exception):
+    """There is no connection to the proxy. url: the proxy's, without its password. why: the error of the connection."""
+
+    def __init__(self, url: str, why: OSError) -> None:
+        super().__init__(url, why)
+        self.url, self.why = url, why
+
+
 async def tunnel(made: socket.socket, host: str, port: int, user: tuple[str, str] | None) -> None:
     """Make a connection to a proxy one to the server. user: name and password, for proxies that want them.
 

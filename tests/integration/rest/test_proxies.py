@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 from contextlib import asynccontextmanager
 
 import pytest
@@ -160,6 +161,22 @@ async def test_waiting_for_a_proxy_can_be_cancelled(authority, wait_at_most):
             assert task.cancelled() or isinstance(task.exception(), Unreachable), (scheme, name)
 
     await asyncio.gather(*(cancelled(*case) for case in CASES))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5"])
+async def test_a_proxy_that_is_down_is_named_without_its_password(authority, scheme):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        port = taken.getsockname()[1]
+        access = Access(
+            "https://api.example", TLSFiles(ca_file=authority.path), proxy=f"{scheme}://jane:pass@127.0.0.1:{port}"
+        )
+        made = Session(access, LoopClock())
+        with pytest.raises(
+            Unreachable, match=rf"/api: proxy {scheme}://jane:\*\*\*@127\.0\.0\.1:{port}: connection refused$"
+        ):
+            await made.send(GET)
+        await made.close()
 
 
 async def test_values_that_socks_cannot_encode_are_an_error(authority):
