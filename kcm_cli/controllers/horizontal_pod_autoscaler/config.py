@@ -1,5 +1,7 @@
 """Options of the horizontal-pod-autoscaler-controller."""
 
+from collections.abc import Iterator
+
 from kcm_cli.component.options import OptionGroup, concurrency, duration, option
 from kcm_cli.component.value_types import FLOAT
 
@@ -48,3 +50,7 @@ class HorizontalPodAutoscalerConfig(OptionGroup):
         key="HorizontalPodAutoscalerInitialReadinessDelay",
         help="Period after a pod's start in which any change of readiness counts as the first one.",
     )
+
+    def problems(self) -> Iterator[str]:
+        if self.sync_period_s <= 0:
+            yield "horizontal-pod-autoscaler-sync-period must be greater than zero"

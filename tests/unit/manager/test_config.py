@@ -157,6 +157,11 @@ REFUSED = [
         ["--node-monitor-period=0"], "node-monitor-period must be greater than zero", id="period of the nodes' health"
     ),
     pytest.param(
+        ["--horizontal-pod-autoscaler-sync-period=0"],
+        "horizontal-pod-autoscaler-sync-period must be greater than zero",
+        id="period of autoscalers",
+    ),
+    pytest.param(
         ["--authorization-always-allow-paths=/a*b"],
         'authorization-always-allow-paths: only trailing * allowed in "/a*b"',
         id="path",
