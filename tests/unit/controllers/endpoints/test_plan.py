@@ -146,6 +146,12 @@ class TestWrites:
         )
 
 
+@pytest.mark.parametrize("address", ["10.0.0.9", "None"])
+def test_no_write_for_a_service_that_has_the_label_of_headless_ones(address):
+    subject = service(labels={"service.kubernetes.io/headless": ""}, clusterIP=address)
+    assert planned([pod("a")], settled([pod("a")], subject=subject), subject) is None
+
+
 def many(count: int, first: int = 0, **options: Any) -> list[Any]:
     return [
         pod(f"p{n}", f"10.{n // 62500}.{n // 250 % 250}.{n % 250 + 1}", **options) for n in range(first, first + count)
