@@ -16,20 +16,16 @@ import os
 import random
 import sys
 import tempfile
-import time
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
+from tests.differential.living import Doc, Life, Mirror, Scene, api, arguments, chosen, compare, many, wanted_node
 from tests.kit.processes import KCM, Processes, free_port
-from tests.kit.servers import TOKEN, kubeconfig, real_server
+from tests.kit.servers import kubeconfig, real_server
 
-Doc = dict[str, Any]
 CONTROLLERS = "deployment,replicaset,replicationcontroller,statefulset,daemonset,job,disruption"
 PATHS = {
     "deployments": "apis/apps/v1", "replicasets": "apis/apps/v1", "statefulsets": "apis/apps/v1",
@@ -48,7 +44,6 @@ REFUSALS = {
 }
 """Writes of the manager that a policy refuses in namespaces with the label ``refuse``."""
 MANAGER, PEOPLE = "admin", {"Impersonate-User": "people", "Impersonate-Group": "system:masters"}
-REST_S, LIMIT_S = 2.5, 40.0
 ACTS_S = 60.0
 """The longest time until a manager acts after its start."""
 OBSERVED = {"observedGeneration", "startTime"}
@@ -63,64 +58,23 @@ def template(image: str = "v1", **spec: Any) -> Doc:
 
 
 @dataclass
-class Api:
-    """The API server, for one user."""
-
-    session: aiohttp.ClientSession
-    url: str
-
-    async def ask(self, method: str, path: str, body: Doc | None = None) -> Doc:
-        headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
-        data = None if body is None else json.dumps(body)
-        async with self.session.request(method, self.url + path, data=data, headers=headers, ssl=False) as answer:
-            return await answer.json()  # type: ignore[no-any-return]
-
-
-@asynccontextmanager
-async def api(url: str, **headers: str) -> AsyncIterator[Api]:
-    timeout, connector = aiohttp.ClientTimeout(60), aiohttp.TCPConnector(limit=100)
-    bearer = {"Authorization": f"Bearer {TOKEN}", **headers}
-    async with aiohttp.ClientSession(headers=bearer, timeout=timeout, connector=connector) as session:
-        yield Api(session, url)
-
-
-@dataclass
-class Place:
-    """A namespace."""
-
-    api: Api
-    namespace: str
-
-    def path(self, plural: str, name: str = "") -> str:
-        return f"/{PATHS[plural]}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
-
-    async def items(self, plural: str) -> list[Doc]:
-        return (await self.api.ask("GET", self.path(plural))).get("items") or []
-
-    async def create(self, plural: str, doc: Doc) -> None:
-        answer = await self.api.ask("POST", self.path(plural), doc)
-        assert answer["kind"] != "Status", answer
-
-    async def patch(self, plural: str, name: str, body: Doc, sub: str = "") -> None:
-        await self.api.ask("PATCH", self.path(plural, name) + sub, body)
-
-    async def delete(self, plural: str, name: str) -> None:
-        await self.api.ask("DELETE", self.path(plural, name), {"gracePeriodSeconds": 0})
+class Place(Scene):
+    """A namespace whose manager can be refused some writes."""
 
     async def refuse(self, what: str | None) -> None:
         body = {"metadata": {"labels": {"refuse": what}}}
         await self.api.ask("PATCH", f"/api/v1/namespaces/{self.namespace}", body)
         await asyncio.sleep(1.5)  # until the policies see the label
 
-    async def pods(self) -> list[Doc]:
+    def pods(self) -> list[Doc]:
         """The living pods, in an order that does not depend on random names."""
-        living = [pod for pod in await self.items("pods") if "deletionTimestamp" not in pod["metadata"]]
+        living = [pod for pod in self.items("pods") if "deletionTimestamp" not in pod["metadata"]]
         return sorted(living, key=lambda pod: (json.dumps(face(pod)), pod["metadata"]["creationTimestamp"]))
 
     # -- the work of kubelets
 
-    async def start_pods(self) -> None:
-        for pod in await self.items("pods"):
+    async def kubelets(self) -> None:
+        for pod in self.items("pods"):
             name, status = pod["metadata"]["name"], pod.get("status", {})
             if "deletionTimestamp" in pod["metadata"]:
                 if not pod["metadata"].get("finalizers"):
@@ -143,31 +97,11 @@ class Place:
     async def end(self, name: str, phase: str) -> None:
         await self.patch("pods", name, {"status": {"phase": phase, "conditions": []}}, "/status")
 
-    async def rest(self, extra_s: float = 0.0) -> None:
-        """Wait until nothing has changed for a while."""
-        await asyncio.sleep(extra_s)
-        before, since, ends = "", time.monotonic(), time.monotonic() + LIMIT_S
-        while time.monotonic() < ends:
-            await self.start_pods()
-            lists = [await self.items(plural) for plural in PATHS]
-            now = json.dumps([[o["metadata"]["resourceVersion"] for o in items] for items in lists])
-            if now != before:
-                before, since = now, time.monotonic()
-            elif time.monotonic() - since > REST_S:
-                return
-            await asyncio.sleep(0.4)
-
-    async def picture(self) -> list[str]:
+    def picture(self) -> list[str]:
         found: list[str] = []
         for plural in PATHS:
-            found += [f"{plural} {json.dumps(face(obj), sort_keys=True)}" for obj in await self.items(plural)]
+            found += [f"{plural} {json.dumps(face(obj), sort_keys=True)}" for obj in self.items(plural)]
         return sorted(found)
-
-
-def wanted_node(pod: Doc) -> str:
-    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
-    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
-    return next((f["values"][0] for term in terms for f in term.get("matchFields", [])), "")
 
 
 SAME = ("deployment.kubernetes.io/", "batch.kubernetes.io/job-index", "batch.kubernetes.io/job-completion-index")
@@ -205,9 +139,6 @@ def face(obj: Doc) -> Doc:
 
 # -- lives
 
-Life = list[tuple[str, list[str]]]
-"""For each step what was done, and the picture after it."""
-
 Step = Callable[[Place, random.Random], Awaitable[float]]
 """Does something; how long, in seconds, it takes until its consequences."""
 
@@ -231,7 +162,7 @@ def choose(rng: random.Random, pods: list[Doc]) -> list[Doc]:
 
 def to_pod(act: Callable[[Place, str], Awaitable[None]], takes_s: float = 0.0) -> Step:
     async def step(place: Place, rng: random.Random) -> float:
-        running = [pod for pod in await place.pods() if pod["status"].get("phase") in ("Running", "Pending")]
+        running = [pod for pod in place.pods() if pod["status"].get("phase") in ("Running", "Pending")]
         for pod in choose(rng, running):
             await act(place, pod["metadata"]["name"])
             return takes_s
@@ -363,12 +294,11 @@ KINDS = {
 }  # fmt: skip
 
 
-async def live(server: Api, seed: int, only: str, manager: str) -> Life:
+async def live(place: Place, seed: int, only: str) -> Life:
     """One life."""
-    rng = random.Random(seed)
-    name = only or rng.choice(list(KINDS))
+    rng, server = random.Random(seed), place.api
+    name = chosen(rng, KINDS, only)
     kind = KINDS[name]
-    place = Place(server, f"{manager}-{seed}")
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": place.namespace}})
     accounts = f"/api/v1/namespaces/{place.namespace}/serviceaccounts"
     await server.ask("POST", accounts, {"metadata": {"name": "default"}})
@@ -376,31 +306,35 @@ async def live(server: Api, seed: int, only: str, manager: str) -> Life:
     await place.create("poddisruptionbudgets", {"metadata": {"name": "w"}, "spec": budget})
     await place.create(kind.plural, {"metadata": {"name": "w"}, "spec": kind.make(rng)})
     await place.rest(0.5)
-    pictures = [(f"create {name}", await place.picture())]
+    pictures = [(f"create {name}", place.picture())]
     for number in range(rng.randint(4, 8)):
         index = rng.randrange(len(kind.steps))
         takes_s = await kind.steps[index](place, random.Random(seed * 100 + number))
         await place.rest(takes_s)
         await place.patch(kind.plural, "w", {"metadata": {"annotations": {"step": str(number)}}})  # no wait for a retry
         await place.rest(0.5)
-        pictures.append((f"step {index}", await place.picture()))
+        pictures.append((f"step {index}", place.picture()))
     await place.refuse(None)
     await place.patch(kind.plural, "w", {"metadata": {"annotations": {"again": "1"}}})
     await place.rest(1.0)
-    pictures.append(("all allowed", await place.picture()))
+    pictures.append(("all allowed", place.picture()))
     await place.delete(kind.plural, "w")
     return pictures
 
 
 async def lives(url: str, manager: str, options: argparse.Namespace) -> dict[int, Life]:
-    gate = asyncio.Semaphore(options.at_once)
-    async with api(url, **PEOPLE) as server:
+    seeds = range(options.seed, options.seed + options.lives)
+    async with following(url, **PEOPLE) as mirror:
+        mirror.patience = options.patience
+        return await many(seeds, options.at_once, lambda n: live(Place(mirror, f"{manager}-{n}"), n, options.only))
 
-        async def one(seed: int) -> tuple[int, Life]:
-            async with gate:
-                return seed, await live(server, seed, options.only, manager)
 
-        return dict(await asyncio.gather(*(one(options.seed + n) for n in range(options.lives))))
+@asynccontextmanager
+async def following(url: str, **headers: str) -> AsyncIterator[Mirror]:
+    async with api(url, **headers) as server:
+        mirror = Mirror(server, PATHS, lambda plural, obj: obj["metadata"]["namespace"])
+        async with mirror.following():
+            yield mirror
 
 
 async def prepare(url: str) -> None:
@@ -425,43 +359,19 @@ async def prepare(url: str) -> None:
 
 async def acting(url: str, manager: str) -> None:
     """Wait until a manager acts. Raises TimeoutError if it does not, as if it has ended at its start."""
-    async with api(url) as server, asyncio.timeout(ACTS_S):
-        place = Place(server, f"{manager}-acts")
-        await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": place.namespace}})
+    async with following(url) as mirror, asyncio.timeout(ACTS_S):
+        place = Place(mirror, f"{manager}-acts")
+        await mirror.api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": place.namespace}})
         for kind in KINDS.values():
             await place.create(kind.plural, {"metadata": {"name": "w"}, "spec": kind.make(random.Random(0))})
         for plural in (kind.plural for kind in KINDS.values()):
-            while not OBSERVED & (await place.items(plural))[0].get("status", {}).keys():
+            while not any(OBSERVED & one.get("status", {}).keys() for one in place.items(plural)):
                 await asyncio.sleep(0.5)
             await place.delete(plural, "w")
 
 
-def compare(ours: dict[int, Life], theirs: dict[int, Life]) -> tuple[int, int]:
-    """Print the differences; how many lives differ at any step, and how many at the end."""
-    differing = ends = 0
-    for seed in sorted(ours):
-        found = False
-        for (what, mine), (_, other) in zip(ours[seed], theirs[seed], strict=True):
-            kcm, go = Counter(mine), Counter(other)
-            if kcm != go:
-                if not found:
-                    print(f"--- life {seed}: {', '.join(step for step, _ in ours[seed])}")
-                found = True
-                print(f"  after {what}")
-                print("".join(f"    kcm {line}\n" for line in (kcm - go).elements()), end="")
-                print("".join(f"    go  {line}\n" for line in (go - kcm).elements()), end="")
-        differing += found
-        ends += Counter(ours[seed][-1][1]) != Counter(theirs[seed][-1][1])
-    return differing, ends
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lives", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--at-once", type=int, default=20)
-    parser.add_argument("--only", choices=KINDS, default="")
-    options = parser.parse_args()
+    options = arguments(__doc__, KINDS).parse_args()
     assets = Path(os.environ["KUBEBUILDER_ASSETS"])
     programs = {"go": (f"{assets}/kube-controller-manager",), "kcm": KCM}
     results = {}
@@ -480,9 +390,7 @@ def main() -> int:
                 asyncio.run(acting(url, name))
                 results[name] = asyncio.run(lives(url, name, options))
                 assert process.poll() is None, f"{name} has ended: {log.read_text()[-2000:]}"
-    differing, ends = compare(results["kcm"], results["go"])
-    print(f"{options.lives} lives: {differing} differ at some step, {ends} at the end")
-    return 1 if ends else 0
+    return 1 if compare(results["kcm"], results["go"]) else 0
 
 
 if __name__ == "__main__":

@@ -91,9 +91,16 @@ rules:
 
 
 @contextmanager
-def real_cluster(assets: Path, *flags: str, policy: str = _CONTROLLERS_ONLY) -> Iterator[tuple[str, Path, Path]]:
-    """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log. The
-    manager's log is ``manager.log`` in the folder; ``flags``: more of its flags; ``policy``: of the audit log."""
+def real_cluster(
+    assets: Path,
+    *flags: str,
+    policy: str = _CONTROLLERS_ONLY,
+    program: tuple[str, ...] = (),
+    server: tuple[str, ...] = (),
+) -> Iterator[tuple[str, Path, Path]]:
+    """A real API server with a manager on it: its URL, a folder with a ``kubeconfig``, and the audit log. The manager's
+    log is ``manager.log`` in the folder; ``flags``: more of its flags; ``policy``: of the audit log; ``program``: the
+    manager, Go's unless given; ``server``: more flags of the API server."""
     with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
         folder = Path(name)
         (folder / "policy.yaml").write_text(policy)
@@ -103,12 +110,14 @@ def real_cluster(assets: Path, *flags: str, policy: str = _CONTROLLERS_ONLY) -> 
             f"--audit-log-path={audit}",
             "--audit-log-mode=blocking",
         ]
-        with real_server(assets, folder, *options) as url, Processes() as processes:
+        with real_server(assets, folder, *options, *server) as url, Processes() as processes:
             (folder / "kubeconfig").write_text(kubeconfig(url))
             config = f"{folder}/kubeconfig"
-            words = [f"{assets}/kube-controller-manager", f"--kubeconfig={config}", "--use-service-account-credentials"]
+            manager = program or (f"{assets}/kube-controller-manager",)
+            words = [*manager, f"--kubeconfig={config}", "--use-service-account-credentials"]
             words += [f"--authentication-kubeconfig={config}", f"--authorization-kubeconfig={config}"]
             words += [f"--service-account-private-key-file={folder}/sa.key", f"--root-ca-file={folder}/ca.crt"]
+            words += [f"--cluster-signing-cert-file={folder}/ca.crt", f"--cluster-signing-key-file={folder}/ca.key"]
             words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--cert-dir={folder}/manager"]
             words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
             processes.start(*words, *flags, log=folder / "manager.log")
