@@ -1,4 +1,7 @@
-"""The pages and the README: their links lead somewhere, and no merge left its marks."""
+"""The pages and the README: their links lead somewhere, and no merge left its marks.
+
+Links to other sites are not followed, as tests need no network.
+"""
 
 import re
 from pathlib import Path
