@@ -401,7 +401,8 @@ class Sandbox:
     # -- back to what was
 
     def snapshot(self) -> Snapshot:
-        """A snapshot of all objects."""
+        """A snapshot of all objects, once everything that was due has happened inside the cluster."""
+        self.advance(0)
         return self.run(self._take)
 
     def reset(self, snapshot: Snapshot) -> None:

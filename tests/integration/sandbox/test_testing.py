@@ -151,6 +151,23 @@ def test_reset_does_not_restore_objects_terminating_at_the_snapshot(kcm_sandbox,
     assert core.list_namespaced_pod(kcm_namespace).items == []
 
 
+def test_a_snapshot_has_what_follows_from_the_requests_before_it(kcm_sandbox, kcm_namespace):
+    """Without that, a reset would undo what the controllers do at once, again and again."""
+    kcm_sandbox.apply(WEB, namespace=kcm_namespace)
+    node = kcm_sandbox.add_node()
+    before = kcm_sandbox.snapshot()
+    kcm_sandbox.advance(30)
+
+    def uids():
+        pods = [one["metadata"]["uid"] for one in kcm_sandbox.list("pods", kcm_namespace)]
+        return sorted(pods), kcm_sandbox.get("csinodes", node)["metadata"]["uid"]
+
+    then = uids()
+    kcm_sandbox.reset(before)
+    assert uids() == then
+    kcm_sandbox.remove_node(node)
+
+
 def test_a_reset_deletes_leases_of_operators_and_keeps_those_of_the_system(kcm_sandbox, kcm_namespace, core):
     """A restarted operator would wait for one that has ended."""
     leases = kubernetes.client.CoordinationV1Api(core.api_client)
