@@ -3,9 +3,10 @@
     control thread > spans > server > Events, elections
     > for each lock: connections > lease > health > discovery > controllers
 
-With --warm-standby discovery and caches come before the lease, too. They stop in the opposite order: the cleanup of
-each part follows the ``yield`` after its start. There are two loops: the control thread's (server, elections, their
-Events), and that of ``Manager.run`` (controllers).
+While these wait for each other and for the API server, the controllers' modules are loaded. With --warm-standby
+discovery and caches come before the lease, too. They stop in the opposite order: the cleanup of each part follows the
+``yield`` after its start. There are two loops: the control thread's (server, elections, their Events), and that of
+``Manager.run`` (controllers).
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
 """
@@ -39,7 +40,7 @@ from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
-from kcm_cli.manager.selection import Lock, chosen_under, served_apis
+from kcm_cli.manager.selection import Lock, chosen_under, load, served_apis
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.manager.standby import Standby
@@ -135,7 +136,7 @@ class Manager:
         check(self._config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         try:
-            async with self._control_thread(), self._traced(), self._serving(), self._monitored():
+            async with self._control_thread(), self._traced(), self._serving(), self._monitored(), self._loading():
                 await self._lead()
         except Stopped:
             pass  # before the election
@@ -229,6 +230,17 @@ class Manager:
             yield
         finally:
             notify(STOPPING)
+            await tasks.stop(_TASKS_END_S)
+
+    @asynccontextmanager
+    async def _loading(self) -> AsyncIterator[None]:
+        """Load the controllers' modules while others are waited for. A candidate that waits for days must not load
+        them from the files of a later installation, and has less to do when it leads."""
+        tasks = Tasks(self._failed)
+        tasks.start("modules", load(self._config))
+        try:
+            yield
+        finally:
             await tasks.stop(_TASKS_END_S)
 
     async def _lead(self) -> None:

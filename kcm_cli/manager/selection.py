@@ -5,10 +5,12 @@ There are two locks while controllers move to a cloud controller manager (leader
 upstream: staging/src/k8s.io/controller-manager/pkg/leadermigration
 """
 
+import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 
+from kcm_cli.component.garbage import no_collections
 from kcm_cli.component.leader_config import DEFAULT_MIGRATION
 from kcm_cli.engine.context import Gates
 from kcm_cli.engine.descriptor import Descriptor
@@ -46,7 +48,7 @@ async def served_apis(config: Config, client: Client) -> frozenset[str]:
     required = {
         api.rpartition("/")[0]
         for one in all_controllers()
-        if one.name in config.controllers and all(config.gates.enabled(gate) for gate in one.gates)
+        if one.name in config.controllers and _is_enabled(one, config.gates)
         for api in one.requires
     }
     found = [await resources_of(client, *group_version.split("/")) for group_version in sorted(required)]
@@ -72,6 +74,23 @@ def _locks(config: Config, aliases: Mapping[str, str]) -> Mapping[str, Lock]:
     return locks(generic.leader_migration.controller_leaders or DEFAULT_MIGRATION.controller_leaders, aliases)
 
 
+async def load(config: Config) -> None:
+    """Load the modules of the controllers that may be chosen. Yields to the loop in between. Raises StartError."""
+    for one in all_controllers():
+        if _is_wanted(one, config.controllers) and _is_enabled(one, config.gates) and not one.cloud_only:
+            with no_collections():
+                one.load()
+            await asyncio.sleep(0)
+
+
+def _is_wanted(descriptor: Descriptor, selected: Collection[str]) -> bool:
+    return descriptor.starts_first or descriptor.name in selected
+
+
+def _is_enabled(descriptor: Descriptor, gates: Gates) -> bool:
+    return all(gates.enabled(gate) for gate in descriptor.gates)
+
+
 def choose(
     descriptors: tuple[Descriptor, ...],
     selected: Collection[str],
@@ -82,10 +101,10 @@ def choose(
     chosen: list[Descriptor] = []
     for descriptor in descriptors:
         fields: dict[str, object] = {"controller": descriptor.name}
-        if not descriptor.starts_first and descriptor.name not in selected:
+        if not _is_wanted(descriptor, selected):
             log.info("Warning: controller is disabled", extra={"fields": fields})
             continue
-        if not all(gates.enabled(gate) for gate in descriptor.gates):
+        if not _is_enabled(descriptor, gates):
             more = {**fields, "requiredFeatureGates": descriptor.gates}
             log.info("Controller is disabled by a feature gate", extra={"fields": more})
         elif descriptor.cloud_only:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager import lifecycle
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import load
@@ -48,6 +49,21 @@ async def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monke
     await manager._lead()
     assert done == ["main lease", "controllers", "migration lease"]
     assert isinstance(manager._failure, RunError)
+
+
+async def test_a_candidate_loads_the_modules_of_its_controllers_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not later: by then its files may be those of another version."""
+    config, loaded, others = load(["--controllers=*,-job,token-cleaner-controller"]), list[str](), 0
+    monkeypatch.setattr(Descriptor, "load", lambda descriptor: loaded.append(descriptor.name))
+    place = Place(real_time=False)
+    manager = Manager(config, asyncio.Event(), lambda why: None, LoopClock(), random.Random(1), place)
+    async with manager._loading():
+        while "token-cleaner-controller" not in loaded:
+            others += 1
+            await asyncio.sleep(0)
+    assert {"serviceaccount-token-controller", "deployment-controller"} <= set(loaded)
+    assert set(loaded).isdisjoint({"job-controller", "node-route-controller", "selinux-warning-controller"})
+    assert others > 20, "one after the other"
 
 
 async def test_the_version_set_by_the_flag_is_logged(caplog: pytest.LogCaptureFixture) -> None:
