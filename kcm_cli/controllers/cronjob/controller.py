@@ -23,7 +23,7 @@ from kcm_cli.controllers.cronjob.local_zone import local_zone
 from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
 from kcm_cli.controllers.cronjob.plan import REPLACE, plan, status
 from kcm_cli.controllers.cronjob.plan.jobs import job_for, job_name, superfluous
-from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, since_when, until_next_s
+from kcm_cli.controllers.cronjob.plan.schedule import schedule_text, until_next_s
 from kcm_cli.controllers.cronjob.plan.status import Snapshot, missing, started, unlisted, without
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -61,8 +61,6 @@ class CronJobController:
         self._jobs = context.cache(JOBS)
         self._cron_jobs = context.cache(CRON_JOBS)
         self._jobs.store.add_index(CONTROLLER_UID, by_controller)
-        self._changed: dict[str, datetime] = {}
-        """When the schedule of a CronJob, by its uid, was changed."""
 
     @cached_property
     def _local(self) -> tzinfo:
@@ -106,8 +104,7 @@ class CronJobController:
 
     async def _read(self, cron_job: CronJob, jobs: tuple[Job, ...]) -> Snapshot:
         """The CronJob and its Jobs. Where cache and status disagree about a Job, the API server is asked."""
-        changed = self._changed.get(cron_job.uid)
-        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local, changed=changed)
+        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
         known: frozenset[str] = frozenset()
         if unlisted(snapshot):
             current = await self._client.get(CRON_JOBS, cron_job.namespace, cron_job.name)
@@ -198,13 +195,9 @@ class CronJobController:
     # -- events
 
     def updated(self, old: CronJob, new: CronJob) -> Keys:
-        """A new schedule is synced at its next time; any other change at once. Its times before the change do not count
-        as missed."""
-        if old.uid != new.uid:
-            return (*self.deleted(old), new.key)
+        """A new schedule is synced at its next time; any other change at once."""
         if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
             return (new.key,)
-        self._changed[new.uid] = self._clock.now()
         try:
             schedule = parse(schedule_text(new))
         except FormatError as error:
@@ -213,12 +206,8 @@ class CronJobController:
             text = f"unparseable schedule for cronjob: {new.spec.schedule}"
             self._recorder.emit(Notice(ref_to(CRON_JOBS, new), "Warning", "UnParseableCronJobSchedule", text))
             return ()
-        last = since_when(new.status.last_schedule_time, self._changed.get(new.uid))
+        last = new.status.last_schedule_time
         return (After(new.key, until_next_s(new, schedule, self._clock.now(), last=last, local=self._local)),)
-
-    def deleted(self, old: CronJob) -> Keys:
-        self._changed.pop(old.uid, None)
-        return (old.key,)
 
     def owner_of(self, job: Job) -> Keys:
         """The CronJob that controls a Job."""
@@ -252,7 +241,7 @@ CONTROLLER = Controller(
     CronJobController,
     Queue(
         "cronjob",
-        Watch(CRON_JOBS, own_key, updated=CronJobController.updated, deleted=CronJobController.deleted),
+        Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
         watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
         sync=CronJobController.sync,
         failures=unhandled("error syncing CronJobController {key}, requeuing: {error}"),

@@ -15,7 +15,6 @@ from kcm_cli.controllers.cronjob.plan.schedule import (
     Missed,
     most_recent,
     schedule_text,
-    since_when,
     until_next_s,
 )
 from kcm_cli.controllers.cronjob.plan.status import Snapshot
@@ -67,10 +66,9 @@ def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> NextRun:
     schedule = _readable(cron_job, notices)
     if schedule is None:
         return NextRun(notices=tuple(notices))
-    since = since_when(status.last_schedule_time, snapshot.changed)
-    again_s = until_next_s(cron_job, schedule, now, last=since, local=snapshot.local)
+    again_s = until_next_s(cron_job, schedule, now, last=status.last_schedule_time, local=snapshot.local)
     try:
-        time = _due(snapshot, schedule, since, now, notices)
+        time = _due(snapshot, schedule, status, now, notices)
     except ImpossibleSchedule as error:
         notices.append(_warning(cron_job, "InvalidSchedule", f"invalid schedule: {cron_job.spec.schedule} : {error}"))
         return NextRun(notices=tuple(notices))
@@ -106,11 +104,12 @@ def _readable(cron_job: CronJob, notices: list[Notice]) -> Schedule | None:
 
 
 def _due(
-    snapshot: Snapshot, schedule: Schedule, since: str | None, now: datetime, notices: list[Notice]
+    snapshot: Snapshot, schedule: Schedule, status: CronJobStatus, now: datetime, notices: list[Notice]
 ) -> datetime | None:
-    """The latest time that has passed since this one. Raises ImpossibleSchedule."""
+    """The latest time that has passed since the last run. Raises ImpossibleSchedule."""
     cron_job = snapshot.cron_job
-    recent = most_recent(cron_job, schedule, now, last=since, local=snapshot.local, deadline=True)
+    last = status.last_schedule_time
+    recent = most_recent(cron_job, schedule, now, last=last, local=snapshot.local, deadline=True)
     if recent.time is not None and recent.missed is Missed.MANY:
         text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         notices.append(_warning(cron_job, "TooManyMissedTimes", text))

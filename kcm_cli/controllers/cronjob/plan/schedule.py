@@ -11,7 +11,7 @@ import msgspec
 from kcm_cli.api.batch import CronJob
 from kcm_cli.machinery.cron import Schedule
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import format_time, parse_time, shifted
+from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.machinery.zones import load_zone
 
 MANY = 100
@@ -48,22 +48,14 @@ class Recent(msgspec.Struct, frozen=True):
     missed: Missed
 
 
-def since_when(last: str | None, changed: datetime | None) -> str | None:
-    """The time after which those of the schedule count: that of the last run, or that of the change of the schedule;
-    None for the creation."""
-    if changed is None or (last is not None and parse_time(last) >= changed):
-        return last
-    return format_time(changed)
-
-
 def most_recent(
     cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo, deadline: bool
 ) -> Recent:
     """The latest scheduled time up to now. Raises ImpossibleSchedule.
 
-    last: the time of the last run, or a later one (since_when). deadline: skip times that are too late to start
-    (startingDeadlineSeconds). If several times have passed, the latest is extrapolated from the first interval, so that
-    years of missed times cost no more than two.
+    last: the time of the last run. deadline: skip times that are too late to start (startingDeadlineSeconds). If
+    several times have passed, the latest is extrapolated from the first interval, so that years of missed times cost no
+    more than two.
     """
     since = _since(cron_job, now, last, deadline=deadline)
     first = schedule.next(since, local)

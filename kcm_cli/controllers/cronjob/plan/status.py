@@ -19,8 +19,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A CronJob and the Jobs that it controls.
 
     known: uids of Jobs that are in status.active on the API server, but not in the cache. deleted: uids in
-    status.active of Jobs that are gone. local: the machine's time zone, for schedules without one. changed: when the
-    schedule or the time zone was changed, if that was seen.
+    status.active of Jobs that are gone. local: the machine's time zone, for schedules without one.
     """
 
     cron_job: CronJob
@@ -28,7 +27,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     known: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
     local: tzinfo = UTC
-    changed: datetime | None = None
 
 
 def unlisted(snapshot: Snapshot) -> list[Job]:

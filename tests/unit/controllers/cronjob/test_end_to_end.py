@@ -136,22 +136,6 @@ async def test_a_changed_schedule_takes_effect_at_once(world: World, story: Stor
         assert list(await story.jobs()) == ["00:20"]
 
 
-@pytest.mark.parametrize(
-    "touched", [pytest.param(False, id="at the former time"), pytest.param(True, id="when touched")]
-)
-async def test_times_before_a_change_of_the_schedule_are_not_missed(world: World, story: Story, touched):
-    async with story.running():
-        await story.make(schedule="10 * * * *")
-        await world.wait(45 * MINUTE)
-        await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "40 * * * *"}})
-        if touched:
-            await world.patch(CRON_JOBS, "c", {"metadata": {"labels": {"a": "b"}}})
-        await world.wait(30 * MINUTE)
-        assert list(await story.jobs()) == ["00:10"]
-        await world.wait(30 * MINUTE)
-        assert list(await story.jobs()) == ["00:10", "01:40"]
-
-
 async def test_a_time_zone(world: World, story: Story):
     async with story.running():
         await story.make(schedule="30 5 * * *", timeZone="Asia/Kolkata")

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,21 +18,6 @@ ADVICE = "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-job
 
 def decided(cron_job: CronJob) -> NextRun:
     return plan(Snapshot(cron_job=cron_job), cron_job.status, NOW)
-
-
-@pytest.mark.parametrize(
-    ("changed", "start"),
-    [
-        pytest.param(FIVE + timedelta(seconds=1), None, id="after the time"),
-        pytest.param(FIVE - timedelta(milliseconds=1), FIVE, id="just before it"),
-        pytest.param(FIVE - timedelta(hours=2), FIVE, id="before the last run"),
-    ],
-)
-def test_times_before_the_schedule_was_changed_do_not_count(make_cron_job: MakeCronJob, changed, start):
-    cron_job = make_cron_job(last=LAST)
-    found = plan(Snapshot(cron_job=cron_job, changed=changed), cron_job.status, NOW)
-    assert found.start == start
-    assert found.again_s == pytest.approx(50 * 60 + 0.1)
 
 
 @pytest.mark.parametrize(
