@@ -1,7 +1,8 @@
 """The cluster around a sandbox's API server, whose components call it in process."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from kcm_cli.cluster.cluster import Cluster
@@ -76,4 +77,10 @@ def _introduce(server: SandboxServer, nodes: Nodes) -> None:
     api.kubelets.annotations = annotations
     api.kubelets.commands.changed = nodes.set_probe_results
     api.kubelets.commands.signalled = nodes.signal
+    api.kubelets.commands.ended = partial(_ended, nodes)
     api.aggregate(MetricsApi(server.store, server.clock, annotations))
+
+
+def _ended(nodes: Nodes, pod: str, container: str, code: int) -> None:
+    with suppress(LookupError):  # it has been stopped just now
+        nodes.kill_container(pod, container, code)

@@ -171,6 +171,8 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     termination_message_policy: str = "File"
     security_context: SecurityContext | None = None
     resize_policy: tuple[ResizePolicy, ...] = ()
+    stdin: bool = False
+    stdin_once: bool = False
 
 
 class PreferredSchedulingTerm(View, frozen=True, gc=False):

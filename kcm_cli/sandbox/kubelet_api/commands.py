@@ -58,6 +58,8 @@ class Commands:
         """Called after a command that changes files, with pod, container and the new results of its probes."""
         self.signalled: Callable[[str, str, str], None] = _ignore
         """Called when a command signals the first process of its container, with pod, container and signal."""
+        self.ended: Callable[[str, str, int], None] = _ignore
+        """Called when the first process of a container ends, since its input did, with pod, container and exit code."""
         self.objects = StoredObjects(store, clock, issue)
         self._store = store
         self._clock = clock

@@ -8,7 +8,7 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -36,6 +36,7 @@ from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended,
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of, failed_kubelet, until
+from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.simulate import RUNTIME
@@ -45,7 +46,6 @@ from kcm_cli.sandbox.views import SimulatedPod, containers_of
 from kcm_cli.serving.upgrade import Upgraded
 
 LOGS, EXEC_CODE, FORWARD = "logs", "exec-code", "forward"
-_CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _NO_UPGRADE = "Upgrade request required"
 _KILLED, _KILLED_S = 137, 0.1
 """The exit code of a command whose container ends, and how long it goes on: it may have ended the container itself."""
@@ -128,6 +128,7 @@ class KubeletApi:
         self._simulated = SimulatedAddresses(store, service_ranges)
         self.commands = Commands(store, clock, issue)
         self._feeding = Feeding(self.commands, clock)
+        self._talks = Talks(self.commands, self._feeding, clock)
 
     # -- logs
 
@@ -209,6 +210,9 @@ class KubeletApi:
         if text is not None:
             return _Log(run, until, [(run.started, line) for line in lines_of(text)])
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
+        if container is not None and self._talks.waits(pod, container):
+            end_s = None if run.finished is None else (run.finished - run.started).total_seconds()
+            return _Log(run, until, _timed(run, whole_lines(self._talks.written(pod, name, run), end_s)))
         if container is None or not (container.command or container.args):
             return _Log(run, until, []) if container is not None and is_pause(container) else None
         program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
@@ -221,9 +225,7 @@ class KubeletApi:
         if known is None:
             return None
         ended_s = min(known.lasts_s, passed_s) if known.lasts_s <= passed_s or run.finished is not None else None
-        found = whole_lines(known.written(passed_s), ended_s)
-        timed = ((run.started + timedelta(seconds=at_s), text) for at_s, text in found)
-        lines = [line for line in timed if line[0] <= until]
+        lines = [line for line in _timed(run, whole_lines(known.written(passed_s), ended_s)) if line[0] <= until]
         done = run.started + timedelta(seconds=known.lasts_s) if known.lasts_s <= passed_s else None
         return _Log(run, until, lines, known.is_cut or known.repeated[1] > 0, done)
 
@@ -302,13 +304,17 @@ class KubeletApi:
         """The response to a command that is simulated. It is run when the client has its streams."""
         feeding, container = self._feeding, next(each for each in containers_of(pod.view) if each.name == name)
         scripted = wanted.stdin and not wanted.tty
-        if bare(command) in _CAT and wanted.stdin:
-            return _echoed
+        if bare(command) in CAT and wanted.stdin:
+            return echoed
         if is_shell(command) and wanted.stdin:
             return partial(feeding.script if scripted else feeding.terminal, pod, container, command)
 
         async def run(console: Console) -> Doc:
             where = pod.key, name
+            if not command and wanted.stdin and self._talks.waits(pod, container):
+                talk = partial(self._talks.talk, pod, container, current)
+                await self._while_running(talk, pod, name)(console)
+                return ended(0)
             if not command:
                 return await self._attached(pod, name, current, console)
             if scripted and self.commands.started(pod, container, "").reads(command):
@@ -431,6 +437,10 @@ def _asks_for_upgrade(headers: Mapping[str, str]) -> bool:
     return "upgrade" in headers.get("connection", "").lower() and bool(headers.get("upgrade"))
 
 
+def _timed(run: Run, lines: Iterable[tuple[float, str]]) -> list[tuple[datetime, str]]:
+    return [(run.started + timedelta(seconds=at_s), text) for at_s, text in lines]
+
+
 def _no_route(address: str) -> str:
     return f"dial tcp {address}: connect: no route to host"
 
@@ -442,13 +452,6 @@ def _own(pod: SimulatedPod) -> Mapping[str, str]:
 async def _refused(container: str, console: Console) -> Doc:
     """``exec`` without a command."""
     return failed(f"{RUNTIME}: args must not be empty", container)
-
-
-async def _echoed(console: Console) -> Doc:
-    """``cat`` of the client's input."""
-    while data := await console.stdin.read():
-        await console.write(data)
-    return ended(0)
 
 
 def _code(text: str) -> int:

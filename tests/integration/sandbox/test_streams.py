@@ -700,6 +700,70 @@ def test_a_client_that_closes_the_connection_after_its_input(kcm_sandbox, kcm_na
 
 
 @pytest.fixture
+def attach(kcm_sandbox, kcm_namespace):
+    """Attaches with an input to the container of the pod ``a``: the output, the errors and the Status."""
+
+    def attach(sent: bytes) -> tuple[bytes, bytes, str]:
+        path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/attach?stdin=true&stdout=true&stderr=true"
+        with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
+            for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+                client.open(stream_, streamType=name)
+            client.send(3, sent, end=True)
+            found = client.until_ended(1, 5, 7)
+        return found[5], found[7], json.loads(found[1])["status"]
+
+    return attach
+
+
+@pytest.mark.parametrize(
+    ("command", "sent", "output", "errors", "code"),
+    [
+        (("cat",), b"a\nb", b"a\nb", b"", 0),
+        (("sh",), b"echo a; foo\nexit 3\necho b\n", b"a\n", b"sh: foo: not found\n", 3),
+        ((), b"echo a\n", b"a\n", b"", 0),
+        (("sh", "-c", "wc -c; exit 4"), b"abc", b"3\n", b"", 4),
+    ],
+    ids=["cat", "shell", "image", "script"],
+)
+def test_an_attached_program_ends_with_its_input(
+    kcm_sandbox, kcm_namespace, core, attach, command, sent, output, errors, code
+):
+    """As of ``kubectl run -i --rm``."""
+    container = {"name": "c", "image": "i", "stdin": True, "stdinOnce": True, "command": list(command)}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+
+    def phase():
+        return core.read_namespaced_pod("a", kcm_namespace).status.phase
+
+    kcm_sandbox.wait(lambda: phase() == "Running")
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == ""
+    assert attach(sent) == (output, errors, "Success")
+    kcm_sandbox.wait(lambda: phase() == ("Failed" if code else "Succeeded"))
+    (status,) = core.read_namespaced_pod("a", kcm_namespace).status.container_statuses
+    assert status.state.terminated.exit_code == code
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == (output + errors).decode()
+
+
+def test_a_program_with_an_open_input_goes_on_when_a_client_detaches(kcm_sandbox, kcm_namespace, core, attach):
+    spec = {"containers": [{"name": "c", "image": "i", "stdin": True, "command": ["sh"]}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+
+    def statuses():
+        return core.read_namespaced_pod("a", kcm_namespace).status.container_statuses or ()
+
+    kcm_sandbox.wait(lambda: [each.ready for each in statuses()] == [True])
+    assert attach(b"echo a\n") == (b"a\n", b"", "Success")
+    assert attach(b"echo b\n") == (b"b\n", b"", "Success")
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "a\nb\n"
+    assert [each.restart_count for each in statuses()] == [0]
+    assert attach(b"exit 2\n") == (b"", b"", "Success")
+    kcm_sandbox.wait(lambda: [each.restart_count for each in statuses()] == [1])
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == ""
+    assert core.read_namespaced_pod_log("a", kcm_namespace, previous=True) == "a\nb\n"
+
+
+@pytest.fixture
 def echo():
     """A server that returns its input in capitals; yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -1,0 +1,134 @@
+"""Containers whose program reads its input, and clients that attach to them.
+
+A container has an input with ``stdin``. With ``stdinOnce`` it ends with the first client, and the program with it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.kubelet_api.commands import Commands
+from kcm_cli.sandbox.kubelet_api.feeding import Feeding, bare, ended, is_shell
+from kcm_cli.sandbox.kubelet_api.pods import Pod, Run
+from kcm_cli.sandbox.nodes.script import is_pause, program_of
+from kcm_cli.sandbox.programs.execution import Written
+from kcm_cli.sandbox.streams.pipe import Pipe
+from kcm_cli.sandbox.streams.remote import Console
+from kcm_cli.sandbox.views import SimulatedContainer
+
+CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
+_SHELL = ("sh",)
+"""The program of an image that is run with an input and no command."""
+_MOST_RUNS, _MOST_WRITTEN = 64, 1 << 20
+"""The limits for runs whose output is kept, and for the characters of each."""
+
+
+class _Record(msgspec.Struct):
+    """What was written in a run since ``began``, and its characters."""
+
+    began: datetime
+    written: list[Written] = msgspec.field(default_factory=list)
+    size: int = 0
+
+    def add(self, now: datetime, data: bytes, *, error: bool) -> None:
+        if self.size + len(data) <= _MOST_WRITTEN:
+            self.size += len(data)
+            at_s = max(0.0, (now - self.began).total_seconds())
+            self.written.append(Written(at_s, data.decode("utf-8", "surrogateescape"), error))
+
+
+class Talks:
+    """Runs the programs that read their input while clients are attached, and keeps what they write."""
+
+    def __init__(self, commands: Commands, feeding: Feeding, clock: Clock) -> None:
+        self._commands = commands
+        self._feeding = feeding
+        self._clock = clock
+        self._written: OrderedDict[tuple[str, str, int], _Record] = OrderedDict()
+
+    def waits(self, pod: Pod, container: SimulatedContainer) -> bool:
+        """Whether a container's program waits for its input."""
+        return bool(self._words(pod, container))
+
+    def written(self, pod: Pod, name: str, run: Run) -> Sequence[Written]:
+        """What a program has written in a run of a container."""
+        record = self._written.get((pod.view.uid, name, run.number))
+        return () if record is None else record.written
+
+    async def talk(self, pod: Pod, container: SimulatedContainer, run: Run, console: Console) -> Doc:
+        """Run the program with the input of a client, and end the container when it ends."""
+        words, heard = self._words(pod, container), _Heard(console, self._record(pod, container.name, run), self._clock)
+        if bare(words) in CAT:
+            found = await echoed(heard)
+        elif is_shell(words):
+            shell = self._feeding.terminal if console.wanted.tty else self._feeding.script
+            found = await shell(pod, container, words, heard)
+        else:
+            found = await self._feeding.input(pod, container, words, heard)
+        if container.stdin_once or not heard.input.over:
+            self._commands.ended(pod.key, container.name, _code(found))
+        return found
+
+    def _words(self, pod: Pod, container: SimulatedContainer) -> tuple[str, ...]:
+        """The program that waits for its input; empty if none does."""
+        if not container.stdin or is_pause(container):
+            return ()
+        words = program_of(container, pod.view, self._commands.objects).words or _SHELL
+        if bare(words) in CAT or is_shell(words):
+            return words
+        reads = container.stdin_once and self._commands.started(pod, container, "").reads(words)
+        return words if reads else ()
+
+    def _record(self, pod: Pod, name: str, run: Run) -> _Record:
+        found = self._written.setdefault((pod.view.uid, name, run.number), _Record(run.started))
+        while len(self._written) > _MOST_RUNS:
+            self._written.popitem(last=False)
+        return found
+
+
+class _Input(Pipe):
+    """The input of a client. ``over``: whether the program has read its end."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        super().__init__()
+        self.over = False
+        self._pipe = pipe
+
+    async def read(self) -> bytes:
+        found = await self._pipe.read()
+        self.over = not found
+        return found
+
+
+class _Heard(Console):
+    """The streams of a client, whose output is kept."""
+
+    def __init__(self, console: Console, record: _Record, clock: Clock) -> None:
+        self.wanted = console.wanted
+        self.stdin = self.input = _Input(console.stdin)
+        self._console, self._record, self._clock = console, record, clock
+
+    async def write(self, data: bytes, *, error: bool = False) -> None:
+        self._record.add(self._clock.now(), data, error=error)
+        await self._console.write(data, error=error)
+
+
+async def echoed(console: Console) -> Doc:
+    """``cat`` of the client's input."""
+    while data := await console.stdin.read():
+        await console.write(data)
+    return ended(0)
+
+
+def _code(status: Doc) -> int:
+    """The exit code of a Status (see ``feeding.ended``), 1 for a program that cannot be simulated."""
+    if status.get("status") == "Success":
+        return 0
+    details = status.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    text = str(causes[0].get("message", "")) if isinstance(causes, list) else ""
+    return int(text) if text.isdigit() else 1
