@@ -3,11 +3,13 @@
 upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (v1.36)
 """
 
+from msgspec.structs import replace
+
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, not_found, plain
+from kcm_cli.sandbox.apiserver.errors import bad_request, forbidden, invalid_kind, not_found, plain
 from kcm_cli.sandbox.apiserver.kinds.core.connect_options import admit
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -42,10 +44,24 @@ async def port_forward(core: Core, call: Call) -> Response | Stream:
 async def _running(core: Core, call: Call) -> Stored:
     """The pod to connect to. Raises ApiError."""
     await admit(core, call)
+    _check_verb(core, call)
     pod = _bound(core, call)
     if pod is None:
         raise bad_request(f"pod {call.name} does not have a host assigned")
     return pod
+
+
+def _check_verb(core: Core, call: Call) -> None:
+    """A connection needs the verb create, also if it begins with a GET, as those over WebSockets do. Raises ApiError
+    403.
+
+    upstream: pkg/registry/core/pod/rest/authorize.go (AuthorizePodWebsocketUpgradeCreatePermission)
+    """
+    if call.info.verb == "create":
+        return
+    decision = core.security.authorizer.authorize(call.user, replace(call.info, verb="create"))
+    if not decision.allowed:
+        raise forbidden("", "pods", call.name, decision.reason)
 
 
 def _bound(core: Core, call: Call) -> Stored | None:

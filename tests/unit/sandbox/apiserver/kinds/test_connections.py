@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.types import Tree, User
 from tests.kit.api import Api
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -190,3 +190,33 @@ async def test_an_address_of_ipv6_is_in_brackets(api: Api) -> None:
 async def test_only_logs_are_negotiated(api: Api, path: str, status: int) -> None:
     await pod(api, "a", "c")
     assert (await api.call("GET", f"{PODS}/a/{path}", headers={"accept": "text/html"})).status == status
+
+
+@pytest.mark.parametrize(
+    ("verbs", "path", "status"),
+    [
+        (["get"], "exec?stdout=1", 403),
+        (["get"], "attach", 403),
+        (["get"], "portforward", 403),
+        (["get"], "log", 404),
+        (["get"], "proxy/", 400),
+        (["get", "create"], "exec?stdout=1", 404),
+    ],
+)
+async def test_connections_need_the_verb_create(api: Api, verbs: list[str], path: str, status: int) -> None:
+    """kubernetes#133515: clients of WebSockets begin with a GET."""
+    await pod(api, "a", "c", nodeName="nope")
+    group, role = "rbac.authorization.k8s.io", {"metadata": {"name": "r"}}
+    resources = [f"pods/{one}" for one in ("exec", "attach", "portforward", "log", "proxy")]
+    rules = [{"apiGroups": [""], "resources": resources, "verbs": verbs}]
+    base = f"/apis/{group}/v1/namespaces/default"
+    await api.make(f"{base}/roles", {**role, "rules": rules})
+    subjects = [{"kind": "User", "name": "eve", "apiGroup": group}]
+    reference = {"kind": "Role", "name": "r", "apiGroup": group}
+    await api.make(f"{base}/rolebindings", {**role, "subjects": subjects, "roleRef": reference})
+    eve = User("eve", groups=("system:authenticated",))
+    headers = {"connection": "Upgrade", "upgrade": "websocket"}
+    answer = await api.call("GET", f"{PODS}/a/{path}", headers=headers, user=eve)
+    assert answer.status == status
+    if status == 403:
+        assert answer.message == 'pods "a" is forbidden: '
