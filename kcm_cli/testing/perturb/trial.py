@@ -439,6 +439,7 @@ class OperatorTrial(Trial):
     ) -> None:
         super().__init__(sandbox, base, namespace, point, reference)
         self.sandbox = sandbox
+        self._begun: list[Operator] = []
 
     def operator(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:
         """Start an operator under test. Call it once for each operator; each needs another user.
@@ -448,12 +449,13 @@ class OperatorTrial(Trial):
         """
         one = self.sandbox.operator(program, user=user, groups=groups)
         self.begin(one)
+        self._begun.append(one)
         return one
 
     def check(self) -> None:
-        """Raises OperatorError if an operator has failed where nothing was perturbed."""
-        for one in self._operators if self.point is None else ():
-            if isinstance(one, Operator) and (failure := one.failure()):
+        """Raises OperatorError if an operator has failed since it was started, where nothing was perturbed."""
+        for one in self._begun if self.point is None else ():
+            if failure := one.failure():
                 raise OperatorError(failure)
 
     def __call__(self, program: Program, *, user: str = "operator", groups: Sequence[str] = (MASTERS,)) -> Operator:

@@ -45,6 +45,10 @@ def test_whose_operator_fails(kcm_sandbox, kcm_operator):
     operator = kcm_operator(main)
     ready.set()
     kcm_sandbox.wait(lambda: not operator.alive())
+
+
+def test_whose_operator_fails_at_once(kcm_operator, kcm_namespace):
+    kcm_operator(["sh", "-c", "exit 3"])
 """
 
 
@@ -64,7 +68,7 @@ def run(folder: Path, text: str, *words: str, without: str = "") -> subprocess.C
 
 def test_reports_of_failed_tests(tmp_path: Path) -> None:
     result = run(tmp_path, FAILING)
-    assert "2 failed, 2 passed, 1 error" in result.stdout, result.stdout + result.stderr
+    assert "3 failed, 2 passed, 1 error" in result.stdout, result.stdout + result.stderr
     assert "TimeoutError: not true after 0 s; the last answer was []" in result.stdout
     assert "OperatorError: the operator has ended: LookupError('no configuration')" in result.stdout
     assert "waiting.py" not in result.stdout
