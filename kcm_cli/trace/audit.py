@@ -8,6 +8,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/apis/audit/v1
 """
 
 import gzip
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -53,6 +54,7 @@ _KINDS = frozenset(resource.kind for resource in KINDS)
 _CLUSTER = frozenset(resource.kind for resource in KINDS if not resource.namespaced)
 _CREATED = 201
 _OF_EVENTS = ("create", "patch", "update")
+_SELECTOR = re.compile(r"[?&](?:label|field)Selector=[^&]")
 _EVENTS, _DRY_RUN = "events.k8s.io", "dryRun"
 _PASSING = (404, 409)
 """Refusals that a client expects, and repeats its write after."""
@@ -194,7 +196,8 @@ class AuditLog:
         key = f"{ref.namespace}/{name}" if ref.namespace and kind not in _CLUSTER else name
         about = Ref(kind, key, uid)
         if event.verb == "deletecollection":
-            self.history.add(Step(at, DELETED, Ref(kind, f"{ref.namespace}/"), actor, AUDIT, "all that match"))
+            some = "all that match" if _SELECTOR.search(event.request_uri) else ""
+            self.history.add(Step(at, DELETED, Ref(kind, f"{ref.namespace}/"), actor, AUDIT, some))
             return
         if obj is not None:
             verb = "" if ref.subresource in _STATUS else _verb(event, ref.subresource)

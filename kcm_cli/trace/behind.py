@@ -173,7 +173,10 @@ class Linked:
         return min(close or vague, key=lambda node: (_step(node).source != AUDIT, -node.at), default=None)
 
     def _belongs(self, step: Step, target: Target) -> bool:
-        """Whether the object of a step is the target, or one of those that it owns or scales."""
+        """Whether the object of a step is the target, or one of those that it owns or scales, or the target is one of
+        its objects."""
+        if target.is_among(step):
+            return True
         place = step.about.place
         for _ in range(_LEVELS):
             if target.is_kind(place[0]) and target.is_key(place[1]):

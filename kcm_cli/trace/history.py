@@ -432,6 +432,7 @@ def _scaler(obj: Seen) -> str:
 
 def _conditions(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
     before = {one.type: one for one in old.status.conditions}
+    standing = {one.type for one in new.status.conditions if _is_trouble(about, one)}
     for one in new.status.conditions:
         was = before.get(one.type)
         if was is not None and (was.status, was.reason) == (one.status, one.reason):
@@ -445,10 +446,22 @@ def _conditions(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
             elif about.kind == "Node":
                 yield Step(moment, TAINTED, about, "", CONDITION, text, rough=rough)
             else:
-                trouble = one.type not in ("Suspended",)
-                yield Step(moment, IS, about, "", CONDITION, text, rough=rough, trouble=trouble)
-        elif one.type in ("Ready", "Available") and one.status == "True" and about.kind != "Node":
-            yield Step(moment, IS, about, "", CONDITION, text, rough=rough, settles=True)
+                yield Step(moment, IS, about, "", CONDITION, text, rough=rough, trouble=one.type in standing)
+        elif _is_ready(about, one) or (was is not None and _is_trouble(about, was)):
+            yield Step(moment, IS, about, "", CONDITION, text, rough=rough, settles=not standing)
+    for kind, was in before.items():
+        if _is_trouble(about, was) and not any(one.type == kind for one in new.status.conditions):
+            yield Step(at, IS, about, "", CONDITION, f"{kind} is over", settles=not standing)
+
+
+def _is_ready(about: Ref, condition: Condition) -> bool:
+    return about.kind != "Node" and condition.type in ("Ready", "Available") and condition.status == "True"
+
+
+def _is_trouble(about: Ref, condition: Condition) -> bool:
+    """Whether a condition keeps an object from going on, for as long as it is there."""
+    is_end = (about.kind, condition.type) in _ENDINGS or condition.type == "Suspended" or about.kind == "Node"
+    return not is_end and (about.kind, condition.type, condition.status) in _STANDING
 
 
 def _why(condition: Condition) -> str:

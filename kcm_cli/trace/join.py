@@ -67,6 +67,11 @@ class Target(msgspec.Struct, frozen=True):
             return kind.lower() == wanted or plural_of(kind) == wanted
         return resource.partition("/")[0] in (wanted, plural_of(wanted))
 
+    def is_among(self, step: Step) -> bool:
+        """Whether a step is the deletion of all objects of its kind in its namespace."""
+        everything = step.verb == DELETED and step.key == f"{self.namespace}/" and not step.detail
+        return everything and self.is_kind(step.kind)
+
     def is_key(self, key: str) -> bool:
         """Whether this is its key; objects without a namespace have their name."""
         return key in (f"{self.namespace}/{self.name}", self.name)
@@ -314,7 +319,10 @@ def deletion(found: Trace) -> Node | None:
     """What deleted the target: a write, a step or, where another client did, the change that showed it. None where
     nothing is known to have deleted it, or where it was created again."""
     shown: Node | None = None
+    together: Node | None = None
     for node in sorted(found.nodes, key=lambda node: node.at, reverse=True):
+        if isinstance(node.what, Step) and found.target.is_among(node.what):
+            together = together or node
         if not node.mentions(found.target):
             continue
         part = _part(node.what)
@@ -324,7 +332,7 @@ def deletion(found: Trace) -> Node | None:
             break
         if part is _Part.SHOWN:
             shown = _better(node, shown) if isinstance(node.what, Step) else node  # the first one that showed it
-    return _first_to_end(shown)
+    return _first_to_end(shown) if shown is not None else together
 
 
 class _Part(Enum):
@@ -413,6 +421,8 @@ def troubles(found: Trace) -> list[Node]:
     """The last steps that say what keeps the target, or what belongs to it, from going on: what an object refuses
     first, then what its Pods wait for. Those of one kind, the oldest first."""
     held: dict[tuple[str, str], list[Node]] = {}
+    refusals: dict[tuple[str, str], list[Node]] = {}
+    over: set[int] = set()
     for node in sorted(found.nodes, key=lambda node: node.at):
         step = node.what
         if not isinstance(step, Step):
@@ -421,13 +431,30 @@ def troubles(found: Trace) -> list[Node]:
             held.pop(step.about.place, None)
         if step.trouble:
             held.setdefault(step.about.place, []).append(node)
-    every = [node for nodes in held.values() for node in nodes]
+        if step.verb == REFUSED:
+            refusals.setdefault((step.actor, (step.behind or step.about).key), []).append(node)
+        elif step.verb == CREATED and step.actor:
+            for key in _makers(step):
+                over.update(id(one) for one in refusals.pop((step.actor, key), ()))
+    every = [node for nodes in held.values() for node in nodes if id(node) not in over]
     worst = min(every, key=lambda node: (_weight(node), -node.at), default=None)
     if worst is None:
         return []
     weight, kind = _weight(worst), getattr(worst.what, "kind", "")
     alike = [node for node in every if _weight(node) == weight and getattr(node.what, "kind", "") == kind]
     return sorted(alike, key=lambda node: node.at)
+
+
+def _makers(made: Step) -> Iterator[str]:
+    """The keys of what an object may have been made for: its owner, if that is known, or else by its name, which for a
+    Pod of an indexed Job has two parts more."""
+    key = made.key
+    if made.behind is not None:
+        yield made.behind.key
+    for _ in range(2):
+        key = key.rpartition("-")[0]
+        if key:
+            yield key
 
 
 def is_grave(node: Node) -> bool:

@@ -135,6 +135,28 @@ def test_a_token_makes_no_service_account() -> None:
     assert "is unknown" in told(log, account)
 
 
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("", "all of Deployment shop/ were deleted by namespace-controller"), ("?labelSelector=a%3Db", "last: ")],
+)
+def test_what_went_with_all_others_is_gone(query: str, says: str) -> None:
+    """A selector may have left it out."""
+    web, ref = Target("deploy", "shop", "web"), {"resource": "deployments", "apiGroup": "apps", "name": "web"}
+    log = read(
+        event("create", responseStatus={"code": 201}, ref=ref),
+        event("create", 2, responseStatus={"code": 403}, ref={"name": "web-1"}),
+        event(
+            "deletecollection",
+            3,
+            user="system:serviceaccount:kube-system:namespace-controller",
+            ref={**ref, "name": ""},
+            requestURI=f"/apis/apps/v1/namespaces/shop/deployments{query}",
+        ),
+        target=web,
+    )
+    assert says in told(log, web)
+
+
 def failed(reason: str, message: str, at: int, *, generated: bool = False) -> dict[str, Any]:
     """The request with an Event, which has no uid yet, and no name if that is generated."""
     name = f"web-1.{at}"

@@ -8,14 +8,17 @@ from kcm_cli.machinery import codec
 from kcm_cli.trace.behind import Linked
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
+from kcm_cli.trace.steps import CREATED, EVENT, Ref, Step
 from kcm_cli.trace.text import head, sentence
 from kcm_cli.trace.views import Seen, Told
 
 
 def refused(name: str, count: int) -> Told:
     involved = {"kind": "ReplicaSet", "namespace": "n", "name": "web", "uid": "r"}
-    doc = {"metadata": {"name": name, "namespace": "n"}, "involvedObject": involved, "reason": "FailedCreate"}
-    return codec.convert({**doc, "message": "no", "count": count, "type": "Warning"}, Told)
+    doc: dict[str, Any] = {"metadata": {"name": name, "namespace": "n"}, "involvedObject": involved}
+    doc |= {"reason": "FailedCreate"}
+    doc |= {"message": "no", "count": count, "type": "Warning", "reportingComponent": "replicaset-controller"}
+    return codec.convert(doc, Told)
 
 
 def test_versions_of_an_event_count_what_it_counts() -> None:
@@ -68,10 +71,10 @@ def test_a_daemon_goes_as_its_node_has_other_labels(
     assert lines[1].startswith(f"  <~ 00:00:02.000 Node x was changed by kubectl-label: {says} (inferred: ")
 
 
-def replica_set(size: int, second: int) -> Seen:
+def replica_set(size: int, second: int, name: str = "web-1") -> Seen:
     fields = [{"manager": "kube-controller-manager", "operation": "Update", "time": f"1970-01-01T00:00:{second:02}Z"}]
     owner = {"kind": "Deployment", "name": "web", "uid": "d", "controller": True}
-    meta = {"name": "web-1", "namespace": "n", "uid": "r", "generation": 9 - size, "managedFields": fields}
+    meta = {"name": name, "namespace": "n", "uid": "r", "generation": 9 - size, "managedFields": fields}
     return codec.convert({"metadata": {**meta, "ownerReferences": [owner]}, "spec": {"replicas": size}}, Seen)
 
 
@@ -83,3 +86,47 @@ def test_who_wrote_twice_in_a_second_is_known_by_the_first_time(second: int, by:
         history.version("ReplicaSet", replica_set(size, second), at)
     last = Linked(history.steps, history.relations).about(Target("rs", "n", "web-1")).nodes[-1]
     assert sentence(last).startswith(f"ReplicaSet n/web-1 was scaled{by}: from 1 to 0 (")
+
+
+def budget(*conditions: tuple[str, str]) -> Seen:
+    meta = {"name": "web", "namespace": "n", "uid": "b"}
+    told = [{"type": kind, "status": status, "reason": "R"} for kind, status in conditions]
+    return codec.convert({"metadata": meta, "status": {"conditions": told}}, Seen)
+
+
+@pytest.mark.parametrize(
+    ("kind", "standing", "now", "is_over"),
+    [
+        ("PodDisruptionBudget", [("DisruptionAllowed", "False")], [("DisruptionAllowed", "True")], True),
+        ("HorizontalPodAutoscaler", [("ScalingActive", "False")], [("ScalingActive", "True")], True),
+        ("Deployment", [("ReplicaFailure", "True")], [], True),
+        ("Deployment", [("ReplicaFailure", "True"), ("Progressing", "False")], [("Progressing", "False")], False),
+        ("Deployment", [("Progressing", "False")], [("Progressing", "False"), ("Available", "True")], False),
+        ("Deployment", [("Progressing", "False")], [("Progressing", "True")], True),
+    ],
+)
+def test_what_is_over_is_no_trouble(
+    kind: str, standing: list[tuple[str, str]], now: list[tuple[str, str]], is_over: bool
+) -> None:
+    history = History()
+    for at, conditions in enumerate((standing, now)):
+        history.version(kind, budget(*conditions), float(at))
+    (line, *_) = head(Linked(history.steps, history.relations).about(Target(kind, "n", "web")))
+    assert ("trouble" not in line) is is_over, line
+
+
+@pytest.mark.parametrize(
+    ("actor", "pod", "is_over"),
+    [
+        ("replicaset-controller", "n/other-1", False),
+        ("alice", "n/web-1", False),
+        ("replicaset-controller", "n/web-1", True),
+    ],
+)
+def test_a_refusal_is_over_when_the_same_was_made(actor: str, pod: str, is_over: bool) -> None:
+    history = History()
+    history.version("ReplicaSet", replica_set(2, 1, "web"), 0.5, listed=True)
+    history.event(refused("a", 3), 1.0)
+    history.add(Step(2.0, CREATED, Ref("Pod", pod), actor, EVENT))
+    line = head(Linked(history.steps, history.relations).about(Target("rs", "n", "web")))[0]
+    assert ("trouble" not in line) is is_over, line
