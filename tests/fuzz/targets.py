@@ -372,7 +372,7 @@ def _query(text: str) -> object:
         lambda: options.list_options(query, watch="watch" in query),
         lambda: options.write_options("PatchOptions", request, query, apply="apply" in query),
         lambda: options.delete_options(_schemas(), request, query),
-        lambda: options.check_timeout(query.get("timeout", "")),
+        lambda: options.timeout_s(query.get("timeout", "")),
     ):
         try:
             read()

@@ -35,7 +35,7 @@ class Echo:
             return Stream(200, JSON, self._half())
         if request.path == "/gaps":
             return Stream(200, JSON, self._gaps())
-        if request.path == "/big":
+        if request.path.endswith("/big"):
             return Response(200, JSON, b"x" * 200_000)
         seen = {"method": request.method, "path": request.path, "query": request.query, "length": len(request.body)}
         return Response(200, {**JSON, "warning": "one\ntwo"}, msgspec.json.encode(seen))

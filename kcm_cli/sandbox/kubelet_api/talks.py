@@ -131,4 +131,4 @@ def _code(status: Doc) -> int:
     details = status.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     text = str(causes[0].get("message", "")) if isinstance(causes, list) else ""
-    return int(text) if text.isdigit() else 1
+    return int(text) if text.isascii() and text.isdigit() else 1

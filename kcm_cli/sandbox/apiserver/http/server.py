@@ -29,6 +29,7 @@ _GZIP_LEVEL = 1
 _FIRST_COUNTS = frozenset(("authorization", "content-type"))
 """Headers of which the first one is used, if they are repeated."""
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_ZERO = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
 
 Handle = Callable[[Request, bytes | None], Awaitable[Response | Stream]]
@@ -107,11 +108,23 @@ async def _compressed(request: Request, answer: Response | Stream) -> Response |
     """A large answer, with gzip if the client accepts it."""
     if not isinstance(answer, Response) or len(answer.body) < GZIP_BYTES:
         return answer
-    if "gzip" not in request.headers.get("accept-encoding", ""):
+    if not _accepts_gzip(request):
         return answer
     body = await asyncio.to_thread(gzip.compress, answer.body, _GZIP_LEVEL)
     varies = ["Accept-Encoding", answer.headers["vary"]] if "vary" in answer.headers else ["Accept-Encoding"]
     return Response(answer.status, {**answer.headers, "content-encoding": "gzip", "vary": "\n".join(varies)}, body)
+
+
+def _accepts_gzip(request: Request) -> bool:
+    """Whether the client accepts gzip. For objects it has to say so without a weight, as upstream.
+
+    upstream: apiserver pkg/endpoints/handlers/responsewriters/writers.go#negotiateContentEncoding
+    """
+    accepted = [part.strip() for part in request.headers.get("accept-encoding", "").split(",")]
+    if "gzip" in accepted:
+        return True
+    weighted = (part.partition(";")[::2] for part in accepted if not request.path.startswith("/api"))
+    return any(name.strip() == "gzip" and not _ZERO.fullmatch(weight) for name, weight in weighted)
 
 
 def _request(received: Received) -> Request:

@@ -23,3 +23,21 @@ async def test_large_responses_are_compressed_if_accepted() -> None:
         assert "Content-Encoding: gzip" in headers
         assert gzip.decompress(body) == b"x" * 200_000
         assert (await client.answer())[2] == b"x" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("path", "accepted", "compressed"),
+    [
+        ("/big", "gzip;q=0", False),
+        ("/big", "br, gzip;q=0.5", True),
+        ("/big", "identity, gzipped", False),
+        ("/api/big", "gzip;q=0", False),
+        ("/api/big", "br, gzip;q=0.5", False),
+        ("/api/big", "deflate, gzip", True),
+    ],
+)
+async def test_what_accepts_gzip(path: str, accepted: str, compressed: bool) -> None:
+    async with connected() as client:
+        client.send(f"GET {path} HTTP/1.1\r\nhost: a\r\naccept-encoding: {accepted}\r\n\r\n".encode())
+        _status, headers, _body = await client.answer()
+        assert ("Content-Encoding: gzip" in headers) == compressed
