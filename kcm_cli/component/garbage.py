@@ -4,6 +4,10 @@ Python traverses all objects each time their number has grown by a quarter. With
 the loop for seconds, and takes a tenth of the CPU. Nearly all objects are in no cycle and are freed without it. So here
 an object is looked at twice while it is young, about 1 µs each time, and then no more.
 
+Python begins a look when there are some thousand new objects more than were freed, old ones included. Where new objects
+take the place of old ones, as versions in a cache do, that is never: a hundred thousand pods that changed were millions
+of young objects, and the next look took 3.5 s. So there is also a look after a short time.
+
 Missed are cycles that were in use then and are garbage now. If there are many, the number of objects grows: if it has
 grown by half, a collection looks at all of them, once an hour at rest, or once in four hours.
 """
@@ -17,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from kcm_cli.component.memory import Allocator
 
-if TYPE_CHECKING:  # help and mistakes on the command line need no event loop
+if TYPE_CHECKING:  # see tidy
     from kcm_cli.component.clock import Clock
 
 START_S = 5.0
@@ -31,7 +35,12 @@ GROWN = 1.5
 """The growth that is worth one."""
 AT_REST = 0.25
 """The share of a core that the process takes at most when it is at rest."""
-THRESHOLDS = (1_500, 2, 1_000_000)
+YOUNG_S, SHORTEST_S = 0.1, 0.0125
+"""The time between two looks at young objects: it becomes shorter, down to the second, while these take long."""
+LONG_S = 0.004
+SECOND = 8
+"""One of so many looks is also the second look at what has survived the first."""
+THRESHOLDS = (1_500, 2, 2_000_000_000)
 """New objects until they are looked at once, twice as many until the second look, and never a look at all. Those that
 are freed meanwhile do not count, old ones included, so that a look may see several times as many."""
 
@@ -61,7 +70,9 @@ def loading() -> Iterator[None]:
 
 async def tidy(clock: "Clock") -> None:
     """Run until cancelled; then Python's thresholds are set as before. For the main coroutine of a process."""
-    before, allocator = gc.get_threshold(), Allocator()
+    import asyncio  # here: help and mistakes on the command line need no event loop
+
+    before, allocator, young = gc.get_threshold(), Allocator(), None
     allocator.keep_large_blocks_apart()
     gc.set_threshold(*THRESHOLDS)
     if not gc.get_threshold()[2]:  # Python 3.14.0 to 3.14.4 look at a part of all objects each time, at a half here
@@ -69,6 +80,7 @@ async def tidy(clock: "Clock") -> None:
     try:
         with loading():
             await clock.sleep(START_S)
+        young = asyncio.create_task(_look_at_young(clock))
         known, looked_at, trimmed_at = 0, clock.monotonic(), -math.inf
         while True:
             used_s = time.process_time()
@@ -81,7 +93,26 @@ async def tidy(clock: "Clock") -> None:
                 looked_at = now
                 known = _looked_at_all(known)
     finally:
+        if young is not None:
+            young.cancel()
         gc.set_threshold(*before)
+
+
+async def _look_at_young(clock: "Clock") -> None:
+    wait_s, number = YOUNG_S, 0
+    while True:
+        await clock.sleep(wait_s)
+        number += 1
+        started = time.thread_time()
+        gc.collect(1 if number % SECOND == 0 else 0)
+        wait_s = pause_s(wait_s, time.thread_time() - started)
+
+
+def pause_s(before_s: float, took_s: float) -> float:
+    """The seconds until the next look at young objects, after one that took so much CPU time."""
+    if took_s > LONG_S:
+        return max(SHORTEST_S, before_s / 2)
+    return min(YOUNG_S, before_s * 2) if took_s < LONG_S / 4 else before_s
 
 
 def _looked_at_all(known: int) -> int:

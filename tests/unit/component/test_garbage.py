@@ -54,6 +54,33 @@ async def test_young_objects_are_looked_at_and_old_ones_are_not(monkeypatch: pyt
     assert gc.get_threshold() == before
 
 
+async def test_objects_that_take_the_place_of_others_are_looked_at_soon(idle: None) -> None:
+    """By Python's count there are none: it takes off what is freed."""
+    clock = LoopClock()
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S + 1)
+    kept: list[list[int]] = [[] for _ in range(20_000)]
+    gc.collect()
+    for number in range(len(kept)):
+        kept[number] = []
+    assert len(gc.get_objects(0)) >= 20_000
+    await clock.sleep(garbage.YOUNG_S + 0.01)
+    assert len(gc.get_objects(0)) < 2_000
+    await clock.sleep(garbage.SECOND * garbage.YOUNG_S)
+    assert len(gc.get_objects(1)) < 2_000
+    await _cancelled(task)
+
+
+def test_looks_that_take_long_are_more_frequent_and_short_ones_less() -> None:
+    pauses = [garbage.YOUNG_S]
+    for took_s in [2 * garbage.LONG_S] * 5 + [garbage.LONG_S / 2] * 2 + [garbage.LONG_S / 8] * 5:
+        pauses.append(garbage.pause_s(pauses[-1], took_s))
+    assert pauses[1] == garbage.YOUNG_S / 2
+    assert pauses[4:8] == [garbage.SHORTEST_S] * 4
+    assert pauses[8] == 2 * garbage.SHORTEST_S
+    assert pauses[-1] == garbage.YOUNG_S
+
+
 def _allocate(kept: list[list[int]]) -> None:
     kept += ([] for _ in range(garbage.THRESHOLDS[0] * (garbage.THRESHOLDS[1] + 3)))
 
@@ -64,6 +91,7 @@ async def test_garbage_among_old_objects_is_found_when_there_is_much(
 ) -> None:
     clock = LoopClock()
     count = 1000
+    monkeypatch.setattr(garbage, "YOUNG_S", garbage.PERIOD_S)
     monkeypatch.setattr(garbage.gc, "get_freeze_count", lambda: count)
     task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(garbage.START_S + garbage.PERIOD_S)
@@ -83,6 +111,7 @@ async def test_garbage_among_old_objects_is_found_when_there_is_much(
 async def test_a_busy_process_looks_at_all_objects_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = LoopClock()
     thawed: list[float] = []
+    monkeypatch.setattr(garbage, "YOUNG_S", garbage.PERIOD_S)
     counts = iter(2**power for power in range(64))
     monkeypatch.setattr(garbage.gc, "get_freeze_count", lambda: next(counts))
     monkeypatch.setattr(garbage.gc, "unfreeze", lambda: thawed.append(clock.monotonic()))
