@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 LONG_S = 0.1
 TURN_S = 0.005
 """How long the work of one turn may take before the next piece of work waits for the next turn."""
+PART_S = 0.001
 _known: "WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]" = WeakKeyDictionary()
 
 
@@ -101,14 +102,34 @@ class Turns:
         self._started = self._since = time.perf_counter()  # others had their part of this turn
 
 
+class Part:
+    """The part of each turn that one long answer may take. It does not wait behind others, since a client waits for it.
+
+    seconds: how long it is.
+    """
+
+    def __init__(self, seconds: float = PART_S) -> None:
+        self._turns = Turns.of_loop()
+        self._seconds = seconds
+        self._began = time.perf_counter()
+
+    def is_over(self) -> bool:
+        """Whether this part has taken its time."""
+        return not self._turns.virtual and time.perf_counter() - self._began > self._seconds
+
+    async def next(self) -> None:
+        """Go on in the next turn."""
+        await asyncio.sleep(0)
+        self._began = time.perf_counter()
+
+
 async def made_in_turns(make: Callable[[Item], T], items: Iterable[Item]) -> list[T]:
-    """What ``make`` returns for each of these. Yields to the loop when a turn is over."""
-    turns, made = Turns.of_loop(), list[T]()
-    turns.is_over()  # the turn is measured from here
+    """What ``make`` returns for each of these, as many in a turn as a Part has time for."""
+    part, made = Part(), list[T]()
     for item in items:
         made.append(make(item))
-        if turns.is_over():
-            await turns.next()
+        if part.is_over():
+            await part.next()
     return made
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kcm_cli.api.well_known import FOREGROUND, ORPHAN
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import TURN_S, Part
 from kcm_cli.sandbox.apiserver.errors import conflict, forbidden, not_found, precondition
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -74,10 +74,11 @@ class Deleter:
         chosen, page = await select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
         self._warn(call, options)
-        turns = Turns.of_loop()
+        part = Part(TURN_S)
         for stored in chosen:
             one = _of(call, stored)
-            await turns.pause()
+            if part.is_over():
+                await part.next()
             try:
                 await self.remove(one, options)
             except ApiError as error:

@@ -21,7 +21,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.formats import base64url_text
 from kcm_cli.rest.transport import Response
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Part
 from kcm_cli.sandbox.apiserver.errors import bad_request, expired, not_found, plain, too_large_version
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -231,15 +231,14 @@ async def _matching(chosen: Selection, found: Sequence[Stored], limit: int) -> t
     """Up to ``limit`` of these (0: all) that are selected, and the key of the next one, selected or not; empty for
     none."""
     items: list[Stored] = []
-    turns = Turns.of_loop()
-    turns.is_over()  # the turn is measured from here
+    part = Part()
     for stored in found:
         if 0 < limit == len(items):
             return items, stored.key
         if chosen.matches(stored):
             items.append(stored)
-        if turns.is_over():
-            await turns.next()
+        if part.is_over():
+            await part.next()
     return items, ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Part
 from kcm_cli.sandbox.apiserver.registry import responses
 from kcm_cli.sandbox.apiserver.registry.reading import COMPACT_S
 from tests.kit.api import CONFIG_MAPS, Api
@@ -90,7 +90,7 @@ async def test_a_list_is_made_in_turns_and_shows_the_moment_of_its_request(
     monkeypatch.setattr(responses, "PART", 1)
     await fill(api, 6)
     before = await api.get(CONFIG_MAPS, query=query, accept=accept)
-    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    monkeypatch.setattr(Part, "is_over", lambda self: True)
     asked = asyncio.create_task(api.get(CONFIG_MAPS, query=query, accept=accept))
     turns = 0
     while not asked.done():
@@ -108,7 +108,7 @@ async def test_a_selection_can_be_continued_although_something_was_written_while
     await fill(api, 6)
     await api.json("GET", CONFIG_MAPS, query={"limit": 2})  # a token, from which on versions are kept for minutes
     await asyncio.sleep(COMPACT_S + 1)
-    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    monkeypatch.setattr(Part, "is_over", lambda self: True)
     asked = asyncio.create_task(api.json("GET", CONFIG_MAPS, query={"limit": 2, **SELECTED}))
     for _ in range(3):
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.machinery.protofields import fields
 from kcm_cli.machinery.protowire import packed
 from kcm_cli.rest.transport import Request, Stream
-from kcm_cli.runtime.turns import Turns
+from kcm_cli.runtime.turns import Part
 from kcm_cli.sandbox.apiserver.types import User
 from tests.kit.api import CONFIG_MAPS, Api
 from tests.unit.sandbox.fuzz.objects import valid
@@ -116,7 +116,7 @@ async def test_the_items_of_a_list_are_encoded_in_turns(api: Api, monkeypatch: p
     for name in "abcd":
         await api.config_map(name)
     plain = await api.json("GET", CONFIG_MAPS)
-    monkeypatch.setattr(Turns, "is_over", lambda self: True)
+    monkeypatch.setattr(Part, "is_over", lambda self: True)
     others = 0
 
     async def other() -> None:
