@@ -16,6 +16,7 @@ from kcm_cli.engine.descriptor import Descriptor, StartError
 from kcm_cli.engine.execute import Executor
 from kcm_cli.engine.writes import put_status, send
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object, ObjectMeta, View
 from kcm_cli.planning.actions import (
     Action,
@@ -38,6 +39,7 @@ from kcm_cli.planning.pod_template import pod_from_template
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, ApiError, Cause, Conflict, Forbidden, Invalid, NotFound
+from kcm_cli.rest.transport import RequestError, TransportError
 from kcm_cli.runtime.informer import Informer, Scope
 from kcm_cli.runtime.store import CONTROLLER_UID, Store, by_controller, controlled_by
 from kcm_cli.runtime.workqueue import WorkQueue
@@ -76,6 +78,7 @@ __all__ = [
     "Executor",
     "Failed",
     "Forbidden",
+    "FormatError",
     "Group",
     "Informer",
     "Invalid",
@@ -94,6 +97,7 @@ __all__ = [
     "Pod",
     "Queue",
     "Registry",
+    "RequestError",
     "Resource",
     "Scope",
     "Secret",
@@ -101,6 +105,7 @@ __all__ = [
     "Stage",
     "StartError",
     "Store",
+    "TransportError",
     "Update",
     "ValueType",
     "View",

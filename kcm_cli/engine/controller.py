@@ -231,7 +231,7 @@ class Periodic:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A controller. See the module, and docs/controllers.md for a whole one.
+    """A controller. docs/controllers.md has a whole one.
 
     make: builds the controller's object from its context; raises StartError where it cannot run. queues: one or
     several; ``context.queues`` has them in this order, and ``context.cache`` gives the declared kinds. enabled: False

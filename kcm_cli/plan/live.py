@@ -29,9 +29,11 @@ async def take(
     changes: Sequence[Change] = (),
     progress: Progress = lambda kind, count: None,
 ) -> Snapshot:
-    """Read the cluster of a kubeconfig (a path; if empty, this pod's cluster). See ``collect`` for the arguments.
+    """Read the cluster of a kubeconfig (a path; if empty, this pod's cluster). Secrets are never read.
 
-    changes: those that will be planned; the custom resources that they name are read, too.
+    include: what is read besides, of ``configmaps``, ``events`` and ``custom`` (custom resources). namespace: where
+    kinds are listed that may not be listed in all. changes: those that will be planned; the custom resources that they
+    name are read, too. progress: called with each kind that was read and the number of its objects. Raises PlanError.
     """
     clock = LoopClock()
     try:

@@ -58,7 +58,10 @@ def plan(
     options: Options | None = None,
     progress: Progress = lambda text: None,
 ) -> Answer:
-    """Predict what the controllers, the scheduler and the kubelets would do. Without changes: the takeover audit."""
+    """Predict what the controllers, the scheduler and the kubelets would do. Without changes: the takeover audit.
+
+    progress: called with what is being done. Raises PlanError, as for a selector, a name or a flag that is wrong.
+    """
     options = options or Options()
     try:
         selector = labels.parse(options.selector)

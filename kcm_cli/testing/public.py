@@ -12,8 +12,9 @@ from kcm_cli.sandbox.streams.remote import Console
 from kcm_cli.testing.asynchronous import AsyncSandbox
 from kcm_cli.testing.kind import KindCluster
 from kcm_cli.testing.operators import Operator, OperatorError, Program, pointing_to
-from kcm_cli.testing.perturb.trial import OperatorTrial
+from kcm_cli.testing.perturb.trial import OperatorTrial, Perturbed
 from kcm_cli.testing.sandbox import HostOptions, Injection, Recording, Sandbox, SandboxError, Starter, UnhitFault
+from kcm_cli.testing.warp import Stalled
 
 __all__ = [
     "AlreadyExists",
@@ -36,6 +37,7 @@ __all__ = [
     "Operator",
     "OperatorError",
     "OperatorTrial",
+    "Perturbed",
     "Program",
     "RecordedRequest",
     "Recording",
@@ -43,6 +45,7 @@ __all__ = [
     "Sandbox",
     "SandboxError",
     "Snapshot",
+    "Stalled",
     "Starter",
     "pointing_to",
 ]

@@ -208,7 +208,8 @@ class Sandbox:
     def advance(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
         """Advance the cluster's clock. Returns when everything that was due has happened inside the cluster.
 
-        patience: real seconds that programs outside get for each of the cluster's seconds.
+        patience: real seconds that programs outside get for each of the cluster's seconds. Raises ValueError for an
+        invalid number of seconds, and Stalled if the cluster, or an operator in its time, never waits for time.
         """
         self._check()
         if not 0 <= patience <= _DAY_S:  # selectors and locks wait for some weeks at most

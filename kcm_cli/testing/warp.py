@@ -34,7 +34,7 @@ _LOOK_S, _LONGEST_LOOK_S = 0.0005, 0.004
 
 
 class Stalled(Exception):
-    """The loop never becomes idle."""
+    """Time cannot pass: the cluster, or an operator in its time, is never idle. The text names what goes on."""
 
 
 class _Journey:

@@ -13,6 +13,7 @@ from types import ModuleType
 import msgspec
 
 from kcm_cli import extension
+from kcm_cli.testing import public
 
 MODULES = ("kcm_cli.testing", "kcm_cli.plan", "kcm_cli.extension")
 _HEAD = """\
@@ -26,6 +27,7 @@ and parameters whose types are not public are left out here. All names are typed
 is in seconds.
 """
 PARTS: dict[type, frozenset[str]] = {
+    public.Console: frozenset({"write"}),
     extension.Client: frozenset({"get", "find", "get_doc", "create", "update", "patch", "delete"}),
     extension.ControllerContext: frozenset(
         {"cache", "client", "clock", "config", "executor", "metrics", "name", "queue", "queues", "rng", "served"}
@@ -33,7 +35,7 @@ PARTS: dict[type, frozenset[str]] = {
     extension.Executor: frozenset({"run"}),
     extension.Informer: frozenset({"listen"}),
     extension.Registry: frozenset({"counter", "gauge", "histogram"}),
-    extension.Resource: frozenset({"api_version", "decode", "metadata_only", "plural"}),
+    extension.Resource: frozenset({"api_version", "metadata_only", "plural"}),
     extension.Store: frozenset({"add_index", "by_index", "count", "get", "keys", "list"}),
     extension.WorkQueue: frozenset({"add", "add_after", "add_rate_limited", "forget"}),
 }

@@ -1,6 +1,7 @@
 """What is public in Python is documented and typed, and all that a controller of one's own needs."""
 
 import ast
+import builtins
 import importlib
 import inspect
 import re
@@ -8,17 +9,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.generate.api import MODULES, PARTS, exports, is_made, is_shown, members, private, signature, text_of
+from tests.generate.api import (
+    MODULES,
+    PARTS,
+    exports,
+    is_made,
+    is_shown,
+    members,
+    private,
+    public_names,
+    signature,
+    text_of,
+)
 from tests.kit.places import ROOT
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 LEFT_OUT: dict[str, set[str]] = {
-    "kcm_cli.testing.Console": {"()"},
     "kcm_cli.testing.Injection": {"()"},
     "kcm_cli.testing.Operator": {"()"},
-    "kcm_cli.testing.OperatorTrial": {"begin", "failed", "record"},
+    "kcm_cli.testing.OperatorTrial": {"begin", "record"},
     "kcm_cli.testing.Rule": {"applies"},
     "kcm_cli.testing.Sandbox": {"clock", "loop", "new_identity", "server", "tell_unhit"},
     "kcm_cli.testing.Snapshot": {"()", "covers", "objects"},
@@ -70,6 +81,18 @@ def test_what_is_public_names_public_types_only(module: str) -> None:
         for name, function, written in of_each(module)
         if inspect.isfunction(function) and "." not in name and private(written)
     } == {}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_errors_that_are_raised_are_public(module: str) -> None:
+    public = vars(builtins).keys() | public_names() | {"CalledProcessError"}
+    named = {
+        f"{name}: {error}"
+        for name, thing, _ in of_each(module)
+        for error in re.findall(r"\b[A-Z]\w+Error\b|(?<=Raises )[A-Z]\w+", text_of(thing))
+        if error not in public
+    }
+    assert named == set()
 
 
 def test_what_is_left_out_is_for_kcm_itself() -> None:
