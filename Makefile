@@ -132,7 +132,7 @@ LOWEST := $(VENV)/lowest
 
 lowest: ## unit tests with the lowest versions that pyproject.toml permits, in an environment of their own
 	$(PYTHON) -m venv $(LOWEST) && $(LOWEST)/bin/pip install -q $(UV)
-	$(LOWEST)/bin/uv pip compile -q --resolution lowest-direct --python-version 3.11 --all-extras pyproject.toml -o $(LOWEST)/pins
+	$(LOWEST)/bin/uv pip compile -q --upgrade --resolution lowest-direct --python-version 3.11 --all-extras pyproject.toml -o $(LOWEST)/pins
 	$(LOWEST)/bin/python -m tests.release.floors $(LOWEST)/pins
 	$(LOWEST)/bin/pip install -q -r $(LOWEST)/pins && $(LOWEST)/bin/pip install -q --no-deps --no-build-isolation -e .
 	+$(MAKE) --no-print-directory -k -j 3 -O $(PARTS) BIN=$(LOWEST)/bin
