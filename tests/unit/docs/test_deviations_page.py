@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -32,16 +33,21 @@ def rows(page: str) -> list[list[str]]:
 def exists(test: str) -> bool:
     """``path``: of a file with tests; ``path::name``: one of them."""
     path, _, name = test.partition("::")
+    names = named_in(path)
+    return name in names if name else bool(names)
+
+
+@cache
+def named_in(path: str) -> set[str]:
     file = ROOT / path
     if not file.is_file():
-        return False
+        return set()
     tree = ast.walk(ast.parse(file.read_text()))
-    names = {
+    return {
         node.name
         for node in tree
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     }
-    return name in names if name else bool(names)
 
 
 @pytest.mark.parametrize(("page", "columns"), PAGES.items())
