@@ -22,33 +22,51 @@ from kcm_cli.machinery.urls import UrlError, parse_request
 _INT64 = range(-(1 << 63), 1 << 63)
 _number = "(0|[1-9][0-9]*)"
 _semver = re.compile(rf"{_number}\.{_number}\.{_number}(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?").fullmatch
-_UINT64_DIGITS = 20
+_UINT64_DIGITS, _INT64_DIGITS = 20, 19
 _uuid = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}").fullmatch
 Methods = Mapping[str, Function]
 
 
-class QuantityValue(msgspec.Struct, frozen=True):
-    """A quantity."""
+class QuantityValue(msgspec.Struct, frozen=True, eq=False):
+    """A quantity.
+
+    small: as a number of 64 bits and its power of ten, if upstream holds it so. Whether it is an integer depends on it.
+
+    upstream: apimachinery pkg/api/resource/{amount,quantity}.go
+    """
 
     quantity: Quantity
+    small: tuple[int, int] | None = None
     cel_type: ClassVar[str] = "kubernetes.Quantity"
     cel_methods: ClassVar[Methods]
+
+    @staticmethod
+    def parse(text: str) -> "QuantityValue":
+        """Raises FormatError."""
+        held = quantity.parse_held(text)
+        return QuantityValue(quantity.parse(text), None if held.big else (held.amount, held.scale))
 
     def __str__(self) -> str:
         return str(self.quantity)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QuantityValue) and self.quantity == other.quantity
+
+    def __hash__(self) -> int:
+        return hash(self.quantity)
+
     def plus(self, other: "QuantityValue | int", sign: int = 1) -> "QuantityValue":
         """The sum; with a sign of -1 the difference."""
-        more = quantity.make(other) if isinstance(other, int) else other.quantity
-        return QuantityValue(self.quantity + more * sign)
+        more = QuantityValue(quantity.make(other), (other, 0)) if isinstance(other, int) else other
+        return QuantityValue(self.quantity + more.quantity * sign, _sum(self.small, more.small, sign))
 
     def order(self, other: "QuantityValue") -> int:
         return (self.quantity - other.quantity).sign
 
     def integer(self) -> int:
-        """The integer value. Raises CelError for a fraction and beyond 64 bits."""
-        value = self.quantity.value()
-        if value not in _INT64 or self.quantity != quantity.make(value):
+        """The integer value. Raises CelError for a number that is not held as one: also of ``1.0`` and ``0.5Ki``."""
+        value = None if self.small is None or self.small[1] < 0 else _times(*self.small)
+        if value is None:
             raise CelError("cannot convert value to integer")
         return value
 
@@ -58,6 +76,29 @@ class QuantityValue(msgspec.Struct, frozen=True):
         except CelError:
             return False
         return True
+
+
+def _sum(one: tuple[int, int] | None, other: tuple[int, int] | None, sign: int) -> tuple[int, int] | None:
+    """The sum in the smaller power of ten; None if a number, or the sum, does not fit into 64 bits."""
+    if one is None or other is None:
+        return None
+    if not other[0]:
+        return one
+    if not one[0]:
+        return other[0] * sign, other[1]
+    low = min(one[1], other[1])
+    first, second = _times(one[0], one[1] - low), _times(sign * other[0], other[1] - low)
+    if first is None or second is None or first + second not in _INT64:
+        return None
+    return first + second, low
+
+
+def _times(amount: int, power: int) -> int | None:
+    """amount × 10^power; None beyond 64 bits."""
+    if amount and power >= _INT64_DIGITS:
+        return None
+    value: int = amount * 10**power if amount else 0
+    return value if value in _INT64 else None
 
 
 _Q = QuantityValue
@@ -80,7 +121,7 @@ QuantityValue.cel_methods = {
 
 def _quantity(text: str) -> QuantityValue:
     try:
-        return QuantityValue(quantity.parse(text))
+        return QuantityValue.parse(text)
     except FormatError as error:
         raise CelError(str(error)) from None
 

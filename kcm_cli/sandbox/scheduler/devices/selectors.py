@@ -5,7 +5,7 @@ upstream: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go
 
 from collections import defaultdict
 
-from kcm_cli.machinery import cel, quantity
+from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.kubernetes import QuantityValue, version
 from kcm_cli.machinery.remembered import remembered
 from kcm_cli.sandbox.scheduler.devices.views import Attribute, Device
@@ -35,7 +35,7 @@ def variables_of(driver: str, device: Device) -> dict[str, cel.Value]:
     for name, attribute in device.attributes.items():
         _file(attributes, driver, name, _value(name, attribute))
     for name, one in device.capacity.items():
-        _file(capacity, driver, name, QuantityValue(quantity.parse(one.value)))
+        _file(capacity, driver, name, QuantityValue.parse(one.value))
     return {
         "device": {
             "driver": driver,

@@ -101,6 +101,14 @@ GIVES = {
     "quantity('50k').add(20) == quantity('50020')": True,
     "quantity('50M').compareTo(quantity('50Mi'))": -1,
     "quantity('1.5').isInteger()": False,
+    "['1', '1Gi', '1e3', '1.1k', '0'].all(q, quantity(q).isInteger())": True,
+    "['1.0', '1000m', '1.5Gi', '0.5Ki', '2000Ti', '8Ei', '1234567890123456789'].exists(q, quantity(q).isInteger())": (
+        False
+    ),
+    "quantity('500m').add(quantity('500m')).isInteger() || quantity('0').add(quantity('1.5Gi')).isInteger()": False,
+    "quantity('1Gi').add(1).asInteger() - quantity('1k').sub(quantity('2')).asInteger()": 1073740827,
+    "quantity('1e50').isInteger() || quantity('1e-9').add(quantity('1e50')).isInteger()": False,
+    "quantity('1.0') == quantity('1') && quantity('1024Mi') == quantity('1Gi')": True,
     "isQuantity('200K')": False,
     "url('https://u@example.com:80/a?b=c').getHostname()": "example.com",
     "url('https://example.com:80/a?b=c&b=d').getQuery()": {"b": ["c", "d"]},
