@@ -87,6 +87,12 @@ EXPLAINED = (
         "as well: it is created again when its namespace changes",
     ),
     Explanation(
+        r"claims-of-devices/missed@\w+:pods:(waits|p)#\d",
+        r"resourceclaims.* p: (status\.(reservedFor|allocation)|metadata\.finalizers) is .*, and was not set",
+        "a pod that comes and goes while its watch shows nothing is seen neither to come nor to go, with upstream as "
+        "well: the claim that it had stays reserved for it until the claim changes, or the manager starts again",
+    ),
+    Explanation(
         "referenced-token/missed@ADDED:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, if the account is in the cache by then, "
