@@ -493,6 +493,30 @@ def test_writes_without_effect_count_as_rest(sandbox: Sandbox) -> None:
         one.stop()
 
 
+async def asks_again_and_again(kubeconfig: str) -> None:
+    """What it may do."""
+    api = kubernetes_asyncio.client.AuthorizationV1Api(
+        await kubernetes_asyncio.config.new_client_from_config(kubeconfig)
+    )
+    attributes = {"verb": "list", "resource": "pods", "namespace": "default"}
+    async with api.api_client:
+        while True:
+            await api.create_self_subject_access_review({"spec": {"resourceAttributes": attributes}})
+            await asyncio.sleep(30)
+
+
+def test_a_question_is_no_write(sandbox: Sandbox) -> None:
+    """A review is created, and is no object: to ask once more after a restart is right."""
+    one = trial.OperatorTrial(sandbox, sandbox.snapshot())
+    try:
+        one.operator(asks_again_and_again)
+        one.settle()
+        assert one.record.restless == set()
+        assert one.record.written == {}
+    finally:
+        one.stop()
+
+
 @pytest.mark.parametrize("polls", [True, False])
 def test_only_what_may_poll_is_quiet_while_it_writes_in_vain(sandbox: Sandbox, polls: bool) -> None:
     """A controller of kcm looks into its caches: if it goes on creating what exists, that is a finding."""
@@ -958,6 +982,13 @@ def test_a_flaw_of_kopf_is_an_xfail(tmp_path: Path) -> None:
     assert f"  {point}: {FINALIZER}" in output, output
     assert "kcm-perturb: 0 points stood, 0 not" in output
     assert "2 passed, 1 xfailed" in output
+
+
+def test_without_an_operator_nothing_is_perturbed(tmp_path: Path) -> None:
+    source = "def test_alone():\n    pass\n"
+    assert "no test uses the fixture kcm_operator: nothing was perturbed" in run(
+        tmp_path, "--kcm-perturb", source=source
+    )
 
 
 def test_each_point_is_a_reported_test(tmp_path: Path) -> None:

@@ -280,11 +280,13 @@ class Interceptor:
             self.record.afterwards.append(spot)
 
     def _effective(self, answer: Answer) -> bool:
-        """Whether the write changed something. True if the answer cannot be parsed."""
+        """Whether the write changed something; a review asks only. True if the answer cannot be parsed."""
         if not isinstance(answer, Response):
             return True
         try:
             doc: Any = codec.decode_doc(as_json(answer.body))
+            if str(doc.get("kind", "")).endswith("Review"):
+                return False
             revision = int(doc["metadata"]["resourceVersion"])
         except (codec.DecodeError, LookupError, TypeError, ValueError):
             return True

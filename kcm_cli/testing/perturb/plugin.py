@@ -33,13 +33,15 @@ class Perturbing:
         """Raises UsageError."""
         if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
             raise pytest.UsageError("--kcm-perturb runs in one process: leave -n out")
+        option = "--kcm-perturb"
         try:
             self._kinds = kinds_of(config.getoption("kcm_perturb") or "")
+            option = "--kcm-replay"
             self._only = [point_of(text) for text in config.getoption("kcm_replay")]
         except ValueError as error:
-            raise pytest.UsageError(f"--kcm-perturb: {error}") from None
+            raise pytest.UsageError(f"{option}: {error}") from None
         self._most: int = config.getoption("kcm_perturb_max")
-        self._stood = 0
+        self._stood = self._tests = 0
         self._found: list[str] = []
         self._noted: list[tuple[Point, str]] = []
         self._idle: list[str] = []
@@ -61,6 +63,7 @@ class Perturbing:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         if not isinstance(item, pytest.Function) or FIXTURE not in item.fixturenames:
             return None
+        self._tests += 1
         first = self._run(item, item.name, None, None)
         second = self._run(item, f"{item.name}[again]", None, None) if first is not None else None
         if first is not None and second is not None and set(first.writes) != set(second.writes):
@@ -128,6 +131,7 @@ class Perturbing:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         lines = [f"kcm-perturb: {self._stood} points stood, {len(self._found)} not"]
+        lines += [f"  no test uses the fixture {FIXTURE}: nothing was perturbed"] if not self._tests else []
         lines += [f"  --kcm-replay '{point}'" for point in self._found]
         lines += [f"  {point}: {reason.removeprefix('reason: ')}" for point, reason in self._noted]
         lines += [f"  {test}: no write of its operator came in both runs without faults" for test in self._idle]
