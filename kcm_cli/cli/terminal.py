@@ -78,6 +78,8 @@ class Region:
                 return
             self._write_lines(all_of_it=True)
             live, self._live = self._live, None
+            if live is None:  # the terminal is gone
+                return
             with self._undo, self._until_lost():
                 live.stop()
 

@@ -38,6 +38,7 @@ def run(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callab
         with terminal.stream() as stream, monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", stream)
             patch.setattr(sys, "stderr", stream)
+            patch.setenv("TERM", "xterm-256color")  # whatever these tests run in
             asyncio.run(main())
 
     return on_loop
@@ -103,6 +104,20 @@ def test_a_closed_terminal_is_not_an_error(run, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(region.console, "print", gone)
         sys.stdout.write("x\n")
         region.draw("foot 2")
+        assert not region.is_open
+
+    run(test)
+
+
+def test_a_terminal_may_be_closed_before_the_last_line_is_written(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    async def test(region: Region) -> None:
+        region.draw("foot")
+        monkeypatch.setattr(region.console, "out", gone)
+        sys.stdout.write("last")
+        region.close()
         assert not region.is_open
 
     run(test)
