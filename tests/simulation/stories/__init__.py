@@ -93,6 +93,11 @@ EXPLAINED = (
         "well: the claim that it had stays reserved for it until the claim changes, or the manager starts again",
     ),
     Explanation(
+        r"device-pools/missed@ADDED:resourceslices\..*:s#1",
+        r"resourcepoolstatusrequests.* r: status\.(conditions|pools|poolCount).*",
+        "a request is answered once, from the caches, with upstream as well: the answer is of what they show by then",
+    ),
+    Explanation(
         "referenced-token/missed@ADDED:serviceaccounts:robot#1",
         r"serviceaccounts robot: secrets is \[\{'name': 't'\}\], and was not set",
         "the reference to a deleted token is taken away on its deletion only, if the account is in the cache by then, "
