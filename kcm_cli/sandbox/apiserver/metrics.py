@@ -3,12 +3,12 @@
 upstream: apiserver pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics, pkg/util/flowcontrol (v1.36)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from prometheus_client.metrics_core import Metric
-
+from kcm_cli.api.resource import GVR
 from kcm_cli.component.health import SliMetrics
 from kcm_cli.component.metrics import Counter, Histogram, Registry, Stability
+from kcm_cli.component.metrics.families import Families, family
 from kcm_cli.component.metrics.process import ProcessMetrics
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.controllers.flow_schemas import PRIORITY_LEVELS
@@ -100,26 +100,29 @@ class _Stored:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def collect(self) -> Iterable[Metric]:
-        """The metric families with current values."""
-        objects = Metric("apiserver_resource_objects", "[STABLE] How many objects are stored, by resource.", "gauge")
-        for gvr, count in self._store.sizes().items():
-            objects.add_sample("apiserver_resource_objects", {"group": gvr.group, "resource": gvr.plural}, count)
-        watches = Metric("apiserver_longrunning_requests", "[STABLE] Open watches, by resource.", "gauge")
-        for gvr, count in self._store.watchers().items():
-            labels = {"verb": "WATCH", "group": gvr.group, "version": gvr.version, "resource": gvr.plural}
-            labels |= {"subresource": "", "scope": "", "component": "apiserver"}
-            watches.add_sample("apiserver_longrunning_requests", labels, count)
-        return [family for family in (objects, watches, self._seats()) if family.samples]
-
-    def _seats(self) -> Metric:
+    def collect(self) -> Families:
+        """The metric families with current values; those without any are left out."""
+        name = "apiserver_resource_objects"
+        objects = [
+            (name, {"group": gvr.group, "resource": gvr.plural}, count) for gvr, count in self._store.sizes().items()
+        ]
+        if objects:
+            yield family(name, "[STABLE] How many objects are stored, by resource.", "gauge", objects)
+        name = "apiserver_longrunning_requests"
+        watches = [(name, _watch_labels(gvr), count) for gvr, count in self._store.watchers().items()]
+        if watches:
+            yield family(name, "[STABLE] Open watches, by resource.", "gauge", watches)
         name = "apiserver_flowcontrol_nominal_limit_seats"
-        seats = Metric(name, "[BETA] Seats of each priority level. Nothing is throttled.", "gauge")
         shares = {level.name: _shares(level.doc) for level in self._store.list(PRIORITY_LEVELS)}
-        total = sum(shares.values())
-        for level, share in shares.items():
-            seats.add_sample(name, {"priority_level": level}, -(-SEATS * share // max(total, 1)))
-        return seats
+        total = max(sum(shares.values()), 1)
+        seats = [(name, {"priority_level": level}, -(-SEATS * share // total)) for level, share in shares.items()]
+        if seats:
+            yield family(name, "[BETA] Seats of each priority level. Nothing is throttled.", "gauge", seats)
+
+
+def _watch_labels(gvr: GVR) -> dict[str, str]:
+    labels = {"verb": "WATCH", "group": gvr.group, "version": gvr.version, "resource": gvr.plural}
+    return {**labels, "subresource": "", "scope": "", "component": "apiserver"}
 
 
 def _shares(level: Tree) -> int:

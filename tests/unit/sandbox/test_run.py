@@ -3,6 +3,8 @@
 import asyncio
 import socket
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -102,3 +104,11 @@ def test_the_port_is_reserved_before_the_sandbox_serves(tmp_path: Path) -> None:
     finally:
         stopped(sandbox)
     assert is_free(sandbox.port)
+
+
+def test_a_start_does_not_load_what_scrapes_need() -> None:
+    code = "import sys; from kcm_cli.sandbox import run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stdout.split())
+    assert "kcm_cli.sandbox.apiserver.metrics" in loaded
+    assert loaded.isdisjoint({"prometheus_client", "http.server", "wsgiref"})

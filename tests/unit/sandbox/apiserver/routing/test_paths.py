@@ -172,3 +172,18 @@ async def test_priority_levels_share_the_seats(api: Any) -> None:
     for each in (await api.json("GET", levels))["items"]:
         await api.call("DELETE", f"{levels}/{each['metadata']['name']}")
     await api.call("GET", "/metrics")
+
+
+async def test_objects_and_open_watches_are_counted(api: Any) -> None:
+    await api.config_map("a")
+    watching = await api.watch("/api/v1/namespaces/default/configmaps")
+    shown = (await api.call("GET", "/metrics")).body.decode()
+    assert 'apiserver_resource_objects{group="apiregistration.k8s.io",resource="apiservices"} ' in shown
+    stored = 'apiserver_resource_objects{group="",resource="configmaps"} '
+    before = float(shown.partition(stored)[2].partition("\n")[0])
+    assert '\napiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="",' in shown
+    await watching.end()
+    await api.config_map("b")
+    shown = (await api.call("GET", "/metrics")).body.decode()
+    assert float(shown.partition(stored)[2].partition("\n")[0]) == before + 1
+    assert "apiserver_longrunning_requests" not in shown
