@@ -51,7 +51,8 @@ class MirroringController:
     async def _sync(self, key: str) -> None:
         if self._endpoints.store.is_unseen(key) or self._services.store.is_unseen(key):
             return
-        slices = tuple(self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key)))
+        found = self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key))
+        slices = tuple(slice_ for slice_ in found if not slice_.deleting)  # those stay as long as they have finalizers
         snapshot = self._read(key, slices)
         if snapshot is None:
             await self._remove(key, slices)
