@@ -143,7 +143,8 @@ class Owns:
 
     selector: the selector of an owner, if it is not that of its spec. An orphan queues all owners whose selectors match
     it; a selector that raises FormatError matches nothing. updated: (controller, owner, before, now) to further keys,
-    for changes that take effect later. expected: whether the controller's expectations count these objects. Where they
+    for changes that take effect later. matters: (before, now) whether an update that leaves labels and owner as they
+    are queues the owner. expected: whether the controller's expectations count these objects. Where they
     do not, a new object queues no owner.
     """
 
@@ -151,6 +152,7 @@ class Owns:
     _: KW_ONLY
     selector: Callable[[Any], Selector] = selector_of
     updated: Callable[[Any, Any, Any, Any], Keys] | None = None
+    matters: Callable[[Any, Any], bool] = lambda before, now: True
     expected: bool = True
 
 
@@ -349,6 +351,7 @@ class _Binding(msgspec.Struct, frozen=True):
             selector=owned.selector,
             expectations=self.context.expectations if owned.expected else None,
             changed=None if updated is None else lambda obj, old, new: put(updated(obj, old, new)),
+            matters=owned.matters,
         )
         dependents.listen(self.context.cache(owned.resource))
 

@@ -53,7 +53,9 @@ class Dependents(Generic[Owner, Child]):
     """Listens to the children of one kind of owner and queues the owners' keys.
 
     ``selector``: the selector of an owner. ``changed(owner, old, new)`` is called for each update of an owned child, to
-    requeue the owner later (minReadySeconds). Without ``expectations`` a new child that has an owner queues nothing.
+    requeue the owner later (minReadySeconds). ``matters(old, new)``: whether an update of an owned child queues the
+    owner; not asked where the labels or the controller have changed, nor by a resync, which always does. Without
+    ``expectations`` a new child that has an owner queues nothing.
     ``about``: the controller and the children's kind, for logs.
     """
 
@@ -67,6 +69,7 @@ class Dependents(Generic[Owner, Child]):
         selector: Callable[[Owner], Selector],
         expectations: Expectations | None = None,
         changed: Callable[[Owner, Child, Child], None] | None = None,
+        matters: Callable[[Child, Child], bool] = lambda old, new: True,
     ) -> None:
         self._kind = kind
         self._owners = owners
@@ -76,6 +79,7 @@ class Dependents(Generic[Owner, Child]):
         self._selecting = SelectorIndex.of(owners, selector)
         self._expectations = expectations
         self._changed = changed
+        self._matters = matters
 
     def listen(self, children: Informer[Child]) -> None:
         children.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
@@ -111,7 +115,8 @@ class Dependents(Generic[Owner, Child]):
         if after is not None:
             owner = _resolve(self._kind, self._owners, new, after)
             if owner is not None:
-                self._queue(owner, new, "updated")
+                if relabelled or moved or old is new or self._matters(old, new):
+                    self._queue(owner, new, "updated")
                 if self._changed is not None:
                     self._changed(owner, old, new)
         elif relabelled or moved:

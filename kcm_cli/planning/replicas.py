@@ -64,6 +64,17 @@ class ReplicaOwner(msgspec.Struct, frozen=True):
         return labels_of(self.template)
 
 
+def matters(before: Pod, now: Pod) -> bool:
+    """Whether an update may change what a sync does, where labels and owner are the same. The binding to a node does
+    not, nor an address or a note: pods are counted by these fields, and where they are ranked the number is wrong, so
+    that a sync is under way or follows."""
+    if pod_rules.is_terminal(before) or pod_rules.is_terminal(now) or before.deleting != now.deleting:
+        return True
+    if pod_rules.ready_condition(before) != pod_rules.ready_condition(now):
+        return True
+    return bool(before.status.container_statuses) != bool(now.status.container_statuses)  # see pause_s
+
+
 def plan(
     owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime, *, costs: bool = True
 ) -> Plan:

@@ -17,6 +17,7 @@ from kcm_cli.engine.dependents import selector_of
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.kref import kobj
 from kcm_cli.machinery.meta import controller_of
+from kcm_cli.planning.replicas import matters
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, controlled_by
 
 log = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ CONTROLLER = Controller(
     Queue(
         "replicaset",
         Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
-        owns=(Owns(PODS, updated=when_available()),),
+        owns=(Owns(PODS, updated=when_available(), matters=matters),),
         sync=ReplicaController.sync,
         failures=unhandled('sync "{key}" failed with {error}'),
         workers=ReplicaSetConfig,

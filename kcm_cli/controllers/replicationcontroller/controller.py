@@ -11,6 +11,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key, starting
 from kcm_cli.engine.worker import unhandled
 from kcm_cli.machinery.labels import LabelSelector, Selector, from_label_selector
+from kcm_cli.planning.replicas import matters
 
 
 def selector_of(controller: ReplicationController) -> Selector:
@@ -29,7 +30,7 @@ CONTROLLER = Controller(
     Queue(
         "replicationmanager",
         Watch(REPLICATION_CONTROLLERS, own_key, deleted=ReplicaController.deleted),
-        owns=(Owns(PODS, selector=selector_of, updated=when_available()),),
+        owns=(Owns(PODS, selector=selector_of, updated=when_available(), matters=matters),),
         sync=ReplicaController.sync,
         failures=unhandled('sync "{key}" failed with {error}'),
         workers=ReplicationControllerConfig,

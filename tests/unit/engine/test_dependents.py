@@ -4,7 +4,7 @@ from kcm_cli.api.apps import Deployment, DeploymentSpec
 from kcm_cli.api.core import Namespace
 from kcm_cli.engine.dependents import Dependents, selector_of
 from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement
-from kcm_cli.machinery.meta import ObjectMeta, PartialObject
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.runtime.store import Store
 
 
@@ -43,3 +43,26 @@ def test_an_empty_selector_adopts_nothing():
 
 def test_an_owner_without_a_selector_in_its_spec_adopts_nothing():
     assert selector_of(Namespace()).matches({"a": "b"}) is False
+
+
+def child(version, controller="same", **labels):
+    refs = (OwnerReference("apps/v1", "Deployment", controller, controller, controller=True),)
+    meta = ObjectMeta("c", "n", "c", version, labels=labels or None, owner_references=refs)
+    return PartialObject(metadata=meta)
+
+
+def test_an_update_that_does_not_matter_queues_its_owner_only_with_new_labels_another_owner_or_at_a_resync():
+    store, queued = Store(), []
+    for name in ("same", "other"):
+        store.put(Deployment(metadata=ObjectMeta(name, "n", name), spec=DeploymentSpec()))
+    dependents = Dependents("Deployment", store, queued.append, selector=selector_of, matters=lambda old, new: False)
+    old = child("1")
+    for new, keys in (
+        (child("2"), []),
+        (child("2", a="b"), ["n/same"]),
+        (child("2", "other"), ["n/same", "n/other"]),
+        (old, ["n/same"]),
+    ):
+        dependents._updated(old, new)
+        assert queued == keys
+        queued.clear()

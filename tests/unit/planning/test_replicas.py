@@ -1,6 +1,7 @@
 """Numbers of pods: plans of ReplicaSets and ReplicationControllers."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import replicas as rules
 from kcm_cli.planning.actions import Create, Delete, Mode
+from kcm_cli.planning.pods import active as active_pods
+from kcm_cli.planning.pods import is_terminating
 from kcm_cli.planning.replicas import BURST, ReplicaOwner
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -263,3 +266,56 @@ def test_requeue_after(min_ready: int, active: list[Pod], expected: float | None
     subject = owner(3, minReadySeconds=min_ready)
     status = rules.status(subject, active, None, None, NOW)
     assert rules.next_check_s(subject, status, active, NOW) == expected
+
+
+# -- what queues an owner
+
+STATES: dict[str, tuple[Any, ...]] = {
+    "phase": ("Pending", "Running", "Succeeded", "Failed"),
+    "deleting": (False, True),
+    "ready": (None, ("True", -60.0), ("True", -5.0), ("False", -60.0)),
+    "started": (False, True),
+    "node": ("", "n"),
+    "note": ("x", "y"),
+}
+
+
+def in_state(phase: str, deleting: bool, ready: tuple[str, float] | None, started: bool, node: str, note: str) -> Pod:
+    ref = {"kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+    metadata: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": "p", "labels": {"a": "b"}}
+    metadata |= {"annotations": {"note": note}, "ownerReferences": [ref], "creationTimestamp": at(-600)}
+    if deleting:
+        metadata["deletionTimestamp"] = at(0)
+    status: dict[str, Any] = {"phase": phase, "containerStatuses": [{"name": "c"}] if started else []}
+    if ready is not None:
+        status["conditions"] = [{"type": "Ready", "status": ready[0], "lastTransitionTime": at(ready[1])}]
+    return PODS.decode(codec.encode({"metadata": metadata, "spec": {"nodeName": node}, "status": status}))
+
+
+def counted(one: Pod, rejections: list[Pod]) -> object:
+    """What a sync sees of a pod: its status, its plan, when it looks again, and whether it waits before it creates."""
+    seen = []
+    for of in (owner(1), owner(1, minReadySeconds=30), owner(2)):
+        active, ended = active_pods([one]), [one, *rejections]
+        status = rules.status(of, active, int(is_terminating(one)), None, NOW)
+        missing = of.replicas - len(active)
+        pause_s = rules.pause_s(of, active, ended, missing, NOW) if missing > 0 else 0.0
+        seen.append(
+            (status, len(rules.plan(of, active, [], NOW)), pause_s, rules.next_check_s(of, status, active, NOW))
+        )
+    return seen
+
+
+def test_each_update_that_a_sync_sees_queues_the_owner() -> None:
+    """Versions in between may be missing, so that all fields may change at once."""
+    rejections = [in_state("Failed", False, None, False, "n", str(number)) for number in range(9)]
+    found = [in_state(*state) for state in product(*STATES.values())]
+    seen = [counted(one, rejections) for one in found]
+    for (old, before), (new, now) in product(zip(found[::2], seen[::2], strict=True), zip(found, seen, strict=True)):
+        assert before == now or rules.matters(old, new)
+
+
+def test_the_binding_of_a_pod_and_a_note_queue_no_owner() -> None:
+    rest = ("Pending", False, None, False)
+    assert not rules.matters(in_state(*rest, "", "x"), in_state(*rest, "n", "x"))
+    assert not rules.matters(in_state(*rest, "n", "x"), in_state("Running", False, None, False, "n", "y"))
