@@ -294,7 +294,7 @@ KINDS = {
 }  # fmt: skip
 
 
-async def live(place: Place, seed: int, only: str) -> Life:
+async def live(place: Place, seed: int, only: list[str]) -> Life:
     """One life."""
     rng, server = random.Random(seed), place.api
     name = chosen(rng, KINDS, only)

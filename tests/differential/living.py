@@ -92,8 +92,10 @@ class Mirror:
             self.changed[home] = time.monotonic()
 
     async def _list(self, plural: str) -> str:
-        """See all of a kind; the version to watch from."""
+        """See all of a kind; the version to watch from, or none if it is not served."""
         found = await self.api.ask("GET", f"/{self.paths[plural]}/{plural}")
+        if found["kind"] == "Status":
+            return ""
         uids = {obj["metadata"]["uid"] for obj in found["items"]}
         for (_, other), objects in list(self.objects.items()):
             for obj in [obj for uid, obj in objects.items() if other == plural and uid not in uids]:
@@ -111,7 +113,10 @@ class Mirror:
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(self._follow(plural, await self._list(plural))) for plural in self.paths]
+        tasks = []
+        for plural in self.paths:
+            if version := await self._list(plural):
+                tasks.append(asyncio.create_task(self._follow(plural, version)))
         try:
             yield
             assert not any(task.done() for task in tasks), [task for task in tasks if task.done()]
@@ -185,7 +190,7 @@ def arguments(doc: str | None, kinds: Iterable[str]) -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=20)
     parser.add_argument("--patience", type=float, default=1.0, help="how much longer to wait than on an idle machine")
-    parser.add_argument("--only", choices=list(kinds), default="")
+    parser.add_argument("--only", choices=list(kinds), nargs="*", default=[])
     return parser
 
 
@@ -210,5 +215,6 @@ def compare(ours: dict[int, Life], theirs: dict[int, Life]) -> list[int]:
     return ends
 
 
-def chosen(rng: random.Random, kinds: Mapping[str, Any], only: str) -> str:
-    return only or rng.choice(list(kinds))
+def chosen(rng: random.Random, kinds: Iterable[str], only: list[str]) -> str:
+    """The kind of a life."""
+    return rng.choice(only or list(kinds))

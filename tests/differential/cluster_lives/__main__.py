@@ -15,14 +15,14 @@ import os
 import random
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.differential.cluster_lives.kinds import KINDS
 from tests.differential.cluster_lives.pictures import events, picture, writes
 from tests.differential.cluster_lives.site import PATHS, Site, home
-from tests.differential.living import Api, Life, Mirror, api, arguments, chosen, compare, many
+from tests.differential.living import POLL_S, Api, Life, Mirror, api, arguments, chosen, compare, many
 from tests.kit.processes import KCM
 from tests.kit.recorded import GOLDEN_FLAGS
 from tests.kit.servers import real_cluster
@@ -34,12 +34,15 @@ FLAGS = (
 CONTROLLERS = "--controllers=*,bootstrap-signer-controller,token-cleaner-controller"
 OF_A_FORK = "service-ca-certificate-publisher-controller"
 """Writes to each namespace, in OpenShift's manager."""
+ALPHA = "--feature-gates=AllAlpha=true,AllBeta=true"
+ALPHA_SERVER = (f"{ALPHA},CBORServingAndStorage=false", "--runtime-config=api/all=true")
+"""Without CBOR, in which Go's manager sends what it applies: the audit log lacks such requests."""
 DUAL = ("--service-cluster-ip-range=10.0.0.0/16,fd00::/108",)
 METRICS = (("metrics.k8s.io", "pods", "PodMetrics"), ("external.metrics.k8s.io", "queues", "ExternalMetricValue"))
 """APIs that definitions of custom resources play."""
 TRIES = 5
 """How often another step is tried when one is in vain."""
-HEARTBEAT_S, SILENCE_S = 2.0, 8
+HEARTBEAT_S, SILENCE_S, STARTS_S = 2.0, 8, 5.0
 STANDING = {"n0": "a", "n1": "a", "n2": "b"}
 """Nodes that all lives may use, and their zones."""
 
@@ -84,10 +87,16 @@ async def prepare(server: Api) -> None:
         await server.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
 
 
-async def live(site: Site, seed: int, only: str) -> Life:
-    rng = random.Random(seed)
-    name = chosen(rng, KINDS, only)
-    kind = KINDS[name]
+async def acting(mirror: Mirror) -> None:
+    """Wait until the manager acts, and a while more."""
+    await mirror.api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "l0"}})
+    while not mirror.items("l0", "serviceaccounts"):
+        await asyncio.sleep(POLL_S)
+    await asyncio.sleep(STARTS_S * mirror.patience)
+
+
+async def live(site: Site, seed: int, name: str) -> Life:
+    rng, kind = random.Random(seed), KINDS[name]
     await site.api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": site.namespace}})
     await site.rest(1.0)
     for step in kind.first:
@@ -113,19 +122,19 @@ async def live(site: Site, seed: int, only: str) -> Life:
 
 async def lives(url: str, audit: Path, seeds: list[int], options: argparse.Namespace) -> dict[int, Life]:
     lost: set[str] = set()
+    kinds = [name for name, kind in KINDS.items() if options.alpha or not kind.alpha]
     locks = {name: asyncio.Lock() for name, kind in KINDS.items() if kind.alone}
     async with api(url) as server:
         await prepare(server)
         mirror = Mirror(server, PATHS, home, frozenset({"events"}), options.patience)
 
         async def one(seed: int) -> Life:
-            lock = locks.get(chosen(random.Random(seed), KINDS, options.only))
-            if lock is None:
-                return await live(Site(mirror, f"l{seed}", lost), seed, options.only)
-            async with lock:
-                return await live(Site(mirror, f"l{seed}", lost), seed, options.only)
+            name = chosen(random.Random(f"kind {seed}"), kinds, options.only)
+            async with locks.get(name, nullcontext()):
+                return await live(Site(mirror, f"l{seed}", lost), seed, name)
 
         async with mirror.following():
+            await acting(mirror)
             beating = asyncio.create_task(heartbeats(mirror, lost))
             found = await many(seeds, options.at_once, one)
             beating.cancel()
@@ -141,11 +150,13 @@ async def both(seeds: list[int], options: argparse.Namespace) -> list[dict[int, 
     assets = Path(os.environ["KUBEBUILDER_ASSETS"])
     go = f"{assets}/kube-controller-manager"
     forked = OF_A_FORK in subprocess.run((go, "--help"), capture_output=True, check=True, text=True).stdout
-    flags = (*FLAGS, f"--node-monitor-grace-period={SILENCE_S * options.patience}s", *options.flags)
+    server = (*DUAL, *(ALPHA_SERVER if options.alpha else ()))
+    flags = [*FLAGS, f"--node-monitor-grace-period={SILENCE_S * options.patience}s"]
+    flags += [ALPHA] * options.alpha + options.flags
     programs = {"kcm": (KCM, CONTROLLERS), "go": ((go,), CONTROLLERS + f",-{OF_A_FORK}" * forked)}
     with ExitStack() as stack:
         clusters = [
-            stack.enter_context(real_cluster(assets, controllers, *flags, program=program, server=DUAL))
+            stack.enter_context(real_cluster(assets, controllers, *flags, program=program, server=server))
             for program, controllers in programs.values()
         ]
         found = await asyncio.gather(*(lives(url, audit, seeds, options) for url, _, audit in clusters))
@@ -162,6 +173,9 @@ def main() -> int:
     parser.add_argument("--logs", default="", help="keep the managers' logs and the audit logs in this folder")
     parser.add_argument(
         "--flags", nargs="*", default=[], help="more flags of both managers, without --", metavar="FLAG"
+    )
+    parser.add_argument(
+        "--alpha", action="store_true", help="with all APIs and gates, and kinds of lives that need them"
     )
     options = parser.parse_args()
     options.flags = [f"--{flag}" for flag in options.flags]

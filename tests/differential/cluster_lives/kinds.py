@@ -92,6 +92,7 @@ class Kind:
     alone: bool
     ends_s: float
     nudge: str
+    alpha: bool
 
 
 class _Loader(yaml.SafeLoader):
@@ -124,7 +125,7 @@ def _kinds() -> dict[str, Kind]:
     return {
         name: Kind(
             *(_steps(doc.get(part, [])) for part in ("first", "steps", "last")),
-            doc.get("alone", False), doc.get("ends_s", 3), doc.get("nudge", ""),
+            doc.get("alone", False), doc.get("ends_s", 3), doc.get("nudge", ""), doc.get("alpha", False),
         )
         for name, doc in docs.items()
     }  # fmt: skip

@@ -20,6 +20,7 @@ NAMESPACED = {
     "apis/policy/v1": ("poddisruptionbudgets",),
     "apis/autoscaling/v2": ("horizontalpodautoscalers",),
     "apis/resource.k8s.io/v1": ("resourceclaims", "resourceclaimtemplates"),
+    "apis/scheduling.k8s.io/v1alpha2": ("podgroups", "workloads"),
 }  # fmt: skip
 CLUSTER = {
     "api/v1": ("namespaces", "nodes", "persistentvolumes"),
@@ -27,6 +28,8 @@ CLUSTER = {
     "apis/certificates.k8s.io/v1": ("certificatesigningrequests",),
     "apis/rbac.authorization.k8s.io/v1": ("clusterroles",),
     "apis/networking.k8s.io/v1": ("servicecidrs",),
+    "apis/resource.k8s.io/v1": ("resourceslices",),
+    "apis/resource.k8s.io/v1beta2": ("devicetaintrules",),
     "apis/admissionregistration.k8s.io/v1": ("validatingadmissionpolicies",),
 }
 PATHS = {plural: path for group in (NAMESPACED, CLUSTER) for path, plurals in group.items() for plural in plurals}
