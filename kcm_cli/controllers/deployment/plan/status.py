@@ -13,7 +13,7 @@ import msgspec
 from kcm_cli.api.apps import Deployment, DeploymentStatus, ReplicaSet
 from kcm_cli.api.core import Condition
 from kcm_cli.controllers.deployment.plan import spec
-from kcm_cli.controllers.deployment.plan.rollout import Rollout, Target, replicas_in, target_of
+from kcm_cli.controllers.deployment.plan.rollout import Rollout, replicas_in, target_of
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import conditions
 from kcm_cli.planning.actions import Create, Outcome, Update
@@ -62,12 +62,9 @@ def found_new(rollout: Rollout, now: datetime) -> Rollout:
         return rollout
     if spec.deadline_s(rollout.snapshot.deployment) is None or find(rollout.status, spec.PROGRESSING) is not None:
         return rollout
-    return msgspec.structs.replace(rollout, status=put(rollout.status, _found(rollout.new, now)))
-
-
-def _found(new: Target, now: datetime) -> Condition:
-    message = f'Found new replica set "{new.name}"'
-    return condition(spec.PROGRESSING, "True", spec.FOUND_REPLICA_SET, message, now)
+    message = f'Found new replica set "{rollout.new.name}"'
+    found = condition(spec.PROGRESSING, "True", spec.FOUND_REPLICA_SET, message, now)
+    return msgspec.structs.replace(rollout, status=put(rollout.status, found))
 
 
 def renews(rollout: Rollout) -> bool:
@@ -213,20 +210,11 @@ def _progress(rollout: Rollout, base: DeploymentStatus, new: DeploymentStatus, n
         if current is not None and current.status == "True":
             moving = msgspec.structs.replace(moving, last_transition_time=current.last_transition_time)
         return replace(new, moving)
-    if done and rollout.new is not None and _goes_back_in_vain(rollout.new, current):
-        return put(new, _found(rollout.new, now))
     if _timed_out(deployment, new, now):
         message = f"{what} has timed out progressing."
         late = condition(spec.PROGRESSING, "False", spec.TIMED_OUT, message, now)
         return put(new, late)
     return new
-
-
-def _goes_back_in_vain(new: Target, completed: Condition | None) -> bool:
-    """Whether the pods of an earlier ReplicaSet, which became the new one after another rollout was completed, cannot
-    be created. Nothing else begins the time of such a rollout: upstream waits for ever."""
-    refused = any(c.type == spec.REPLICA_FAILURE and c.status == "True" for c in new.replica_set.status.conditions)
-    return refused and completed is not None and f'"{new.name}"' not in completed.message
 
 
 def _timed_out(deployment: Deployment, new: DeploymentStatus, now: datetime) -> bool:

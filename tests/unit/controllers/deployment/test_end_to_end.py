@@ -216,31 +216,6 @@ async def test_a_stuck_rollout_exceeds_its_deadline_and_can_be_rolled_back(world
         assert await story.images() == ["i:1"] * 4
 
 
-async def test_a_rollback_whose_pods_are_refused_exceeds_its_deadline(world: World, story: Story):
-    """As by a quota that is used up. The ReplicaSet exists already, so that no creation of it begins the time."""
-    refuses = False
-
-    def answer(request: Request) -> Response | None:
-        creates = refuses and request.method == "POST" and request.path.endswith("/pods")
-        return refusal(403, "Forbidden", "exceeded quota") if creates else None
-
-    async with story.running(Rewriting(world.server.transport(), answer=answer)):
-        await story.make(progressDeadlineSeconds=60, strategy={"rollingUpdate": {"maxUnavailable": 0}})
-        await world.wait(30)
-        await story.image("i:2")
-        await world.wait(90)
-        refuses = True
-        await story.image("i:1")
-        await world.wait(30)
-        assert (await story.reasons())["Progressing"] == ("True", "FoundNewReplicaSet")
-        await world.wait(40)
-        assert (await story.reasons())["Progressing"] == ("False", "ProgressDeadlineExceeded")
-        refuses = False
-        await world.wait(200)
-        assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
-        assert await story.images() == ["i:1"] * 4
-
-
 async def test_a_refused_template_is_reported(world: World, story: Story):
     """Its ReplicaSet is created; the failed creations of pods are a condition."""
     async with story.running():

@@ -508,33 +508,11 @@ def test_an_existing_name_counts_as_a_collision() -> None:
     assert found is not None and found.status.collision_count == 1
 
 
-def refused(made: ReplicaSet) -> ReplicaSet:
-    """A ReplicaSet whose pods cannot be created."""
-    condition = Condition("ReplicaFailure", "True", "FailedCreate", "no")
-    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, conditions=(condition,)))
-
-
 def test_a_failure_of_a_replica_set_is_a_condition() -> None:
-    failing = refused(replica_set("new", "v2", 10, 0))
+    failing = replica_set("new", "v2", 10, 0)
+    condition = Condition("ReplicaFailure", "True", "FailedCreate", "no")
+    failing = msgspec.structs.replace(failing, status=msgspec.structs.replace(failing.status, conditions=(condition,)))
     assert reasons(status_of(deployment(), failing))["ReplicaFailure"] == ("True", "FailedCreate")
-
-
-@pytest.mark.parametrize(
-    ("completed", "fails", "expected"),
-    [
-        pytest.param("old", True, "FoundNewReplicaSet", id="refused"),
-        pytest.param("old", False, "NewReplicaSetAvailable", id="not refused"),
-        pytest.param("new", True, "NewReplicaSetAvailable", id="no rollback"),
-    ],
-)
-def test_the_time_of_a_rollback_begins_where_its_pods_are_refused(completed: str, fails: bool, expected: str) -> None:
-    message = f'ReplicaSet "{completed}" has successfully progressed.'
-    condition = Condition("Progressing", "True", "NewReplicaSetAvailable", message)
-    before = DeploymentStatus(replicas=3, updated_replicas=0, ready_replicas=3, available_replicas=3)
-    made = deployment(3, status=msgspec.structs.replace(before, conditions=(condition,)))
-    back = replica_set("new", "v2", 1, 0, desired=3, running=0, revision=3)
-    sets = (refused(back) if fails else back, replica_set("old", "v1", 3, desired=3, revision=2))
-    assert reasons(status_of(made, *sets))["Progressing"] == ("True", expected)
 
 
 def test_pausing_and_resuming_are_conditions() -> None:
