@@ -1,6 +1,7 @@
 """Snapshots as files."""
 
 import gzip
+import json
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -270,6 +271,14 @@ def test_unknown_fields_are_kept(tmp_path: Path) -> None:
     save(with_pod(containers=[], later={"field": [1, None]}), path)
     saved = next(item for item in load(path).items(PODS.gvr) if item.name == "x").doc
     assert saved["spec"]["later"] == {"field": [1, None]}  # type: ignore[index]
+
+
+def test_spaces_between_values_change_nothing(tmp_path: Path) -> None:
+    path, other = tmp_path / "cluster.kcm", tmp_path / "other.kcm"
+    save(with_pod(containers=[], later="x["), path)
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    other.write_bytes(gzip.compress(b"".join(json.dumps(json.loads(line)).encode() + b"\n" for line in lines)))
+    assert load(other) == load(path)
 
 
 def test_a_line_without_an_end_is_not_read_completely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
