@@ -173,6 +173,7 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     resize_policy: tuple[ResizePolicy, ...] = ()
     stdin: bool = False
     stdin_once: bool = False
+    tty: bool = False
 
 
 class PreferredSchedulingTerm(View, frozen=True, gc=False):

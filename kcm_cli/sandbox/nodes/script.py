@@ -456,13 +456,17 @@ def own_folders(container: SimulatedContainer) -> tuple[str, ...]:
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A container's command with its arguments, the known variables, the folders that have only files of the pod, and
-    the volumes."""
+    """A container's command with its arguments, the known variables, the folders that have only files of the pod, the
+    volumes, and its input: nothing, or unknown where it has one (``stdin``) or a terminal."""
 
     words: tuple[str, ...]
     env: Environment
     own: Mounted
     volumes: Volumes | None
+    input: str | None = ""
+
+    def _with_input(self, there: There) -> There:
+        return there if there.input is not None else replace(there, input=self.input)
 
     @property
     def scratch(self) -> tuple[str, ...]:
@@ -475,19 +479,19 @@ class Program(msgspec.Struct, frozen=True):
 
     def signals(self, there: There) -> Signals | None:
         """As ``simulate.reactions``."""
-        return simulation.reactions(self.words, self.env, there, self.volumes)
+        return simulation.reactions(self.words, self.env, self._with_input(there), self.volumes)
 
     def among(self, there: There, until_s: float = math.inf) -> Execution | None:
         """As ``simulate.simulate``."""
-        return simulation.simulate(self.words, self.env, there, until_s, self.volumes)
+        return simulation.simulate(self.words, self.env, self._with_input(there), until_s, self.volumes)
 
     def log(self, there: There, until_s: float) -> Execution | None:
         """As ``simulate.log``."""
-        return simulation.log(self.words, self.env, there, until_s, self.volumes)
+        return simulation.log(self.words, self.env, self._with_input(there), until_s, self.volumes)
 
     def unsupported(self, there: There) -> str:
         """As ``simulate.unsupported``."""
-        return simulation.unsupported(self.words, self.env, there, self.volumes)
+        return simulation.unsupported(self.words, self.env, self._with_input(there), self.volumes)
 
     def answer(self, command: Sequence[str], there: There) -> Execution:
         """As ``simulate.answer``."""
@@ -523,7 +527,8 @@ def program_of(
     volumes = None if objects is None else Volumes(pod, container, env, objects)
     env = {"PATH": _PATH, "HOSTNAME": hostname_of(pod), **env}
     env.setdefault("HOME", _home(container, pod))
-    return Program(words, env, inside, volumes)
+    has_input = not command and (container.stdin or container.tty)
+    return Program(words, env, inside, volumes, None if has_input else "")
 
 
 def _home(container: SimulatedContainer, pod: SimulatedPod) -> str:

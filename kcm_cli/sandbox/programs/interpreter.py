@@ -54,7 +54,7 @@ class Interpreter(Shell):
         if not self.has(words[0]):
             raise NotFound(words[0])
         with contextlib.suppress(Ended):
-            self.code = self.program(words)
+            self.code = self.program(list(words))
         if self.job_count:  # background jobs end with it
             self.output = sorted((each for each in self.output if each.at_s <= self.elapsed_s), key=_when)
 

@@ -399,6 +399,24 @@ async def test_termination_messages(world: World, script, more, message):
     assert container["state"]["terminated"].get("message") == message
 
 
+@pytest.mark.parametrize(
+    ("words", "more", "phase"),
+    [
+        (["sh"], {}, "Succeeded"),
+        (["/bin/bash"], {}, "Succeeded"),
+        (["cat"], {}, "Succeeded"),
+        (["sh", "-c", "cat; exit 3"], {}, "Failed"),
+        (["cat"], {"stdin": True}, "Running"),
+        (["cat"], {"tty": True}, "Running"),
+        (["sh"], {"stdin": True, "tty": True}, "Running"),
+    ],
+)
+async def test_a_program_without_an_input_reads_its_end(world: World, words, more, phase):
+    await world.pod("a", {"restartPolicy": "Never", **command(*words, **more)})
+    await world.wait(5)
+    assert (await world.status("a"))["phase"] == phase
+
+
 async def test_a_new_image_restarts_the_container_at_once(world: World):
     await world.pod("a")
     await world.wait(5)

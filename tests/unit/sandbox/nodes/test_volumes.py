@@ -400,7 +400,6 @@ def test_growing_files_and_later_files_in_emptydirs() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "cat",
         "cat f",
         "cd app; cat f",
         "cd /v; cd -; cat color",
