@@ -89,6 +89,7 @@ def events(site: Site) -> list[str]:
 
 KNOWN = tuple(re.compile(text) for text in (
     r"FailedToCreateEndpoint",  # Go's are in another namespace
+    r'Cancelling deletion", "reason": "DeviceTaint',  # see deviations
     r"CIDRAssignmentFailed|write node-controller patch nodes merge 422",  # Go's cache lacks its own write
     r"could not update claim \S+ for delete policy|statefulset-controller update persistentvolumeclaims",  # deviations
     r"write job-controller update jobs/status 422|pvc-protection-controller update \S+/status",  # see upstream-bugs

@@ -119,6 +119,19 @@ async def test_a_taint_removed_in_time_evicts_nothing(world: World):
         assert ("DeviceTaintManagerEviction", "Cancelling deletion") in await world.events("p")
 
 
+async def test_the_deletion_of_a_pod_that_has_begun_is_not_said_to_be_cancelled(world: World):
+    await publish(world, "d0")
+    await use(world, "p")
+    await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}})
+    async with running(world):
+        await world.wait(5)
+        assert await marked(world, "p") == 1
+        for tainted in ("d1",), ("d0",), ():
+            await publish(world, *tainted)
+            await world.wait(5)
+        assert await marked(world, "p") == 1 and not await world.is_deleted("p")
+
+
 async def test_a_failed_deletion_is_retried(world: World):
     await publish(world, "d0")
     await use(world, "p")
