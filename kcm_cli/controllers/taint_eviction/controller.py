@@ -8,7 +8,7 @@ import logging
 import msgspec
 from msgspec.structs import replace
 
-from kcm_cli.api.core import NODES, PODS, Node, Pod, Toleration
+from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
@@ -39,12 +39,11 @@ _DISRUPTED: Doc = {
 class Eviction(msgspec.Struct, frozen=True):
     """A scheduled deletion of a pod. ``due``: monotonic seconds. upstream: TimedWorker.
 
-    tolerations: those that it was scheduled with. marked: whether an Event has announced it.
+    marked: whether an Event has announced it.
     """
 
     uid: str
     due: float
-    tolerations: tuple[Toleration, ...] = ()
     marked: bool = False
 
 
@@ -103,8 +102,7 @@ class TaintEvictionController:
         return None
 
     def _eviction(self, pod: Pod, scheduled: Eviction | None) -> Eviction | None:
-        """The eviction of a pod. A scheduled one is kept, unless the pod has to be deleted at once, and moved if the
-        pod tolerates the taints for another time.
+        """The eviction of a pod. A scheduled one is kept, unless the pod has to be deleted at once.
 
         As upstream: a later taint with a shorter toleration does not bring it forward, and the node's deletion does not
         cancel it.
@@ -112,24 +110,15 @@ class TaintEvictionController:
         node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
         if node is None:
             return scheduled
-        found = self._plan(node, pod.spec.tolerations)
+        found = plan.plan(plan.executing(node), pod.spec.tolerations, comparisons=self._comparisons)
         now = self._clock.monotonic()
         if found is not None and not found.tolerated and scheduled is None:
             fields = {"pod": pod.key, "node": kobj(node)}
             log.log(V2, "Not all taints are tolerated after update for pod on node", extra={"fields": fields})
-        if found is None:
-            return None
-        if scheduled is not None and found.tolerated:
-            before = self._plan(node, scheduled.tolerations)
-            later_s = found.after_s - before.after_s if before is not None and before.tolerated else 0.0
-            return replace(scheduled, due=scheduled.due + later_s, tolerations=pod.spec.tolerations)
-        if scheduled is not None and scheduled.due <= now:
-            return scheduled
+        if found is None or (scheduled is not None and (found.tolerated or scheduled.due <= now)):
+            return scheduled if found is not None else None
         self._cancel(pod.key)
-        return Eviction(pod.uid, now + found.after_s, pod.spec.tolerations)
-
-    def _plan(self, node: Node, tolerations: tuple[Toleration, ...]) -> plan.Leave | None:
-        return plan.plan(plan.executing(node), tolerations, comparisons=self._comparisons)
+        return Eviction(pod.uid, now + found.after_s)
 
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
         try:

@@ -185,27 +185,6 @@ async def test_a_toleration_that_becomes_unlimited_cancels_the_eviction(world: W
         assert await story.left(100) is None
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        pytest.param(300, (269, 270), id="longer"),
-        pytest.param(40, (9, 10), id="shorter"),
-        pytest.param(10, (0, 1), id="shorter than it has waited"),
-        pytest.param(60, (29, 30), id="the same"),
-    ],
-)
-async def test_a_toleration_of_another_time_moves_the_eviction(world: World, seconds, expected):
-    """It counts from the taint, whenever it is changed. Nothing is announced."""
-    async with tolerant(world, tolerating(60), tolerating(200, "l")) as story:
-        await story.taint("k")
-        assert await story.left(30) is None
-        tolerations = (await story.world.get(PODS, "p"))["spec"]["tolerations"]
-        changed = [tolerating(seconds) if each["key"] == "k" else each for each in tolerations]
-        await story.world.patch(PODS, "p", {"spec": {"tolerations": changed}})
-        assert await story.left(400) in expected
-        assert await story.event_messages() == [MARKED]
-
-
 async def test_deleting_the_pod_cancels_its_eviction(world: World):
     async with tolerant(world, tolerating(60)) as story:
         await story.taint("k")
