@@ -88,7 +88,9 @@ def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:
     said = existing.annotations.get(OVER_CAPACITY)
     if said != (_TRUNCATED if over else None):
         return False
-    if existing.labels != _labels(service):
+    if existing.labels.get(MANAGED_BY) != MANAGER:
+        return False
+    if without(existing.labels, HEADLESS, MANAGED_BY) != without(service.labels, HEADLESS, MANAGED_BY):
         return False
     shown = existing.subsets
     if over:

@@ -41,6 +41,7 @@ class Content:
         if self._pods_first and pods:
             await self._resource(pods[0], namespace, remains)
             if remains.resources:
+                remains.pods_only = True
                 return remains
             resources = [r for r in resources if r.gvr != PODS.gvr]
         limit = asyncio.Semaphore(PARALLEL)

@@ -36,7 +36,8 @@ _FINE = {
 class Remains(msgspec.Struct):
     """The content that remains after a pass: counts by resource (``plural.group``) and by finalizer.
 
-    estimate_s: seconds until the pods have terminated gracefully, at most.
+    estimate_s: seconds until the pods have terminated gracefully, at most. pods_only: only pods were deleted in this
+    pass.
     """
 
     resources: Counter[str] = msgspec.field(default_factory=Counter)
@@ -44,6 +45,7 @@ class Remains(msgspec.Struct):
     discovery_error: str = ""
     content_errors: list[str] = msgspec.field(default_factory=list)
     estimate_s: int = 0
+    pods_only: bool = False
 
 
 class ContentRemains(SyncError):
@@ -62,8 +64,10 @@ def plan(remains: Remains) -> float | None:
 
 
 def problems(remains: Remains) -> dict[str, tuple[str, str]]:
-    """The conditions that are true, with their reasons and messages. After a pass over pods only, they are what
-    remains."""
+    """The conditions that are true, with their reasons and messages.
+
+    After a pass over pods only, remaining content is not reported.
+    """
     found: dict[str, tuple[str, str]] = {}
     if remains.discovery_error:
         found[DISCOVERY] = ("DiscoveryFailed", remains.discovery_error)
@@ -72,6 +76,8 @@ def problems(remains: Remains) -> dict[str, tuple[str, str]]:
         count = len(remains.content_errors)
         message = f"Failed to delete all resource types, {count} remaining: {errors}"
         found[CONTENT] = ("ContentDeletionFailed", message)
+    if remains.pods_only:
+        return found
     if remains.resources:
         each = sorted(f"{name} has {count} resource instances" for name, count in remains.resources.items())
         found[REMAINING] = ("SomeResourcesRemain", f"Some resources are remaining: {', '.join(each)}")

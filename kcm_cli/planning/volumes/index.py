@@ -1,8 +1,7 @@
 """An index of unbound volumes: finds the smallest one that fits a claim without looking at all.
 
-A volume that is reserved for the claim comes before all others, as in kube-scheduler; upstream's controller takes one
-with fewer access modes first. Then those with exactly the requested access modes come before those with more modes, the
-smallest first, then the first by name.
+Volumes with exactly the requested access modes come before those with more modes, even if one of the latter is reserved
+for the claim. With equal modes a reserved volume comes first, then the smallest, then the first by name.
 
 upstream: pkg/controller/volume/persistentvolume/index.go, component-helpers' FindMatchingVolume
 """
@@ -56,14 +55,17 @@ class VolumeIndex:
         """The best volume for a claim, or None. ``reserved_only``: only a volume reserved for it. Raises FormatError
         for an invalid selector."""
         kept = [volume for volume in self._kept.get(claim.key, {}).values() if points_to(volume, claim)]
-        wanted = frozenset(claim.spec.access_modes)
-        kept = [volume for volume in kept if wanted <= _modes(volume) and satisfies(volume, claim)]
-        if kept:
-            return min(kept, key=lambda volume: (_rank(_modes(volume)), capacity(volume), volume.name))
-        if reserved_only:
+        kept = [volume for volume in kept if satisfies(volume, claim)]
+        if reserved_only and not kept:
             return None
-        found = (next(self._fitting(claim, modes), None) for modes in self._wider(wanted))
-        return next((volume for volume in found if volume is not None), None)
+        for modes in self._wider(frozenset(claim.spec.access_modes)):
+            of_these = [volume for volume in kept if _modes(volume) == modes]
+            if of_these:
+                return min(of_these, key=lambda volume: (capacity(volume), volume.name))
+            found = None if reserved_only else next(self._fitting(claim, modes), None)
+            if found is not None:
+                return found
+        return None
 
     def kept_for(self, key: str) -> list[str]:
         """The names of the volumes that point to the claim of this key."""

@@ -62,6 +62,11 @@ def slice_labels(service: Service) -> dict[str, str]:
     return labels
 
 
+def outdated(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether labels other than the reserved ones differ from the desired ones."""
+    return without(labels, *_RESERVED) != without(wanted, *_RESERVED)
+
+
 _CONDITIONS = {
     (ready, serving, terminating): EndpointConditions(ready, serving, terminating)
     for ready in (False, True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from kcm_cli.api.discovery import Endpoint, EndpointSlice
-from kcm_cli.controllers.endpointslice.plan.desired import Group
+from kcm_cli.controllers.endpointslice.plan.desired import Group, outdated
 from kcm_cli.planning.endpoints.ports import Ports
 from kcm_cli.planning.endpoints.slices import Changes, Draft, identity, same_beyond_identity
 
@@ -79,7 +79,7 @@ def _keep(slice_: EndpointSlice, left: Group, shape: Shape, packed: Packed) -> N
             packed.update.append(shape.draft(kept, slice_))
         else:
             packed.delete.append(slice_)
-    elif slice_.labels != shape.labels:
+    elif outdated(slice_.labels, shape.labels):
         packed.update.append(shape.draft(slice_.members, slice_))
     else:
         packed.unchanged.append(slice_)

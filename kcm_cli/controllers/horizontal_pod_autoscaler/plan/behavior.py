@@ -127,11 +127,9 @@ def _ready(desired: int) -> Limit:
 
 
 def _highest_recent(bounds: Bounds, history: History, now: datetime, seconds: float) -> Limit:
-    """The desired size or, if that is smaller than the current one, the highest recent recommendation up to that."""
     recent = _since(history.recommendations, now, seconds)
     highest = max((mark.number for mark in recent), default=bounds.desired)
-    kept = min(highest, bounds.current)
-    return _ready(bounds.desired) if kept <= bounds.desired else _down_stabilized(kept)
+    return _ready(bounds.desired) if highest <= bounds.desired else _down_stabilized(highest)
 
 
 def _down_stabilized(replicas: int) -> Limit:

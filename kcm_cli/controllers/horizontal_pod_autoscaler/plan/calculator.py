@@ -150,7 +150,7 @@ def by_value(scope: Scope, usage: int, target: int) -> Result:
         return Result(scope.current, usage)
     some_pods(scope.pods)
     ready = sum(1 for pod in scope.pods if pod.status.phase == "Running" and is_ready(pod))
-    return Result(_directed(scope.current, ratio, _ceil(ratio * ready)), usage)
+    return Result(_not_up_below(scope.current, ratio, _ceil(ratio * ready)), usage)
 
 
 def by_value_per_pod(current: int, replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
@@ -190,13 +190,13 @@ def _settled(scope: Scope, groups: Groups, ratio: float) -> int | None:
         return None
     if scope.tolerances.within(ratio):
         return scope.current
-    return _directed(scope.current, ratio, _ceil(ratio * groups.ready))
+    return _not_up_below(scope.current, ratio, _ceil(ratio * groups.ready))
 
 
-def _directed(current: int, ratio: float, wanted: int) -> int:
-    """The wanted replicas, but no fewer than there are to be while the usage is above the target, and no more while it
-    is below: the pods that are counted may be more than these, as in a rollout with a surge, or fewer."""
-    return max(wanted, current) if ratio > 1.0 else min(wanted, current)
+def _not_up_below(current: int, ratio: float, wanted: int) -> int:
+    """The wanted replicas, but no more than there are to be while the usage is below the target: the pods that are
+    counted may be more than these, as in a rollout with a surge."""
+    return min(wanted, current) if ratio < 1.0 else wanted
 
 
 def _filled(measured: Samples, groups: Groups, ratio: float, fallback: Mapping[str, int]) -> Samples:
@@ -216,7 +216,10 @@ def _rechecked(scope: Scope, ratio: float, guessed: float, count: int) -> int:
     current = scope.current
     if scope.tolerances.within(guessed) or ratio < 1.0 < guessed or guessed < 1.0 < ratio:
         return current
-    return _directed(current, guessed, _ceil(guessed * count))
+    wanted = _ceil(guessed * count)
+    if (guessed < 1.0 and wanted > current) or (guessed > 1.0 and wanted < current):
+        return current
+    return wanted
 
 
 def _utilization(samples: Samples, requests: Mapping[str, int], target: int) -> tuple[float, int, int]:

@@ -59,11 +59,6 @@ class Story:
         subsets = [subset for each in found for subset in each.get("subsets", [])]
         return sorted(address["targetRef"]["name"] for subset in subsets for address in subset.get("addresses", []))
 
-    async def headless(self) -> list[bool]:
-        """Whether slices and Endpoints say that they are of a headless Service."""
-        found = [*await self.world.items(ENDPOINT_SLICES), *await self.world.items(ENDPOINTS)]
-        return ["service.kubernetes.io/headless" in each["metadata"]["labels"] for each in found]
-
     async def versions(self) -> dict[str, str]:
         found = [*await self.world.items(ENDPOINT_SLICES), *await self.world.items(ENDPOINTS)]
         return {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in found}
@@ -105,24 +100,6 @@ async def test_services_of_the_type_external_name_have_no_endpoints(world: World
         await world.wait(10)
         assert await story.placed() == []
         assert await world.items(ENDPOINTS) == []
-
-
-async def test_a_service_that_is_no_longer_headless_has_no_headless_endpoints(world: World, story: Story):
-    """kube-proxy leaves those out. The type becomes ExternalName in between, since a cluster IP does not change."""
-    await story.pods(0)
-    async with story.running():
-        await story.service(clusterIP="None")
-        await world.wait(10)
-        assert await story.placed() == [names(0)]
-        assert await story.headless() == [True, True]
-        external = {"type": "ExternalName", "externalName": "example.com", "clusterIP": None, "clusterIPs": None}
-        await world.patch(SERVICES, "web", {"spec": external})
-        await world.wait(10)
-        await world.patch(SERVICES, "web", {"spec": {"type": "ClusterIP", "externalName": None}})
-        await world.wait(10)
-        assert (await world.get(SERVICES, "web"))["spec"]["clusterIP"] != "None"
-        assert await story.placed() == [names(0)]
-        assert await story.headless() == [False, False]
 
 
 async def test_a_restart_writes_nothing(world: World, story: Story):

@@ -112,9 +112,8 @@ def test_rates(rules: Behavior, bounds: Bounds, history: History, expected: tupl
     [
         pytest.param(None, 2, (Mark(4, ago(10)),), (4, "ScaleDownStabilized"), id="highest recent"),
         pytest.param(None, 2, (Mark(4, ago(301)),), (2, "ReadyForNewScale"), id="too old"),
-        pytest.param(None, 2, (Mark(9, ago(10)),), (5, "ScaleDownStabilized"), id="not above the present size"),
-        pytest.param(None, 7, (Mark(9, ago(10)),), (7, "ReadyForNewScale"), id="up as far as recommended now"),
-        pytest.param(Behavior(), 2, (Mark(9, ago(10)),), (5, "ScaleDownStabilized"), id="the same with a behavior"),
+        pytest.param(None, 2, (Mark(9, ago(10)),), (9, "ScaleDownStabilized"), id="above the present size"),
+        pytest.param(Behavior(), 2, (Mark(9, ago(10)),), (5, "ScaleDownStabilized"), id="with a behavior not above it"),
         pytest.param(Behavior(), 2, (Mark(4, ago(10)),), (4, "ScaleDownStabilized"), id="default window down"),
         pytest.param(
             Behavior(ScalingRules(60)), 9, (Mark(6, ago(10)),), (6, "ScaleUpStabilized"), id="lowest recent up"

@@ -49,6 +49,11 @@ LEFT = Counter({"pods.": 2, "widgets.example.com": 1})
             },
             id="finalizers, sorted",
         ),
+        pytest.param(
+            Remains(resources=LEFT, finalizers=Counter({"a/a": 1}), content_errors=["a"], pods_only=True),
+            {CONTENT: ("ContentDeletionFailed", "Failed to delete all resource types, 1 remaining: a")},
+            id="with pods only errors are reported",
+        ),
     ],
 )
 def test_problems(remains: Remains, expected: dict[str, tuple[str, str]]) -> None:
@@ -100,6 +105,7 @@ remaining = st.builds(
     finalizers=st.dictionaries(st.sampled_from(["a/a", "b/b"]), st.integers(1, 9)).map(Counter),
     discovery_error=st.sampled_from(["", "down"]),
     content_errors=st.lists(st.sampled_from(["x", "y"])),
+    pods_only=st.booleans(),
 )
 
 

@@ -66,7 +66,7 @@ CASES = [
     pytest.param(
         claim(),
         [volume("a"), volume("b", claimRef=ref(), accessModes=[RWO, ROX])],
-        "b",
+        "a",
         id="kept for it, with modes that it does not need",
     ),
     pytest.param(claim(), [volume("a", claimRef=ref("other"))], None, id="kept for another"),
