@@ -144,8 +144,8 @@ class Owns:
     selector: the selector of an owner, if it is not that of its spec. An orphan queues all owners whose selectors match
     it; a selector that raises FormatError matches nothing. updated: (controller, owner, before, now) to further keys,
     for changes that take effect later. matters: (before, now) whether an update that leaves labels and owner as they
-    are queues the owner. expected: whether the controller's expectations count these objects. Where they
-    do not, a new object queues no owner.
+    are queues the owner; where an expectation has expired, any does. expected: whether the controller's expectations
+    count these objects. Where they do not, a new object queues no owner.
     """
 
     resource: Resource[Any]
@@ -352,6 +352,7 @@ class _Binding(msgspec.Struct, frozen=True):
             expectations=self.context.expectations if owned.expected else None,
             changed=None if updated is None else lambda obj, old, new: put(updated(obj, old, new)),
             matters=owned.matters,
+            overdue=lambda key: self.context.expectations.expired(key, self.context.clock.monotonic()),
         )
         dependents.listen(self.context.cache(owned.resource))
 

@@ -54,7 +54,8 @@ class Dependents(Generic[Owner, Child]):
 
     ``selector``: the selector of an owner. ``changed(owner, old, new)`` is called for each update of an owned child, to
     requeue the owner later (minReadySeconds). ``matters(old, new)``: whether an update of an owned child queues the
-    owner; not asked where the labels or the controller have changed, nor by a resync, which always does. Without
+    owner; not asked where the labels or the controller have changed, nor by a resync, which always does.
+    ``overdue(key)``: whether the owner waits for a change that does not come, so that any update queues it. Without
     ``expectations`` a new child that has an owner queues nothing.
     ``about``: the controller and the children's kind, for logs.
     """
@@ -70,6 +71,7 @@ class Dependents(Generic[Owner, Child]):
         expectations: Expectations | None = None,
         changed: Callable[[Owner, Child, Child], None] | None = None,
         matters: Callable[[Child, Child], bool] = lambda old, new: True,
+        overdue: Callable[[str], bool] = lambda key: False,
     ) -> None:
         self._kind = kind
         self._owners = owners
@@ -80,6 +82,7 @@ class Dependents(Generic[Owner, Child]):
         self._expectations = expectations
         self._changed = changed
         self._matters = matters
+        self._overdue = overdue
 
     def listen(self, children: Informer[Child]) -> None:
         children.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
@@ -115,7 +118,7 @@ class Dependents(Generic[Owner, Child]):
         if after is not None:
             owner = _resolve(self._kind, self._owners, new, after)
             if owner is not None:
-                if relabelled or moved or old is new or self._matters(old, new):
+                if relabelled or moved or old is new or self._matters(old, new) or self._overdue(owner.key):
                     self._queue(owner, new, "updated")
                 if self._changed is not None:
                     self._changed(owner, old, new)

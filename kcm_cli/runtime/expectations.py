@@ -38,6 +38,11 @@ class Expectations:
             return True
         return expected.fulfilled or now - expected.since > TIMEOUT_S
 
+    def expired(self, key: str, now: float) -> bool:
+        """Whether something that is expected was not observed in its time."""
+        expected = self._expected.get(key)
+        return expected is not None and not expected.fulfilled and now - expected.since > TIMEOUT_S
+
     def expect(
         self,
         key: str,

@@ -5,6 +5,7 @@ from kcm_cli.api.core import Namespace
 from kcm_cli.engine.dependents import Dependents, selector_of
 from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
+from kcm_cli.runtime.expectations import TIMEOUT_S, Expectations
 from kcm_cli.runtime.store import Store
 
 
@@ -66,3 +67,28 @@ def test_an_update_that_does_not_matter_queues_its_owner_only_with_new_labels_an
         dependents._updated(old, new)
         assert queued == keys
         queued.clear()
+
+
+def test_an_overdue_owner_is_queued_by_any_update():
+    """What it waits for was missed, and nothing else would wake it."""
+    store, queued = Store(), []
+    store.put(Deployment(metadata=ObjectMeta("same", "n", "same"), spec=DeploymentSpec()))
+    expectations = Expectations()
+    expectations.expect("n/same", 0.0, uid="same", creations=1)
+    now = 0.0
+    dependents = Dependents(
+        "Deployment",
+        store,
+        queued.append,
+        selector=selector_of,
+        matters=lambda old, new: False,
+        overdue=lambda key: expectations.expired(key, now),
+    )
+    dependents._updated(child("1"), child("2"))
+    assert queued == []
+    now = TIMEOUT_S + 1
+    dependents._updated(child("2"), child("3"))
+    assert queued == ["n/same"]
+    expectations.creation_observed("n/same")
+    dependents._updated(child("3"), child("4"))
+    assert queued == ["n/same"]
