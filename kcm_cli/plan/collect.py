@@ -285,15 +285,23 @@ def _item(raw: bytes, gvr: GVR, kind: ListedKind) -> Item | None:
     meta = head.metadata or _Meta()
     if not meta.name:
         return None
-    data = raw
+    data = compact = _compact(raw)
     if not (head.kind and head.api_version):
-        rest = raw.strip()[1:]
+        rest = compact[1:]
         typed = {"apiVersion": head.api_version or gvr.group_version, "kind": head.kind or kind.kind}
         if head.kind or head.api_version or head.metadata is None:
             data = codec.encode({**codec.decode_doc(raw), **typed})
         else:
             data = codec.encode(typed)[:-1] + b"," + rest
     return Item(meta.namespace or "", meta.name, meta.uid or "", data)
+
+
+def _compact(raw: bytes) -> bytes:
+    """As API servers write it: a proxy, or a program that wrote a snapshot anew, may put spaces between values."""
+    try:
+        return msgspec.json.format(raw, indent=-1)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return raw.strip()
 
 
 def item_of(data: bytes, gvr: GVR, kind: str) -> Item | None:

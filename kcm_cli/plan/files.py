@@ -237,7 +237,7 @@ def _items(lines: Iterator[bytes], named: _Resource, gvr: GVR, shapes: Shapes) -
 
 
 def _item(line: bytes, gvr: GVR, kind: str, number: int, shapes: Shapes) -> Item:
-    item = item_of(_compact(line), gvr, kind)
+    item = item_of(line, gvr, kind)
     if item is None:
         where = f"{gvr.group_resource}, object {number}"
         raise _Wrong(f"{where}: it is no object with a metadata.name")
@@ -250,14 +250,6 @@ def _item(line: bytes, gvr: GVR, kind: str, number: int, shapes: Shapes) -> Item
     if fault:
         raise _Wrong(f"{gvr.group_resource} {item.namespace and f'{item.namespace}/'}{item.name}: {fault}")
     return item
-
-
-def _compact(line: bytes) -> bytes:
-    """As servers write it: the file may have been written anew by a program that puts spaces between values."""
-    try:
-        return msgspec.json.format(line, indent=-1)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return line.rstrip(b"\n")
 
 
 def _decoded(line: bytes, type_: Any, where: str) -> Any:
