@@ -12,8 +12,9 @@ a listener raises. Not guaranteed: that every intermediate state is seen.
 A watch or list with bytes that are not JSON is requested again, like a lost answer. If that does not help, everything
 is listed, and the objects with these bytes are treated as objects that cannot be decoded. Everything is also listed
 if watches from one version fail PATIENCE times in a row with an error of the server: it may be the version's. Until a
-watch works, each further failure makes a list necessary, with growing delays. So it is, after MOST_FAILURES, if the
-server answers each watch with an error that is not about the version: perhaps it answers lists.
+watch works, each further failure makes a list necessary, with growing delays. After MOST_FAILURES, if the server
+answers each watch with an error that is not about the version, there is a list: perhaps it answers lists. If it does
+not, watches and lists alternate until one works.
 
 A WatchList that ends before it has said that the initial set is complete, or is silent for SILENCE_S, is followed by a
 list at once. If WatchLists break PATIENCE times in a row, a list follows. ``trouble`` tells since when lists and
@@ -187,6 +188,7 @@ class Informer(Generic[T]):
         self._failed = 0  # watches in a row that the server answered with an error, other than 429
         self._latest = False
         self._unconfirmed = False
+        self._list_next = False  # between two watches
         self._catch_ups = 0
         self._unfinished = 0
         self._endless = 0
@@ -252,6 +254,7 @@ class Informer(Generic[T]):
         informer does not run."""
         self.synced.clear()
         self._unconfirmed = self._latest = True
+        self._list_next = False
         self._catch_ups = 0
 
     async def run(self) -> None:
@@ -261,7 +264,7 @@ class Informer(Generic[T]):
                 try:
                     await self._step()
                 except RequestError as error:
-                    watching = bool(self.last_version) and not self._unconfirmed
+                    watching = bool(self.last_version) and not (self._unconfirmed or self._list_next)
                     self._judge(error, watching=watching)
                     await self._wait(error, watching=watching)
         finally:
@@ -274,6 +277,8 @@ class Informer(Generic[T]):
             await self._fill()
         elif self._unconfirmed:
             await self._confirm()
+        elif self._list_next:
+            await self._fill_by_list()
         else:
             await self._follow()
 
@@ -306,8 +311,9 @@ class Informer(Generic[T]):
             self._spoilt += 1
         if not self.last_version and not isinstance(error, _CALM):
             self._unfinished += 1
+        listed, self._list_next = self._list_next, False
         expired = isinstance(error, errors.Expired | errors.Gone)
-        refused = bool(self.last_version) and _is_about_the_version(error)
+        refused = bool(self.last_version) and not listed and _is_about_the_version(error)
         if refused:
             if expired and self._refused < PATIENCE:
                 self._backoff.reset()  # the server answers again, and no list has failed to help
@@ -315,8 +321,7 @@ class Informer(Generic[T]):
         if watching and isinstance(error, errors.ApiError) and not isinstance(error, errors.TooManyRequests):
             self._failed += 1
             if self._failed >= MOST_FAILURES:
-                self._unconfirmed = self._latest = True
-                self._catch_ups = MOST_CATCH_UPS  # a short watch would fail, too
+                self._list_next = self._latest = True
         too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
         if too_large or expired or self._spoilt >= PATIENCE or (refused and self._refused >= PATIENCE):
             self.last_version = ""
@@ -486,6 +491,7 @@ class Informer(Generic[T]):
         self.last_version = version
         self.progress.reached(version)
         self._unfinished = 0
+        self._list_next = False
         if not (self._refused or self._failed or self._spoilt):
             self._backoff.reset()
         self._progressed()

@@ -680,6 +680,21 @@ def test_lists_between_failing_watches_end_with_the_first_working_watch() -> Non
     assert [asked["verb"] for asked in server.asked].count("list") == 1
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [status(403, "Forbidden"), status(429, "TooManyRequests"), status(500, "InternalError"), status(504, "Timeout")],
+    ids=["403", "429", "500", "504"],
+)
+def test_where_no_list_works_watches_are_tried_between_lists(answer: Any) -> None:
+    """As with a role that lacks the verb list, or with more objects than a server can list after an outage."""
+    first, works = [added("a", 1), bookmark(5, last=True)], [modified("a", 9), HOLD]
+    failures = [status(503, "ServiceUnavailable")] * (MOST_FAILURES + 4)
+    server = Server([first, *failures, works], [answer] * 1000)
+    assert follow(server, 2400).notified == ["+ a@1", "~ a@9"]
+    verbs = [verb for verb, _ in itertools.groupby(asked["verb"] for asked in server.asked)]
+    assert verbs == ["watch", *["list", "watch"] * 5]
+
+
 def test_an_outage_after_a_refusal_does_not_make_a_list_necessary() -> None:
     first = [added("a", 1), bookmark(5, last=True), expired()]
     again = [added("a", 1), bookmark(7, last=True), LOST]
