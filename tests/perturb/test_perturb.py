@@ -517,6 +517,41 @@ def test_a_question_is_no_write(sandbox: Sandbox) -> None:
         one.stop()
 
 
+CODE_REVIEWS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "codereviews.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "CodeReview", "plural": "codereviews", "singular": "codereview"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}},
+        ],
+    },
+}
+
+
+async def reviews_code(kubeconfig: str) -> None:
+    api = kubernetes_asyncio.client.CustomObjectsApi(await kubernetes_asyncio.config.new_client_from_config(kubeconfig))
+    body = {"apiVersion": "example.com/v1", "kind": "CodeReview", "metadata": {"name": "mine"}}
+    async with api.api_client:
+        with suppress(kubernetes_asyncio.client.ApiException):
+            await api.create_namespaced_custom_object("example.com", "v1", "default", "codereviews", body)
+        await asyncio.sleep(1e6)
+
+
+def test_a_custom_object_may_be_called_a_review(sandbox: Sandbox) -> None:
+    sandbox.apply(CODE_REVIEWS)
+    one = trial.OperatorTrial(sandbox, sandbox.snapshot())
+    try:
+        one.operator(reviews_code)
+        one.settle()
+        assert one.record.written == {"create of codereviews.example.com default/mine": 1}
+    finally:
+        one.stop()
+
+
 @pytest.mark.parametrize("polls", [True, False])
 def test_only_what_may_poll_is_quiet_while_it_writes_in_vain(sandbox: Sandbox, polls: bool) -> None:
     """A controller of kcm looks into its caches: if it goes on creating what exists, that is a finding."""

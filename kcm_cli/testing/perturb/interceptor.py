@@ -29,6 +29,8 @@ _LAG_S, _BLIND_S = 1.0, 30.0
 """How long, in the cluster's time, an operator sees nothing new: at ``lag``, and at other points."""
 _VAIN = 2
 """After so many writes of an object without effect, further ones are no activity, until something changes."""
+_OF_REVIEWS = frozenset(("authentication.k8s.io", "authorization.k8s.io"))
+"""API groups whose objects are not stored."""
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"[^"]')
 
 
@@ -251,7 +253,7 @@ class Interceptor:
             return
         if not self.quiet:
             self._note_point(asked, spot)
-        if self._effective(answer):
+        if self._effective(asked.info, answer):
             key = spot.describe(counted=False)
             self.record.written[key] += 1
             if self.quiet:
@@ -279,14 +281,14 @@ class Interceptor:
         if self._gone is not None:
             self.record.afterwards.append(spot)
 
-    def _effective(self, answer: Answer) -> bool:
+    def _effective(self, info: RequestInfo, answer: Answer) -> bool:
         """Whether the write changed something; a review asks only. True if the answer cannot be parsed."""
+        if info.group in _OF_REVIEWS:
+            return False
         if not isinstance(answer, Response):
             return True
         try:
             doc: Any = codec.decode_doc(as_json(answer.body))
-            if str(doc.get("kind", "")).endswith("Review"):
-                return False
             revision = int(doc["metadata"]["resourceVersion"])
         except (codec.DecodeError, LookupError, TypeError, ValueError):
             return True
