@@ -6,7 +6,8 @@ an object is looked at twice while it is young, about 1 µs each time, and then 
 
 Python begins a look when there are some thousand new objects more than were freed, old ones included. Where new objects
 take the place of old ones, as versions in a cache do, that is never: a hundred thousand pods that changed were millions
-of young objects, and the next look took 3.5 s. So there is also a look after a short time.
+of young objects, and the next look took 3.5 s. So there is also a look after a short time, unless the process has done
+little: then few objects are new, and a cycle that lives for seconds is found when its life is over.
 
 Missed are cycles that were in use then and are garbage now. If there are many, the number of objects grows: if it has
 grown by half, a collection looks at all of them, once an hour at rest, or once in four hours.
@@ -34,7 +35,8 @@ WHOLE_S, BUSY_S = 3600.0, 4 * 3600.0
 GROWN = 1.5
 """The growth that is worth one."""
 AT_REST = 0.25
-"""The share of a core that the process takes at most when it is at rest."""
+"""The share of a core that the process takes at most when it is at rest. Young objects wait until it has taken as much
+of the time between two looks."""
 YOUNG_S, SHORTEST_S = 0.1, 0.0125
 """The time between two looks at young objects: it becomes shorter, down to the second, while these take long."""
 LONG_S = 0.004
@@ -75,12 +77,14 @@ async def tidy(clock: "Clock") -> None:
     before, allocator, young = gc.get_threshold(), Allocator(), None
     allocator.keep_large_blocks_apart()
     gc.set_threshold(*THRESHOLDS)
+    oldest = 1
     if not gc.get_threshold()[2]:  # Python 3.14.0 to 3.14.4 look at a part of all objects each time, at a half here
         gc.set_threshold(THRESHOLDS[0], THRESHOLDS[2])
+        oldest = 0  # a second look would be one at such a part, and at times at all
     try:
         with loading():
             await clock.sleep(START_S)
-        young = asyncio.create_task(_look_at_young(clock))
+        young = asyncio.create_task(_look_at_young(clock, oldest))
         known, looked_at, trimmed_at = 0, clock.monotonic(), -math.inf
         while True:
             used_s = time.process_time()
@@ -98,13 +102,17 @@ async def tidy(clock: "Clock") -> None:
         gc.set_threshold(*before)
 
 
-async def _look_at_young(clock: "Clock") -> None:
-    wait_s, number = YOUNG_S, 0
+async def _look_at_young(clock: "Clock", oldest: int) -> None:
+    """oldest: the generation of the second look."""
+    wait_s, number, looked_at_s = YOUNG_S, 0, time.process_time()
     while True:
         await clock.sleep(wait_s)
-        number += 1
+        used_s = time.process_time()
+        if used_s - looked_at_s < AT_REST * wait_s:
+            continue
+        number, looked_at_s = number + 1, used_s
         started = time.thread_time()
-        gc.collect(1 if number % SECOND == 0 else 0)
+        gc.collect(oldest if number % SECOND == 0 else 0)
         wait_s = pause_s(wait_s, time.thread_time() - started)
 
 

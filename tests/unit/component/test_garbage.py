@@ -54,9 +54,10 @@ async def test_young_objects_are_looked_at_and_old_ones_are_not(monkeypatch: pyt
     assert gc.get_threshold() == before
 
 
-async def test_objects_that_take_the_place_of_others_are_looked_at_soon(idle: None) -> None:
+async def test_objects_that_take_the_place_of_others_are_looked_at_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """By Python's count there are none: it takes off what is freed."""
     clock = LoopClock()
+    monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
     task = asyncio.create_task(garbage.tidy(clock))
     await clock.sleep(garbage.START_S + 1)
     kept: list[list[int]] = [[] for _ in range(20_000)]
@@ -69,6 +70,19 @@ async def test_objects_that_take_the_place_of_others_are_looked_at_soon(idle: No
     await clock.sleep(garbage.SECOND * garbage.YOUNG_S)
     assert len(gc.get_objects(1)) < 2_000
     await _cancelled(task)
+
+
+async def test_a_process_at_rest_looks_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lives for seconds is not old before it is garbage."""
+    clock = LoopClock()
+    looks: list[int] = []
+    monkeypatch.setattr(garbage.time, "process_time", lambda: clock.monotonic() / 200)
+    monkeypatch.setattr(garbage.gc, "collect", looks.append)
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S + 100)
+    await _cancelled(task)
+    assert len(looks) == pytest.approx(100 / 200 / (garbage.AT_REST * garbage.YOUNG_S), abs=1)
+    assert looks.count(1) == len(looks) // garbage.SECOND
 
 
 def test_looks_that_take_long_are_more_frequent_and_short_ones_less() -> None:
@@ -133,6 +147,20 @@ def test_a_collector_that_looks_at_parts_of_all_objects_looks_at_few(monkeypatch
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(_cancelled_at_once())
     assert given[-2][1] >= 1_000_000
+
+
+async def test_such_a_collector_is_asked_for_young_objects_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = LoopClock()
+    looks: list[int] = []
+    monkeypatch.setattr(garbage.gc, "get_threshold", lambda: (700, 10, 0))
+    monkeypatch.setattr(garbage.gc, "set_threshold", lambda *values: None)
+    monkeypatch.setattr(garbage.gc, "collect", looks.append)
+    monkeypatch.setattr(garbage.time, "process_time", clock.monotonic)
+    task = asyncio.create_task(garbage.tidy(clock))
+    await clock.sleep(garbage.START_S + 3 * garbage.SECOND * garbage.YOUNG_S)
+    await _cancelled(task)
+    assert len(looks) > garbage.SECOND
+    assert set(looks) == {0}
 
 
 async def _cancelled_at_once() -> None:
