@@ -23,6 +23,7 @@ from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.views import SimulatedPod
 
 RETRY_S, POLL_S = 5.0, 1.0
@@ -39,16 +40,24 @@ class Note(Protocol):
 
 class Draining(msgspec.Struct):
     """One ``kubectl drain`` of several nodes. blocked: evictions that are waiting, with the reason. left: the nodes
-    that are not drained yet, with their pods that are left; None before its turn."""
+    that are not drained yet, with their pods that are left; None before its turn.
+
+    Where each pod is, is learned once for all nodes, and kept up to date: a look at all pods for each node would cost
+    nodes times pods.
+    """
 
     twin: Twin
     note: Note
     refusals: list[Refusal]
     blocked: dict[Object, str] = msgspec.field(default_factory=dict)
     left: dict[str, list[str] | None] = msgspec.field(default_factory=dict)
+    _nodes: dict[str, str] = msgspec.field(default_factory=dict)
+    _placed: dict[str, set[str]] = msgspec.field(default_factory=dict)
+    _looks: bool = False
 
     async def run(self, nodes: Sequence[str]) -> None:
         """Cordon the nodes and evict their pods. Takes as long as budgets block."""
+        self._look()
         self.left = dict.fromkeys(nodes)
         for node in self.left:
             await self._cordon(node)
@@ -59,6 +68,7 @@ class Draining(msgspec.Struct):
 
     def command(self, nodes: Sequence[str]) -> str:
         """The command that does this, with the flags that it needs for the pods that are there now."""
+        self._look()
         needed = {flag for node in nodes for pod in self._pods_on(node) for flag in self._flags(pod)}
         flags = (flag for flag in (_DAEMONS, _DATA, _FORCE) if flag in needed)
         return " ".join(("kubectl drain", *dict.fromkeys(nodes), *flags))
@@ -134,13 +144,33 @@ class Draining(msgspec.Struct):
             text = f"kubectl drain needs {_DATA}: local data is lost of {', '.join(with_data)}"
             self.refusals.append(Refusal("drain", about, text))
 
-    def _pods_on(self, node: str) -> Iterator[SimulatedPod]:
+    def _look(self) -> None:
+        """Begin to keep track of which pods are on which node."""
+        if self._looks:
+            return
+        self._looks = True
         for stored in self.twin.store.list(PODS):
-            try:
-                pod = codec.decode(stored.data, SimulatedPod)
-            except codec.DecodeError:
-                continue
-            if pod.spec.node_name == node:
+            self._place(stored)
+        self.twin.store.subscribe(PODS, self._written)
+
+    def _written(self, event: Event) -> None:
+        key = event.stored.key
+        if event.type == "DELETED":
+            self._placed.get(self._nodes.pop(key, ""), set()).discard(key)
+        elif key not in self._nodes:  # a pod stays on its node
+            self._place(event.stored)
+
+    def _place(self, stored: Stored) -> None:
+        pod = _pod(stored)
+        if pod is not None and pod.spec.node_name:
+            self._nodes[stored.key] = pod.spec.node_name
+            self._placed.setdefault(pod.spec.node_name, set()).add(stored.key)
+
+    def _pods_on(self, node: str) -> Iterator[SimulatedPod]:
+        for key in sorted(self._placed.get(node, ())):
+            stored = self.twin.store.get(PODS, *_split(key))
+            pod = _pod(stored) if stored is not None else None
+            if pod is not None:
                 yield pod
 
     def _is_there(self, pod: SimulatedPod) -> bool:
@@ -178,9 +208,21 @@ class Draining(msgspec.Struct):
         return stored is None or bool(seen(stored.data).metadata.deletion_timestamp)
 
 
-def _named(key: str) -> Object:
+def _pod(stored: Stored) -> SimulatedPod | None:
+    """The pod; None if it cannot be decoded."""
+    try:
+        return codec.decode(stored.data, SimulatedPod)
+    except codec.DecodeError:
+        return None
+
+
+def _split(key: str) -> tuple[str, str]:
     namespace, _, name = key.partition("/")
-    return Object("Pod", namespace, name)
+    return namespace, name
+
+
+def _named(key: str) -> Object:
+    return Object("Pod", *_split(key))
 
 
 def _has_empty_dir(stored: Any) -> bool:

@@ -1,7 +1,19 @@
 """Drains, as kubectl makes them."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kcm_cli.machinery import codec
 from kcm_cli.plan import Drain, Options, plan
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.draining import Draining
 from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.views import PODS, SimulatedPod
 from tests.kit.simulation import NAMESPACE, World
 from tests.kit.workload import deployment, stateful_set, template
 from tests.unit.plan.clusters import budget, crowded, settled, snapshot_of
@@ -10,8 +22,6 @@ SCRATCH = {"name": "scratch", "emptyDir": {}}
 
 
 def node_of(snapshot: Snapshot, name: str) -> str:
-    from kcm_cli.sandbox.views import PODS
-
     (doc,) = [item.doc for item in snapshot.items(PODS.gvr) if item.name == name]
     return str(doc["spec"]["nodeName"])  # type: ignore[index]
 
@@ -83,3 +93,74 @@ def test_a_drain_that_ends_is_no_problem() -> None:
     answer = plan(snapshot_of(story), [Drain("node-1"), Drain("node-2")], Options(600))
     assert answer.problems == ()
     assert [one.about.name for one in answer.timeline if one.what == "drained"] == ["node-1", "node-2"]
+
+
+class _Cluster:
+    """Pods on nodes, and a client whose evictions end them at once."""
+
+    def __init__(self, nodes: int, pods: int) -> None:
+        self.store = Store()
+        self.nodes = [f"n{number}" for number in range(nodes)]
+        self.noted: list[tuple[str, str]] = []
+        for number in range(pods):
+            self.put(f"p{number:03}", self.nodes[number % nodes])
+        twin: Any = SimpleNamespace(store=self.store, client=self, clock=self)
+        self.draining = Draining(twin, self.note, [])
+
+    def put(self, name: str, node: str) -> None:
+        metadata = {"name": name, "namespace": "n", "uid": f"{name} on {node}"}
+        spec = {"nodeName": node} if node else {}
+        self.store.create(PODS.gvr, "n", name, {"metadata": metadata, "spec": spec})
+
+    def note(self, what: str, about: Object, detail: str = "", at: float | None = None) -> None:
+        self.noted.append((what, about.name))
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    async def patch(self, *args: object, **more: object) -> None:
+        pass
+
+    async def call(self, request: Request) -> bytes:
+        name = request.path.split("/")[-2]
+        self.store.delete(PODS.gvr, "n", name)
+        return b""
+
+
+def test_each_pod_is_decoded_as_often_with_many_nodes_as_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    decode, decoded = codec.decode, 0
+
+    def counting(data: Any, type_: Any) -> Any:
+        nonlocal decoded
+        decoded += type_ is SimulatedPod
+        return decode(data, type_)
+
+    def cost(nodes: int) -> int:
+        nonlocal decoded
+        cluster = _Cluster(nodes, 60)
+        decoded = 0
+        assert cluster.draining.command(cluster.nodes) == f"kubectl drain {' '.join(cluster.nodes)} --force"
+        asyncio.run(cluster.draining.run(cluster.nodes))
+        assert sum(what == "evicted" for what, _ in cluster.noted) == 60
+        return decoded
+
+    monkeypatch.setattr(codec, "decode", counting)
+    assert cost(1) == cost(20)
+
+
+def test_a_pod_that_comes_before_its_nodes_turn_is_evicted_too() -> None:
+    cluster = _Cluster(2, 2)
+    cluster.put("later", "")
+    cluster.draining.command(cluster.nodes)
+    cluster.store.delete(PODS.gvr, "n", "p001")
+    cluster.put("p001", "n0")  # on another node than before
+    cluster.put("new", "n1")
+    doc = cluster.store.get(PODS.gvr, "n", "later").copy()  # type: ignore[union-attr]
+    doc["spec"] = {"nodeName": "n1"}
+    cluster.store.update(PODS.gvr, "n", "later", doc)
+    asyncio.run(cluster.draining.run(cluster.nodes))
+    done = [name for what, name in cluster.noted if what in ("evicted", "drained")]
+    assert done == ["p000", "p001", "n0", "later", "new", "n1"]
