@@ -25,6 +25,7 @@ from kcm_cli.trace.steps import (
     ENDED,
     EVENT,
     EVICTED,
+    GUESS,
     IS,
     MANAGED,
     MARKED,
@@ -385,12 +386,11 @@ def _changed(about: Ref, old: Seen, new: Seen, at: float, *, first: bool) -> Ite
 
 
 def _spec(about: Ref, old: Seen, new: Seen, at: float) -> Iterator[Step]:
-    actor, owner = _writer(old, new, at), controller_of(new)
+    (actor, source), owner = _writer(old, new, at), controller_of(new)
     if about.kind == "Node" and (labels := _relabelled(old, new)):
-        yield Step(at, CHANGED, about, actor, MANAGED if actor else OBJECT, labels)
+        yield Step(at, CHANGED, about, actor, source, labels)
     if actor in steps.MANAGERS and owner is not None:
         actor = steps.CONTROLLER_OF.get(owner.kind, actor)
-    source = MANAGED if actor else OBJECT
     if new.spec.taints != old.spec.taints or new.spec.unschedulable != old.spec.unschedulable:
         was = {f"{one.key}:{one.effect}" for one in old.spec.taints}
         now = {f"{one.key}:{one.effect}" for one in new.spec.taints}
@@ -412,17 +412,18 @@ def _relabelled(old: Seen, new: Seen) -> str:
     return _short(f"{LABELS}: {', '.join(told)}")
 
 
-def _writer(old: Seen, new: Seen, at: float) -> str:
-    """The manager of the newest entry that is new. That of the subresource scale has no time, and that of a second
-    write in one second is no new one. Who takes a field away may have no entry at all."""
+def _writer(old: Seen, new: Seen, at: float) -> tuple[str, str]:
+    """The manager of the newest entry that is new, and the source. That of the subresource scale has no time, and that
+    of a second write in one second is no new one. Who takes a field away may have no entry at all: that it was the only
+    one who wrote just then is a guess."""
     before, writers = set(old.metadata.managed_fields), _writers(new)
     fresh = [one for _, one in writers if one not in before and one.subresource != "status"]
     if fresh:
-        return fresh[-1].manager
+        return fresh[-1].manager, MANAGED
     if new.spec.replicas != old.spec.replicas and (scaler := _scaler(new)):
-        return scaler
+        return scaler, MANAGED
     just = {one.manager for when, one in writers if one.subresource != "status" and abs(at - when) <= _SOON_S}
-    return just.pop() if len(just) == 1 else ""
+    return (just.pop(), GUESS) if len(just) == 1 else ("", OBJECT)
 
 
 def _scaler(obj: Seen) -> str:

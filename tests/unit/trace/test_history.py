@@ -8,7 +8,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.trace.behind import Linked
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
-from kcm_cli.trace.steps import CREATED, EVENT, Ref, Step
+from kcm_cli.trace.steps import CREATED, EVENT, GUESS, MANAGED, SCALED, Ref, Step
 from kcm_cli.trace.text import head, sentence
 from kcm_cli.trace.views import Seen, Told
 
@@ -86,6 +86,13 @@ def test_who_wrote_twice_in_a_second_is_known_by_the_first_time(second: int, by:
         history.version("ReplicaSet", replica_set(size, second), at)
     last = Linked(history.steps, history.relations).about(Target("rs", "n", "web-1")).nodes[-1]
     assert sentence(last).startswith(f"ReplicaSet n/web-1 was scaled{by}: from 1 to 0 (")
+
+
+def test_a_writer_without_an_entry_of_its_own_is_a_guess() -> None:
+    history = History()
+    for size, second, at in ((2, 21, 21.4), (1, 22, 22.4), (0, 22, 22.9)):
+        history.version("ReplicaSet", replica_set(size, second), at)
+    assert [one.source for one in history.steps if one.verb == SCALED] == [MANAGED, GUESS]
 
 
 def budget(*conditions: tuple[str, str]) -> Seen:
