@@ -144,7 +144,7 @@ class Linked:
             belongs = known.get(place)
             if belongs is None:
                 belongs = known[place] = self._belongs(step, target)
-            if not belongs:
+            if not belongs and not target.is_among(step):
                 continue
             above: Node | None = node
             while above is not None and id(above) not in kept:
@@ -173,10 +173,7 @@ class Linked:
         return min(close or vague, key=lambda node: (_step(node).source != AUDIT, -node.at), default=None)
 
     def _belongs(self, step: Step, target: Target) -> bool:
-        """Whether the object of a step is the target, or one of those that it owns or scales, or the target is one of
-        its objects."""
-        if target.is_among(step):
-            return True
+        """Whether the object of a step is the target, or one of those that it owns or scales."""
         place = step.about.place
         for _ in range(_LEVELS):
             if target.is_kind(place[0]) and target.is_key(place[1]):

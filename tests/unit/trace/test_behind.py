@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.trace import history
 from kcm_cli.trace.behind import NOT_SEEN, Linked
 from kcm_cli.trace.history import Relations
-from kcm_cli.trace.join import INFERRED, KNOWN, Target
+from kcm_cli.trace.join import INFERRED, KNOWN, Target, deletion
 from kcm_cli.trace.steps import AUDIT, CHANGED, CREATED, DELETED, EVENT, MARKED, OBJECT, SCALED, Ref, Step
 from kcm_cli.trace.text import lines
 from kcm_cli.trace.views import Seen
@@ -81,6 +81,22 @@ def test_nothing_is_made_up(before: Sequence[Step], why: str) -> None:
 def test_what_is_shown_is_what_another_source_tells() -> None:
     shown, told = step(9, MARKED, POD, source=OBJECT), step(9, DELETED, POD, RS, EVENT, rough=True)
     assert link(shown, told)[shown] == told
+
+
+@pytest.mark.parametrize("which_first", ["some", "all"])
+def test_a_deletion_of_some_objects_of_a_kind_says_nothing_about_one(which_first: str) -> None:
+    everything = Ref("Pod", "n/")
+    some, each = "all that match", ""
+    first, second = (some, each) if which_first == "some" else (each, some)
+    steps = (
+        step(1, DELETED, everything, "alice", detail=first),
+        step(2, DELETED, everything, "bob", detail=second),
+    )
+    found = Linked(steps, Relations()).about(TARGET)
+    (told,) = [one for one in steps if not one.detail]
+    assert [node.what for node in found.nodes] == [told]
+    ended = deletion(found)
+    assert ended is not None and ended.what == told
 
 
 STEPS = st.builds(
