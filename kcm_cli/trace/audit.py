@@ -177,7 +177,8 @@ class AuditLog:
             what = f"{event.verb} {kind}{'/' + ref.subresource if ref.subresource else ''}: {why}"
             about = Ref(kind, f"{namespace}/{name}" if namespace else name)
             owner = _owner(event.request_object, namespace)
-            self.history.add(Step(at, REFUSED, about, actor, AUDIT, what, trouble=True, behind=owner))
+            makes = event.verb == "create" and not ref.subresource
+            self.history.add(Step(at, REFUSED, about, actor, AUDIT, what, trouble=True, behind=owner, makes=makes))
 
     def _is_near(self, kind: str, namespace: str, ref: _Reference) -> bool:
         target = self._target

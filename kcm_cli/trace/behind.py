@@ -43,6 +43,7 @@ from kcm_cli.trace.steps import (
     GUESS,
     IS,
     KIND_OF,
+    KINDS_ABOVE,
     KUBELET,
     MANAGERS,
     MARKED,
@@ -79,11 +80,6 @@ _LEVELS, _CIRCLE, _LOOKS = 8, 64, 32
 """Bounds of what is looked at for one step, so that a log of any content takes time in proportion to its length."""
 NOT_SEEN = "unknown: what it followed from was not seen"
 NOBODY = "unknown: nothing says who did it"
-_ABOVE = {
-    "Pod": ("ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"),
-    "ReplicaSet": ("Deployment",),
-    "Job": ("CronJob",),
-}
 _RANK = {CREATED: 0, CHANGED: 1, TAINTED: 1, SCALED: 2, BOUND: 3, ENDED: 4}
 
 
@@ -199,7 +195,7 @@ class Linked:
             return said, TIME
         if step.behind is not None and step.behind.kind in CONTROLLER_OF:
             return step.behind, OWNER if step.source == AUDIT else TIME
-        kinds = (KIND_OF[step.actor],) if step.actor in KIND_OF else _ABOVE.get(step.about.kind, ())
+        kinds = (KIND_OF[step.actor],) if step.actor in KIND_OF else KINDS_ABOVE.get(step.about.kind, ())
         name = step.about.key
         if name.endswith("/") and step.verb == REFUSED:  # the name was to be made by the server
             alike = [key for kind in kinds for key in self._keys.get((kind, name), ())]

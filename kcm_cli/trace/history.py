@@ -259,7 +259,7 @@ class History:
                 behind = _ref(told.related)
             yield replace(plain, verb=MARKED, behind=behind)
         elif reason.startswith(("FailedCreate", "FailedDelete")):
-            yield replace(plain, verb=REFUSED, trouble=True)
+            yield replace(plain, verb=REFUSED, trouble=True, makes=reason.startswith("FailedCreate"))
         else:
             yield _simple(told, plain)
 

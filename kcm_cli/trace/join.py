@@ -21,12 +21,16 @@ from kcm_cli.runtime.causes import LISTED, Change, Tick
 from kcm_cli.trace.steps import (
     AUDIT,
     CONDITION,
+    CONTROLLER_OF,
     CREATED,
     DELETED,
     ENDINGS,
     EVENT,
     IS,
+    KIND_OF,
+    KINDS_ABOVE,
     KUBELET,
+    MANAGERS,
     REFUSED,
     SCALED,
     Step,
@@ -422,6 +426,7 @@ def troubles(found: Trace) -> list[Node]:
     first, then what its Pods wait for. Those of one kind, the oldest first."""
     held: dict[tuple[str, str], list[Node]] = {}
     refusals: dict[tuple[str, str], list[Node]] = {}
+    """Creations that controllers were refused, by owner."""
     over: set[int] = set()
     for node in sorted(found.nodes, key=lambda node: node.at):
         step = node.what
@@ -431,11 +436,13 @@ def troubles(found: Trace) -> list[Node]:
             held.pop(step.about.place, None)
         if step.trouble:
             held.setdefault(step.about.place, []).append(node)
-        if step.verb == REFUSED:
-            refusals.setdefault((step.actor, (step.behind or step.about).key), []).append(node)
-        elif step.verb == CREATED and step.actor:
-            for key in _makers(step):
-                over.update(id(one) for one in refusals.pop((step.actor, key), ()))
+        if step.verb == REFUSED and step.makes:
+            owner = step.behind or step.about
+            if _acts_for(step.actor, owner.kind):
+                refusals.setdefault(owner.place, []).append(node)
+        elif step.verb == CREATED:
+            for place in _owners(step):
+                over.update(id(one) for one in refusals.pop(place, ()))
     every = [node for nodes in held.values() for node in nodes if id(node) not in over]
     worst = min(every, key=lambda node: (_weight(node), -node.at), default=None)
     if worst is None:
@@ -445,16 +452,23 @@ def troubles(found: Trace) -> list[Node]:
     return sorted(alike, key=lambda node: node.at)
 
 
-def _makers(made: Step) -> Iterator[str]:
-    """The keys of what an object may have been made for: its owner, if that is known, or else by its name, which for a
-    Pod of an indexed Job has two parts more."""
-    key = made.key
+def _acts_for(actor: str, kind: str) -> bool:
+    """Whether an actor is the controller of owners of a kind, or a manager with one name for all of them."""
+    return kind in CONTROLLER_OF and (KIND_OF.get(actor) == kind or actor in MANAGERS)
+
+
+def _owners(made: Step) -> Iterator[tuple[str, str]]:
+    """The places of owners for which a controller may have made an object: the one that is known or, where none is, by
+    the name, which for a Pod of an indexed Job has two parts more."""
+    kinds = [kind for kind in KINDS_ABOVE.get(made.kind, ()) if _acts_for(made.actor, kind)]
     if made.behind is not None:
-        yield made.behind.key
-    for _ in range(2):
-        key = key.rpartition("-")[0]
-        if key:
-            yield key
+        if made.behind.kind in kinds:
+            yield made.behind.place
+        return
+    shorter = made.key.rpartition("-")[0]
+    yield from ((kind, shorter) for kind in kinds)
+    if "Job" in kinds:
+        yield "Job", shorter.rpartition("-")[0]
 
 
 def is_grave(node: Node) -> bool:

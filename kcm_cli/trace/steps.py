@@ -41,7 +41,8 @@ class Step(msgspec.Struct, frozen=True):
 
     at: Unix time; rough: it is a full second; vague: it is later than that, but when is not recorded. actor: who did
     it; "" if that is not known. trouble: it keeps something from being done. settles: it ends an earlier trouble of
-    the object. count: how often it happened. behind: an object that the source itself names as the reason.
+    the object. count: how often it happened. behind: an object that the source itself names as the reason. makes: of
+    what was refused, whether it is the creation of an object.
     """
 
     at: float
@@ -56,6 +57,7 @@ class Step(msgspec.Struct, frozen=True):
     settles: bool = False
     count: int = 1
     behind: Ref | None = None
+    makes: bool = False
 
     @property
     def kind(self) -> str:
@@ -115,3 +117,9 @@ CONTROLLER_OF = {
 MANAGERS = frozenset(("kube-controller-manager", "kcm"))
 """Who writes for all controllers, where nothing says which one it was."""
 KIND_OF = {actor: kind for kind, actor in CONTROLLER_OF.items()} | {"replication-controller": "ReplicationController"}
+KINDS_ABOVE = {
+    "Pod": ("ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"),
+    "ReplicaSet": ("Deployment",),
+    "Job": ("CronJob",),
+}
+"""The kinds of owners for which controllers make objects of a kind."""

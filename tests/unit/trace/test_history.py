@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kcm_cli.machinery import codec
 from kcm_cli.trace.behind import Linked
 from kcm_cli.trace.history import History
 from kcm_cli.trace.join import Target
-from kcm_cli.trace.steps import CREATED, EVENT, GUESS, MANAGED, SCALED, Ref, Step
+from kcm_cli.trace.steps import AUDIT, CREATED, EVENT, GUESS, MANAGED, REFUSED, SCALED, Ref, Step
 from kcm_cli.trace.text import head, sentence
 from kcm_cli.trace.views import Seen, Told
 
@@ -137,3 +138,72 @@ def test_a_refusal_is_over_when_the_same_was_made(actor: str, pod: str, is_over:
     history.add(Step(2.0, CREATED, Ref("Pod", pod), actor, EVENT))
     line = head(Linked(history.steps, history.relations).about(Target("rs", "n", "web")))[0]
     assert ("trouble" not in line) is is_over, line
+
+
+WEB = Ref("ReplicaSet", "n/web")
+RS = "replicaset-controller"
+
+
+def no(about: Ref, actor: str, detail: str, behind: Ref | None = None, *, makes: bool = True) -> Step:
+    return Step(1.0, REFUSED, about, actor, AUDIT, detail, trouble=True, behind=behind, makes=makes)
+
+
+def made(kind: str, key: str, actor: str, behind: Ref | None = None) -> Step:
+    return Step(2.0, CREATED, Ref(kind, key), actor, AUDIT, behind=behind)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "creation", "is_over"),
+    [
+        pytest.param(
+            no(Ref("Deployment", "n/web"), "alice", "patch", makes=False),
+            made("ReplicaSet", "n/web-canary", "alice"),
+            False,
+            id="of a user, who makes another object",
+        ),
+        pytest.param(
+            no(Ref("Pod", "n/web-1"), RS, "delete Pod: no", WEB, makes=False),
+            made("Pod", "n/web-2", RS),
+            False,
+            id="of a deletion",
+        ),
+        pytest.param(no(Ref("Pod", "n/"), RS, "create Pod: no", WEB), made("Pod", "n/web-2", RS), True, id="by name"),
+        pytest.param(
+            no(Ref("Pod", "n/"), RS, "create Pod: no", WEB),
+            made("Pod", "n/web-canary-2", RS),
+            False,
+            id="a longer name",
+        ),
+        pytest.param(
+            no(Ref("Job", "n/web"), "job-controller", "FailedCreate: no"),
+            made("Pod", "n/web-0-abcde", "job-controller"),
+            True,
+            id="the pod of an indexed Job",
+        ),
+        pytest.param(
+            no(Ref("ReplicationController", "n/web"), "replication-controller", "FailedCreate: no"),
+            made("Pod", "n/web-abcde", "replicationcontroller-controller"),
+            True,
+            id="under the other name of a controller",
+        ),
+    ],
+)
+def test_a_refusal_is_over_when_its_controller_makes_another_for_the_owner(
+    refusal: Step, creation: Step, is_over: bool
+) -> None:
+    target = refusal.behind or refusal.about
+    history = History()
+    history.add(Step(0.5, CREATED, target, "bob", AUDIT))
+    history.add(refusal)
+    history.add(creation)
+    found = Linked(history.steps, history.relations).about(Target(target.kind, "n", "web"))
+    text = head(found)[0]
+    assert {one.what for one in found.nodes} >= {refusal}
+    assert ("trouble" not in text) is is_over, text
+
+
+@pytest.mark.parametrize(("reason", "makes"), [("FailedCreate", True), ("FailedDelete", False)])
+def test_an_event_says_whether_a_creation_was_refused(reason: str, makes: bool) -> None:
+    history = History()
+    history.event(msgspec.structs.replace(refused("a", 1), reason=reason), 1.0)
+    assert [one.makes for one in history.steps] == [makes]
