@@ -112,6 +112,8 @@ class Linked:
             self._keys.setdefault((kind, f"{key.rpartition('/')[0]}/"), []).append(key)
         self._of: dict[tuple[str, str], list[Node]] = {}
         self._lost: dict[tuple[str, str], list[Node]] = {}
+        self._taken: dict[tuple[tuple[str, str], str], list[float]] = {}
+        """When the controller deleted pods, by DaemonSet and node."""
         for node in self.nodes:
             step = _step(node)
             if step.verb in DEEDS:
@@ -119,6 +121,9 @@ class Linked:
             is_lost = step.verb in _LOST and step.actor not in _FOR_OWNERS  # not what its own controller took away
             if is_lost and (owner := self.owner(step)) is not None:
                 self._lost.setdefault(owner[0].place, []).append(node)
+            name = relations.nodes.get(step.about.key, "") if step.verb in _GONE and step.actor == _DAEMONS else ""
+            if name and (owner := self.owner(step)) is not None:
+                self._taken.setdefault((owner[0].place, name), []).append(node.at)
         for node in self.nodes:
             self._guess(node)
             self._explain(node)
@@ -288,7 +293,7 @@ class Linked:
             if behind.node:
                 other = self._last(node, Ref("Node", behind.node), _OF_NODES)
                 if other is not None and (found is None or other.at > found.at):
-                    found = other
+                    found = found if self._is_rolled(node, found, other, behind) else other
             if found is not None:
                 self._attach(node, found, behind)
                 return
@@ -296,6 +301,23 @@ class Linked:
             node.origin = NOBODY
         elif step.actor in _FOR_OWNERS or step.actor in _EVICTERS or step.actor == _COLLECTOR:
             node.origin = NOT_SEEN
+
+    def _is_rolled(self, node: Node, found: Node | None, other: Node, behind: _Behind) -> bool:
+        """Whether a daemon's pod came or went for a change of its DaemonSet, and not for a later one of its node. A pod
+        that is older than the DaemonSet's change waits for its turn, but one that the node does not want goes at once;
+        and a pod replaces one that was taken away after the node's change."""
+        if found is None:
+            return False
+        step = _step(node)
+        if step.verb == CREATED:
+            times = self._taken.get((behind.about.place, behind.node), ())
+            index = bisect_right(times, other.at)
+            return index < len(times) and times[index] <= node.at
+        if _step(found).verb == CREATED or node.at - other.at <= _CLOSE_S:
+            return False
+        near = (one for one in self._near(step.about.place, node.at) if _step(one).verb == CREATED)
+        births = [one.at for one in near if one.at <= node.at and _same(_step(one).about, step.about)]
+        return not births or births[-1] < found.at
 
     def _attach(self, node: Node, found: Node, behind: _Behind) -> None:
         step, above = _step(node), _step(found)

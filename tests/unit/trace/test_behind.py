@@ -99,6 +99,43 @@ def test_a_deletion_of_some_objects_of_a_kind_says_nothing_about_one(which_first
     assert ended is not None and ended.what == told
 
 
+SET, AGENT, NEXT, ON = (
+    Ref("DaemonSet", "n/agent", "s"),
+    Ref("Pod", "n/agent-1"),
+    Ref("Pod", "n/agent-2"),
+    Ref("Node", "x"),
+)
+DS = "daemonset-controller"
+SET_MADE, BORN = step(0, CREATED, SET, "alice"), step(1, CREATED, AGENT, DS)
+IMAGE, LABEL = step(100, CHANGED, SET, "alice"), step(700, CHANGED, ON, "bob", detail="its labels: +a=b")
+GONE, AGAIN = step(1300, DELETED, AGENT, DS), step(1302, CREATED, NEXT, DS)
+
+
+@pytest.mark.parametrize(
+    ("steps", "last", "cause"),
+    [
+        pytest.param((SET_MADE, BORN, IMAGE, LABEL), GONE, IMAGE, id="an old pod goes in its turn"),
+        pytest.param((IMAGE, LABEL), GONE, IMAGE, id="a pod that was there before the log"),
+        pytest.param((SET_MADE, BORN, IMAGE, LABEL, GONE), AGAIN, IMAGE, id="its replacement"),
+        pytest.param((SET_MADE, BORN, IMAGE, LABEL), step(701, DELETED, AGENT, DS), LABEL, id="it goes at once"),
+        pytest.param((SET_MADE, IMAGE, step(101, CREATED, AGENT, DS), LABEL), GONE, LABEL, id="a new pod"),
+        pytest.param((SET_MADE, BORN, LABEL), GONE, LABEL, id="the set did not change"),
+        pytest.param(
+            (SET_MADE, BORN, step(90, DELETED, AGENT, DS), IMAGE, LABEL), AGAIN, LABEL, id="the node had no pod"
+        ),
+    ],
+)
+def test_a_daemon_is_replaced_for_its_set_and_not_for_any_later_change_of_its_node(
+    steps: Sequence[Step], last: Step, cause: Step
+) -> None:
+    known = Relations()
+    for pod in (AGENT, NEXT):
+        known.owners[pod.place] = SET
+        known.place(pod, "x")
+    (node,) = [node for node in Linked((*steps, last), known).nodes if node.what == last]
+    assert node.parent is not None and node.parent.what == cause and node.edge == INFERRED
+
+
 STEPS = st.builds(
     Step,
     st.floats(0, 9),
