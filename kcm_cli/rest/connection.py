@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         """Send a request as it goes over the wire; its answer. Raises ConnectionError (Lost, HeadTooLarge),
         HttpParserError or TimeoutError.
 
-        bodiless: the answer has no body, whatever its headers say (CONNECT). until: when, by the loop's time, the
+        bodiless: the answer has no body, whatever its headers say (CONNECT, HEAD). until: when, by the loop's time, the
         whole answer has to be there.
         """
         incoming = self._send(data, whole=True, bodiless=bodiless)
@@ -168,9 +168,9 @@ class Connection(asyncio.Protocol):
         finally:
             del incoming  # it holds the failure, and that one this frame
 
-    async def open(self, data: bytes) -> Incoming:
+    async def open(self, data: bytes, *, bodiless: bool = False) -> Incoming:
         """The same for an answer that is read as it comes."""
-        incoming = self._send(data, whole=False)
+        incoming = self._send(data, whole=False, bodiless=bodiless)
         try:
             await incoming.head
             return incoming

@@ -27,7 +27,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     permitted: called right before the request is sent, by transports in which requests wait; None for no check. kind,
     reason, owner: of a write, for logs; they are not sent. reason: why it was decided, in a few words. owner: kind and
     key of the object that it is done for, if not the one that is being synced. sent_query: the query as a client of a
-    server has sent it; None if it is not known.
+    server has sent it; None if it is not known. address: the client's, as a server sees it; empty within a process.
     """
 
     method: str
@@ -41,6 +41,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     owner: str = ""
     sent_query: str | None = None
+    address: str = ""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -58,6 +58,13 @@ _REASONS = {
         304: "Not Modified",
         400: "Bad Request",
     },
+    **{203: "Non-Authoritative Information", 205: "Reset Content", 300: "Multiple Choices", 302: "Found"},
+    **{303: "See Other", 307: "Temporary Redirect", 308: "Permanent Redirect", 402: "Payment Required"},
+    **{407: "Proxy Authentication Required", 408: "Request Timeout", 411: "Length Required"},
+    **{412: "Precondition Failed", 414: "Request URI Too Long", 418: "I'm a teapot", 421: "Misdirected Request"},
+    **{423: "Locked", 424: "Failed Dependency", 425: "Too Early", 426: "Upgrade Required"},
+    **{428: "Precondition Required", 451: "Unavailable For Legal Reasons", 502: "Bad Gateway"},
+    **{507: "Insufficient Storage", 508: "Loop Detected", 511: "Network Authentication Required"},
     **{401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"},
     **{409: "Conflict", 410: "Gone", 413: "Request Entity Too Large", 415: "Unsupported Media Type"},
     **{416: "Requested Range Not Satisfiable", 417: "Expectation Failed", 505: "HTTP Version Not Supported"},
@@ -72,7 +79,7 @@ _REASONS = {
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
-    """A request. Header names are as received. version: of HTTP, ``1.0`` or ``1.1``."""
+    """A request. Header names are as received. version: of HTTP, ``1.0`` or ``1.1``. address: the client's."""
 
     method: str
     target: bytes
@@ -80,6 +87,7 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     headers: list[tuple[bytes, bytes]]
     body: bytes
     keep_alive: bool
+    address: str = ""
 
     @property
     def old(self) -> bool:
@@ -336,7 +344,7 @@ class HttpConnection(asyncio.Protocol):
         self._slot.complete()
         method, keep_alive = self._parser.get_method().decode("latin-1"), self._parser.should_keep_alive()
         version, body = self._parser.get_http_version(), b"".join(self._body)
-        self._pending.append(Received(method, self._target, version, self._headers, body, keep_alive))
+        self._pending.append(Received(method, self._target, version, self._headers, body, keep_alive, self.address))
         self._forget(received=False)
         if self._task is None:
             self._server.turns.add(self)
@@ -421,11 +429,14 @@ class HttpConnection(asyncio.Protocol):
             await self.drained()
 
     async def _stream(self, answer: Stream, request: Received, keep_alive: bool) -> None:
-        """Send a stream in chunks. With HTTP/1.0 it has none, and ends with the connection."""
+        """Send a stream, in chunks if its length is not known. With HTTP/1.0 it has none, and ends with the
+        connection."""
         if self.transport is None:
             return
-        chunked = "" if request.old else "Transfer-Encoding: chunked\r\n"
-        head = self._head(answer.status, answer.headers, chunked, old=request.old, keep_alive=keep_alive)
+        bodiless = request.method == "HEAD"
+        chunked = not (bodiless or request.old or "content-length" in answer.headers)
+        framing = "Transfer-Encoding: chunked\r\n" if chunked else ""
+        head = self._head(answer.status, answer.headers, framing, old=request.old, keep_alive=keep_alive)
         self._begun = True
         self.transport.write(head)
         self._endless = True
@@ -435,25 +446,30 @@ class HttpConnection(asyncio.Protocol):
             async for chunk in chunks:
                 if self.transport is None:
                     return
-                if not chunk:  # an empty chunk would end the body
+                if not chunk or bodiless:  # an empty chunk would end the body
                     continue
-                self.transport.write(chunk if request.old else b"%x\r\n%s\r\n" % (len(chunk), chunk))
+                self.transport.write(b"%x\r\n%s\r\n" % (len(chunk), chunk) if chunked else chunk)
                 if self._writable is not None:
                     await self.drained()
         self._endless = False
-        if self.transport is not None and not request.old:
+        if self.transport is not None and chunked:
             self.transport.write(b"0\r\n\r\n")
 
     async def _upgrade(self, answer: Upgraded) -> None:
         """Switch protocols. ``answer`` uses the connection until it returns or the client disconnects."""
-        if self.transport is None or not self._upgrading:
+        if self.transport is None:
+            answer.drop()
             return
+        self._upgrading = True  # the parser has not seen what counts upstream, such as Connection: x-upgrade
+        if self._rest:
+            self._duplex.feed(bytes(self._rest))
+            self._rest.clear()
         self.switched = True
         self.transport.resume_reading()
         lines = [f"HTTP/1.1 101 {_REASONS[101]}\r\n"]
-        lines += [f"{_written(name)}: {answer.headers[name]}\r\n" for name in sorted(answer.headers)]
+        lines += _lines(answer.headers)
         self._begun = True
-        self.transport.write("".join([*lines, "\r\n"]).encode("latin-1"))
+        self.transport.write("".join([*lines, "\r\n"]).encode("utf-8", "surrogateescape"))
         self._endless = True
         self._slot.forget()
         await answer.serve(self._duplex)
@@ -466,16 +482,13 @@ class HttpConnection(asyncio.Protocol):
     def _head(
         self, status: int, headers: Mapping[str, str], length: str, *, old: bool = False, keep_alive: bool = False
     ) -> bytes:
-        """The status line and headers. A value with newlines is that of several headers."""
-        lines = [f"HTTP/1.{0 if old else 1} {status} {_REASONS.get(status, 'Unknown')}\r\n"]
-        fields = headers if headers is _BARE else {"cache-control": "no-cache, private", **headers}
-        for name in sorted(fields):
-            written = _written(name)
-            lines += [f"{written}: {one}\r\n" for one in fields[name].split("\n")]
+        """The status line and headers."""
+        lines = [f"HTTP/1.{0 if old else 1} {status} {_REASONS.get(status) or f'status code {status}'}\r\n"]
+        lines += _lines(headers if headers is _BARE else {"cache-control": "no-cache, private", **headers})
         if keep_alive == old:  # differs from the default of the HTTP version
             lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n")
         lines.append(f"Date: {self._server.date()}\r\n{length}\r\n")
-        return "".join(lines).encode("utf-8")
+        return "".join(lines).encode("utf-8", "surrogateescape")
 
     def _refuse(self, status: str, body: bytes | None = None, media_type: str = _TEXT, *, close: bool = True) -> None:
         """Send an error after the answers to earlier requests, and read no more. close: close the connection then."""
@@ -566,6 +579,15 @@ class _Duplex:
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+
+def _lines(headers: Mapping[str, str]) -> Iterator[str]:
+    """The lines of headers. A value with newlines is that of several. Bytes that are not UTF-8 are in their escaped
+    form (``surrogateescape``)."""
+    for name in sorted(headers):
+        written = _written(name)
+        for one in headers[name].split("\n"):
+            yield f"{written}: {one}\r\n"
 
 
 @lru_cache(512)

@@ -20,14 +20,18 @@ class Duplex(Protocol):
 
 
 class Upgraded(Stream, frozen=True):
-    """A response 101. ``serve``: uses the other protocol, and returns when the connection is to be closed."""
+    """A response 101. ``serve``: uses the other protocol, and returns when the connection is to be closed. drop: called
+    instead if the client has gone."""
 
     serve: Callable[[Duplex], Awaitable[None]]
+    drop: Callable[[], None]
 
 
-def upgraded(headers: Mapping[str, str], serve: Callable[[Duplex], Awaitable[None]]) -> Upgraded:
+def upgraded(
+    headers: Mapping[str, str], serve: Callable[[Duplex], Awaitable[None]], drop: Callable[[], None] = lambda: None
+) -> Upgraded:
     """A response 101 with these headers."""
-    return Upgraded(101, headers, _nothing(), serve)
+    return Upgraded(101, headers, _nothing(), serve, drop)
 
 
 async def _nothing() -> AsyncIterator[bytes]:

@@ -8,9 +8,12 @@ import json
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
+
+from kcm_cli.sandbox.apiserver.kinds.core import proxying
 
 HEADERS = {
     "/redirect": [("Location", "/other/?x=1")],
@@ -18,6 +21,8 @@ HEADERS = {
     "/relative": [("Location", "x")],
     "/through": [("Location", "/api/v1/namespaces/NAMESPACE/services/web/proxy/x")],
     "/cookies": [("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("Access-Control-Allow-Origin", "*")],
+    "/bytes": [("X-UTF-8", "\xc3\xa9"), ("X-Latin", "\xe9")],
+    "/hop": [("Connection", "X-Hop, keep-alive"), ("Connection", "x-other"), ("X-Hop", "1"), ("X-Other", "2")],
 }
 
 
@@ -32,13 +37,14 @@ class Web(http.server.BaseHTTPRequestHandler):
         if path == "/echo" and self.headers.get("Upgrade"):
             self._echo()
             return
+        if path.startswith("/refused/"):
+            self._refuse(cut=path == "/refused/cut")
+            return
         fields = [(name, value.replace("NAMESPACE", namespace)) for name, value in HEADERS.get(path, [])]
         if path == "/own":
             fields = [("Location", f"http://{self.headers['Host']}/there")]
         status = {"/none": 204, "/missing": 404}.get(path, 302 if fields and fields[0][0] == "Location" else 200)
-        body = (
-            b"x" * 200_000 if path == "/large" else json.dumps([self.command, self.path, dict(self.headers)]).encode()
-        )
+        body = b"x" * int(path[7:]) if path.startswith("/large/") else json.dumps(self._told(path)).encode()
         self.send_response(status)
         for name, value in fields:
             self.send_header(name, value)
@@ -49,6 +55,21 @@ class Web(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     do_POST = do_HEAD = do_GET
+
+    def _refuse(self, cut):
+        """Without its length, and the connection stays open; or with more than what comes."""
+        self.send_response(403)
+        for name, value in (("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), *([("Content-Length", "100")] * cut)):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(b"refused")
+        if not cut:
+            with suppress(OSError):
+                self.connection.recv(1)
+        self.close_connection = True
+
+    def _told(self, path):
+        return self.headers.items() if path == "/fields" else [self.command, self.path, dict(self.headers)]
 
     def _echo(self):
         key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -125,7 +146,7 @@ def test_the_path_and_query_that_a_server_is_asked(kcm_sandbox, service, ask, pa
     method, found, told = json.loads(body)
     assert (status, method, found, headers["Content-Length"]) == (200, "GET", asked, str(len(body)))
     assert told["Host"] == urlsplit(kcm_sandbox.url).netloc
-    assert (told["X-Forwarded-Uri"], told["x-forwarded-proto"]) == (service + asked.partition("?")[0], "ftp")
+    assert (told["x-forwarded-uri"], told["x-forwarded-proto"]) == (service + asked.partition("?")[0], "ftp")
     assert not {name.lower() for name in told} & {"authorization", "upgrade", "x-forwarded-host"}
 
 
@@ -157,7 +178,36 @@ def test_headers_and_bodies_of_a_server(service, ask):
     assert (headers.get_all("Set-Cookie"), headers["Access-Control-Allow-Origin"]) == (["a=b", "c=d"], None)
     status, headers, body = ask(f"{service}/none")
     assert (status, headers["Transfer-Encoding"], body) == (204, None, b"")
-    assert ask(f"{service}/large")[2] == b"x" * 200_000
+    _, headers, _ = ask(f"{service}/bytes")
+    assert (headers["X-UTF-8"], headers["X-Latin"]) == ("\xc3\xa9", "\xe9")
+    _, headers, _ = ask(f"{service}/hop")
+    assert (headers["X-Hop"], headers["X-Other"]) == (None, None)
+
+
+@pytest.mark.parametrize("size", [0, 10_000, 65_536, 65_537, 200_000])
+def test_an_answer_has_the_length_that_the_server_says(service, ask, size):
+    path = f"{service}/large/{size}"
+    status, headers, body = ask(path)
+    assert (status, headers["Content-Length"], headers["Transfer-Encoding"]) == (200, str(size), None)
+    assert body == b"x" * size
+    status, headers, body = ask(path, "HEAD")
+    assert (status, headers["Content-Length"], headers["Transfer-Encoding"], body) == (200, str(size), None, b"")
+
+
+def test_headers_of_an_answer_without_its_body(service, ask):
+    _, headers, _ = ask(f"{service}/cookies", "HEAD")
+    assert (headers.get_all("Set-Cookie"), headers["Access-Control-Allow-Origin"]) == (["a=b", "c=d"], None)
+
+
+def test_headers_that_a_client_cannot_choose(service, ask):
+    forged = {"X_Forwarded_Uri": "/forged", "X_Forwarded_For": "192.0.2.1", "X_Hop": "1", "X_Kept": "2"}
+    told = json.loads(ask(f"{service}/x", Connection="keep-alive, X-Hop", **forged)[2])[2]
+    given = {name.lower(): value for name, value in told.items()}
+    assert (given["x-forwarded-uri"], given["x-forwarded-for"]) == (f"{service}/x", "192.0.2.1, 127.0.0.1")
+    assert (given.get("x-hop"), given["x-kept"], given["connection"]) == (None, "2", "close")
+    names = [name.lower() for name, _ in json.loads(ask(f"{service}/fields", **forged)[2])]
+    assert len(names) == len(set(names))
+    assert json.loads(ask(f"{service}/x")[2])[2]["x-forwarded-for"] == "127.0.0.1"
 
 
 def test_a_server_that_does_not_speak_tls(ask, service):
@@ -171,11 +221,11 @@ def upgrade(kcm_sandbox):
     """Asks for another protocol: the connection, and the head and what follows it so far."""
     links = []
 
-    def upgrade(path: str) -> tuple[socket.socket, bytes, bytes]:
+    def upgrade(path: str, connection: str = "keep-alive, Upgrade") -> tuple[socket.socket, bytes, bytes]:
         host, link = connected(kcm_sandbox)
         links.append(link)
         lines = [f"GET {path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {kcm_sandbox.token}"]
-        lines += ["Connection: keep-alive, Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: a", "", ""]
+        lines += [f"Connection: {connection}", "Upgrade: websocket", "Sec-WebSocket-Key: a", "", ""]
         link.sendall("\r\n".join(lines).encode())
         data = b""
         while b"\r\n\r\n" not in data:
@@ -188,8 +238,10 @@ def upgrade(kcm_sandbox):
         link.close()
 
 
-def test_a_connection_that_is_upgraded(service, upgrade):
-    link, head, data = upgrade(f"{service}/echo?lost=1")
+@pytest.mark.parametrize("connection", ["keep-alive, Upgrade", "x-upgrade"])
+def test_a_connection_that_is_upgraded(service, upgrade, connection):
+    """Upstream looks for the word in the header, whatever is around it."""
+    link, head, data = upgrade(f"{service}/echo?lost=1", connection)
     assert head.startswith(b"HTTP/1.1 101 ") and b"upgrade: websocket" in head.lower()
     assert b"sec-websocket-accept: " in head.lower()
     link.sendall(b"hello")
@@ -209,3 +261,21 @@ def test_a_connection_that_is_not_upgraded(service, upgrade, path, status, body)
     while more := link.recv(4096):
         data += more
     assert head.startswith(f"HTTP/1.1 {status} ".encode()) and body in data
+
+
+def whole(link: socket.socket, data: bytes) -> bytes:
+    while more := link.recv(4096):
+        data += more
+    return data
+
+
+def test_a_refusal_that_does_not_end(service, upgrade, monkeypatch):
+    monkeypatch.setattr(proxying, "_REFUSAL_S", 0.1)
+    link, head, data = upgrade(f"{service}/refused/open")
+    assert head.startswith(b"HTTP/1.1 403 ") and whole(link, data) == b"refused"
+    assert [line for line in head.split(b"\r\n") if b"Cookie" in line] == [b"Set-Cookie: a=b", b"Set-Cookie: c=d"]
+
+
+def test_a_refusal_that_is_cut(service, upgrade):
+    link, head, data = upgrade(f"{service}/refused/cut")
+    assert head.startswith(b"HTTP/1.1 500 ") and b"unexpected EOF" in whole(link, data)

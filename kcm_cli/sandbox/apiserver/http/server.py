@@ -136,7 +136,7 @@ def _request(received: Received) -> Request:
         headers["content-type"] = headers["content-type"].lower()
     query = tuple(parse_qsl(_readable(text), keep_blank_values=True)) if text else _NO_QUERY
     path = unquote(path) if "%" in path else path
-    return Request(received.method, path, query, headers, received.body, sent_query=text)
+    return Request(received.method, path, query, headers, received.body, sent_query=text, address=received.address)
 
 
 def _headers(received: Received) -> dict[str, str]:

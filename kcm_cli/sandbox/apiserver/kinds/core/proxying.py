@@ -9,8 +9,9 @@ import asyncio
 import os
 import posixpath
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from functools import cache, partial
 from urllib import parse
 
 import httptools
@@ -24,7 +25,8 @@ from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.apiserver.webhooks.routes import Where
 from kcm_cli.serving.upgrade import Duplex, upgraded
 
-_CONNECT_S = 30.0
+_CONNECT_S, _REFUSAL_S = 30.0, 10.0
+_MOST_DIGITS = 18
 _PART, _WHOLE, _MOST_REFUSAL = 32 * 1024, 64 * 1024, 1 << 20
 """The most bytes that are copied at once, of an answer that is sent as a whole, and of a refusal to upgrade."""
 _SWITCHING, _NO_CONTENT, _NOT_MODIFIED, _ERRORS = 101, 204, 304, 400
@@ -37,7 +39,7 @@ _UPGRADING = frozenset(("connection", "upgrade"))
 _NOT_PASSED_BACK = _NOT_PASSED | {
     f"access-control-allow-{name}" for name in ("credentials", "headers", "methods", "origin")
 }
-_IMPERSONATES = "impersonate-"
+_IMPERSONATES, _FORWARDED_FOR = "impersonate-", "x-forwarded-for"
 _SAFE = "/:@!$&'()*+,;=~-._"
 
 
@@ -92,17 +94,12 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
                 )
     except (OSError, TimeoutError) as error:
         raise _unreachable(where, error) from None
-    data = _request(asked, where)
+    bodiless = asked.request.method == "HEAD"
     try:
-        if asked.request.method == "HEAD":
-            try:
-                found = await connection.ask(data, bodiless=True)
-            finally:
-                connection.close()
-            return Response(found.status, _answered(asked, where, found.headers.items()), b"")
-        incoming = await connection.open(data)
-        headers = _answered(asked, where, _decoded(incoming.headers.fields))
-        if _is_short(incoming):
+        incoming = await connection.open(_request(asked, where), bodiless=bodiless)
+        headers = _answered(asked, where, incoming.headers.fields)
+        length = _length(incoming)
+        if not bodiless and (incoming.status in (_NO_CONTENT, _NOT_MODIFIED) or 0 <= length <= _WHOLE):
             try:
                 return Response(incoming.status, headers, await _whole(incoming))
             finally:
@@ -113,13 +110,16 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
     except BaseException:
         connection.close()
         raise
+    if length >= 0:
+        headers["content-length"] = str(length)
     return Stream(incoming.status, headers, _body(connection, incoming))
 
 
+@cache
 def _context(*, secure: bool) -> ssl.SSLContext | None:
     if not secure:
         return None
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the machine's authorities, which take long to read
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
@@ -140,11 +140,11 @@ def _why(where: Where, error: Exception) -> str:
     return f"dial tcp {shown}: connect: {why}"
 
 
-def _is_short(incoming: Incoming) -> bool:
-    """Whether an answer can be sent with its length."""
+def _length(incoming: Incoming) -> int:
+    """The bytes of a body as its headers say; -1 if they do not."""
     length = incoming.headers.get("content-length", "")
-    known = length.isascii() and length.isdigit() and len(length) < len(str(_WHOLE)) and int(length) <= _WHOLE
-    return known or incoming.status in (_NO_CONTENT, _NOT_MODIFIED)
+    known = length.isascii() and length.isdigit() and len(length) <= _MOST_DIGITS
+    return int(length) if known and "transfer-encoding" not in incoming.headers else -1
 
 
 async def _whole(incoming: Incoming) -> bytes:
@@ -166,35 +166,47 @@ async def _body(connection: Connection, incoming: Incoming) -> AsyncIterator[byt
 
 
 def _request(asked: Proxied, where: Where) -> bytes:
-    """The request in bytes. One that upgrades has no query, as upstream."""
+    """The request in bytes. One that upgrades has no query, as upstream, and all headers."""
     request, upgrades = asked.request, asked.upgrades
     path = parse.quote(asked.path or "/", safe=_SAFE)
-    kept = _NOT_PASSED - _UPGRADING if upgrades else _NOT_PASSED
+    hops = _NOT_PASSED - _UPGRADING if upgrades else _NOT_PASSED | _named(request.headers.get("connection", ""))
+    passed = {
+        name: value
+        for name, value in request.headers.items()
+        if name not in hops and not name.startswith(_IMPERSONATES)
+    }
+    if request.address:
+        passed[_FORWARDED_FOR] = ", ".join([*filter(None, [passed.get(_FORWARDED_FOR)]), request.address])
+    if not upgrades:
+        passed["x-forwarded-uri"] = f"{parse.quote(asked.prefix, safe=_SAFE)}{path}"
+        passed["connection"] = "close"
+    if request.body or request.method in ("POST", "PUT", "PATCH"):
+        passed["content-length"] = str(len(request.body))
     lines = [f"{request.method} {path}{'' if upgrades else asked.query} HTTP/1.1"]
     lines.append(f"Host: {request.headers.get('host') or '{}:{}'.format(*where)}")
-    lines += [
-        f"{name}: {value}"
-        for name, value in request.headers.items()
-        if name not in kept and not name.startswith(_IMPERSONATES)
-    ]
-    if not upgrades:
-        lines += [f"X-Forwarded-Uri: {parse.quote(asked.prefix, safe=_SAFE)}{path}", "Connection: close"]
-    if request.body or request.method in ("POST", "PUT", "PATCH"):
-        lines.append(f"Content-Length: {len(request.body)}")
+    lines += [f"{name}: {value}" for name, value in passed.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace") + request.body
 
 
-def _decoded(fields: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[str, str]]:
-    return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)
+def _named(connection: str) -> frozenset[str]:
+    """The headers that a header Connection names: they are for the next hop only."""
+    return frozenset(name.strip().lower() for name in connection.split(","))
 
 
-def _answered(asked: Proxied, where: Where, fields: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """The headers of an answer. Repeated ones have a line each."""
+def _decoded(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers by their names in lower case; repeated ones have a line each. Their bytes can be restored."""
     found: dict[str, str] = {}
     for name, value in fields:
-        key = name.lower()
-        if key not in _NOT_PASSED_BACK:
-            found[key] = f"{found[key]}\n{value}" if key in found else value
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
+        found[key] = f"{found[key]}\n{text}" if key in found else text
+    return found
+
+
+def _answered(asked: Proxied, where: Where, fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers of an answer."""
+    found = _decoded(fields)
+    for name in _NOT_PASSED_BACK | _named(found.get("connection", "").replace("\n", ",")):
+        found.pop(name, None)
     if "location" in found:
         found["location"] = _through(asked, where, found["location"])
     return found
@@ -226,10 +238,13 @@ class _Answer:
     def __init__(self) -> None:
         self.fields: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
-        self.is_whole = False
+        self.has_head = self.is_whole = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.fields.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.has_head = True
 
     def on_body(self, data: bytes) -> None:
         self.body += data
@@ -266,23 +281,37 @@ async def _switched(
     writer.write(_request(asked, where))
     answer, read = _Answer(), 0
     parser = httptools.HttpResponseParser(answer)
-    while not answer.is_whole and (data := await reader.read(_PART)):
+    while not answer.has_head:
+        data = await reader.read(_PART)
         read += len(data)
+        if not data or read > _MOST_REFUSAL:
+            raise plain("unexpected EOF")
         try:
             parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            headers = {name.lower(): value for name, value in _decoded(answer.fields)}
-            return upgraded(headers, partial(_joined, reader, writer, data[upgrade.args[0] :]))
-        if read > _MOST_REFUSAL:
-            break
+            serve = partial(_joined, reader, writer, data[upgrade.args[0] :])
+            return upgraded(_decoded(answer.fields), serve, writer.close)
     status = parser.get_status_code()
-    if not status:
-        raise plain("unexpected EOF")
     if status < _ERRORS:
         raise plain(f"invalid upgrade response: status code {status}")
+    headers = _decoded(answer.fields)
+    with in_real_time():
+        await _read_refusal(answer, parser, reader)
+    if not answer.is_whole and ("content-length" in headers or "transfer-encoding" in headers):
+        raise plain("unexpected EOF")
     writer.close()
-    fields = ((name.lower(), value) for name, value in _decoded(answer.fields))
-    return Response(status, {name: value for name, value in fields if name not in _NOT_PASSED}, bytes(answer.body))
+    headers = {name: value for name, value in headers.items() if name not in _NOT_PASSED}
+    return Response(status, headers, bytes(answer.body))
+
+
+async def _read_refusal(answer: _Answer, parser: httptools.HttpResponseParser, reader: asyncio.StreamReader) -> None:
+    """Read the rest of it, for _REFUSAL_S. Raises ApiError 500, OSError, HttpParserError."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_REFUSAL_S):
+            while not answer.is_whole and (data := await reader.read(_PART)):
+                parser.feed_data(data)
+                if len(answer.body) > _MOST_REFUSAL:
+                    raise plain("the answer of the server is too large")
 
 
 async def _joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, first: bytes, duplex: Duplex) -> None:
