@@ -190,6 +190,13 @@ async def _linked(port: int, network: Network, pipe: Pipe, send: Callable[[bytes
     """Copy bytes in both directions until the server has ended, the network, or the client ``_LINGER_S`` ago; returns
     the error, or nothing. ``send``: empty bytes are the end."""
     try:
+        return await _copied(port, network, pipe, send)
+    finally:
+        pipe.end()  # what the client still sends is dropped: nobody reads it, and its other connections wait for that
+
+
+async def _copied(port: int, network: Network, pipe: Pipe, send: Callable[[bytes], Awaitable[None]]) -> str:
+    try:
         host, target = network.find(port)
         reader, writer = await asyncio.open_connection(host, target)
     except LookupError as error:
