@@ -35,6 +35,12 @@ def _since_time(query: Mapping[str, str]) -> datetime | None:
     return parse_time(text).replace(microsecond=0) if text else None
 
 
+def _before(now: datetime, seconds: int) -> datetime:
+    """The time a number of seconds ago, not before the year 1."""
+    first = datetime.min.replace(tzinfo=now.tzinfo)
+    return now - timedelta(seconds=min(seconds, (now - first) // timedelta(seconds=1)))
+
+
 class LogOptions:
     """Which lines of a log a client requests, and in which form (PodLogOptions)."""
 
@@ -42,7 +48,7 @@ class LogOptions:
         """``query``: of a valid request."""
         self._tail, self._limit = integer(query, "tailLines"), integer(query, "limitBytes")
         since_s = integer(query, "sinceSeconds")
-        self._since = _since_time(query) if since_s is None else now - timedelta(seconds=since_s)
+        self._since = _since_time(query) if since_s is None else _before(now, since_s)
         self._stamped = is_true(query, "timestamps")
 
     @property

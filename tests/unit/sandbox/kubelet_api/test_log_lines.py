@@ -42,6 +42,11 @@ def test_the_time_since_which_lines_are_asked_for_is_cut_to_a_second(since: str,
     assert LogOptions({"sinceTime": since}, START).past(LINES) == lines
 
 
+@pytest.mark.parametrize("seconds", ["100000000000", str(2**63 - 1)])
+def test_lines_since_before_the_year_1_are_all_lines(seconds: str) -> None:
+    assert LogOptions({"sinceSeconds": seconds}, START).past(LINES) == b"a\nb\nc"
+
+
 def test_parameters_of_the_request_to_a_kubelet() -> None:
     query = {"sinceTime": "2026-01-02T04:04:05.5+01:00", "follow": "1", "previous": "false", "tailLines": "3"}
     assert parameters(query) == "?follow=true&sinceTime=2026-01-02T03%3A04%3A05Z&tailLines=3"
