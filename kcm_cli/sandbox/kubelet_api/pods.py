@@ -10,7 +10,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.pods import is_terminal
-from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.apiserver.store import Compacted, Store, Stored, Watcher
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.script import PREFIX
@@ -130,12 +130,47 @@ def end_of(store: Store, pod: Pod, name: str) -> datetime | None:
     return _UNSEEN if found is None else found.finished
 
 
+class Changes:
+    """Waits for the changes of a pod from now on. For one reader."""
+
+    def __init__(self, store: Store, pod: Pod) -> None:
+        self._store = store
+        self._pod = pod
+        self._watcher = self._watched()
+        self._woken = False
+
+    async def wait(self) -> None:
+        """Wait until the pod may have changed, or for ``wake``."""
+        while not (self._woken or self._changed()):
+            await self._watcher.wait()
+        self._woken = False
+
+    def wake(self) -> None:
+        """Make ``wait`` return, or the next one."""
+        self._woken = True
+        self._watcher.wake()
+
+    def close(self) -> None:
+        """Stop watching. May be called twice."""
+        self._watcher.close()
+
+    def _changed(self) -> bool:
+        try:
+            return any(event.stored.name == self._pod.name for event in self._watcher.take())
+        except Compacted:  # it may be among the changes that were missed
+            self._watcher.close()
+            self._watcher = self._watched()
+            return True
+
+    def _watched(self) -> Watcher:
+        return self._store.watch(PODS, self._pod.namespace, self._store.revision)
+
+
 async def until(store: Store, pod: Pod, holds: Callable[[], bool]) -> None:
     """Wait until a condition holds that changes of a pod may make true."""
-    watcher = store.watch(PODS, pod.namespace, store.revision)
+    changes = Changes(store, pod)
     try:
         while not holds():
-            await watcher.wait()
-            watcher.take()
+            await changes.wait()
     finally:
-        watcher.close()
+        changes.close()

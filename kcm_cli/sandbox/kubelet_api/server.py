@@ -35,7 +35,7 @@ from kcm_cli.sandbox.kubelet_api.commands import Commands
 from kcm_cli.sandbox.kubelet_api.feeding import EXEC, WHY, Feeding, bare, ended, failed, is_shell
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, is_true, lines_of, parameters, whole_lines
 from kcm_cli.sandbox.kubelet_api.objects import Issue
-from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, Run, end_of, failed_kubelet, until
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
 from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
 from kcm_cli.sandbox.programs.filesystem import There
@@ -168,7 +168,7 @@ class KubeletApi:
     async def _followed(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncGenerator[bytes, None]:
         """The lines until now, then new ones, until the run ends or the pod is deleted."""
         clock, store = self._clock, self._store
-        watcher = store.watch(PODS, pod.namespace, store.revision)
+        changes = Changes(store, pod)
         now = clock.now()
         coming = [line for line in log.lines if line[0] > now]
         try:
@@ -185,14 +185,13 @@ class KubeletApi:
                     if chosen.full:
                         return
                 nexts = [*(line[0] for line in coming[:1]), *([log.until] if log.grows else [])]
-                wake = clock.call_later((min(nexts) - now).total_seconds(), watcher.wake) if nexts else None
-                await watcher.wait()
+                wake = clock.call_later((min(nexts) - now).total_seconds(), changes.wake) if nexts else None
+                await changes.wait()
                 if wake is not None:
                     wake.cancel()
-                watcher.take()
                 end = end_of(store, pod, name)
         finally:
-            watcher.close()
+            changes.close()
 
     def _unsupported(self, pod: Pod, name: str, run: Run) -> str:
         """What the script of a container uses that is not simulated; empty if there is nothing."""

@@ -1,10 +1,13 @@
-"""What a stored pod says about the runs of its containers."""
+"""What a stored pod says about the runs of its containers, and its changes."""
+
+import asyncio
 
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.store.stored import Recent, Stored
-from kcm_cli.sandbox.kubelet_api.pods import Pod
+from kcm_cli.sandbox.kubelet_api.pods import PODS, Pod, until
 
 WAITS = 'container "c" in pod "p" is waiting to start'
 STATES = {
@@ -46,6 +49,46 @@ def test_the_previous_run_of_a_container_that_waits_is_its_latest(state: dict[st
     assert before is not None and before.number == latest
 
 
+async def test_changes_of_other_pods_are_not_looked_at() -> None:
+    store = Store()
+    store.create(PODS, "d", "p", shown("p"))
+    looked = list[int]()
+
+    def gone() -> bool:
+        looked.append(store.revision)
+        return store.get(PODS, "d", "p") is None
+
+    waiting = asyncio.ensure_future(until(store, pod({}), gone))
+    for number in range(20):
+        await asyncio.sleep(0)
+        store.create(PODS, "d", f"q{number}", shown(f"q{number}"))
+    await asyncio.sleep(0)
+    assert len(looked) == 1
+    store.delete(PODS, "d", "p")
+    await asyncio.wait_for(waiting, 5)
+    assert len(looked) == 2 and not store.watchers()
+
+
+async def test_a_change_among_more_than_are_kept_is_noticed() -> None:
+    store = Store(keep=10)
+    store.create(PODS, "d", "p", shown("p"))
+    waiting = asyncio.ensure_future(until(store, pod({}), lambda: store.get(PODS, "d", "p") is None))
+    await asyncio.sleep(0)
+    for number in range(50):
+        store.create(PODS, "d", f"q{number}", shown(f"q{number}"))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    store.delete(PODS, "d", "p")
+    for number in range(50):
+        store.delete(PODS, "d", f"q{number}")
+    await asyncio.wait_for(waiting, 5)
+    assert not store.watchers()
+
+
+def shown(name: str) -> dict[str, object]:
+    return {"metadata": {"name": name, "namespace": "d"}, "spec": {"containers": [{"name": "c"}]}}
+
+
 def pod(status: dict[str, object]) -> Pod:
-    doc = {"metadata": {"name": "p", "namespace": "d"}, "spec": {"containers": [{"name": "c"}]}, "status": status}
+    doc = {**shown("p"), "status": status}
     return Pod(Stored("d", "p", 1, codec.encode(doc), Recent(1 << 20)), lambda view: view.annotations)
