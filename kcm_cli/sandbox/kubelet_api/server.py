@@ -129,6 +129,8 @@ class KubeletApi:
         self.commands = Commands(store, clock, issue)
         self._feeding = Feeding(self.commands, clock)
         self._talks = Talks(self.commands, self._feeding, clock)
+        self._left: set[asyncio.Future[Doc]] = set()
+        """The programs whose clients have gone."""
 
     # -- logs
 
@@ -311,8 +313,8 @@ class KubeletApi:
         async def run(console: Console) -> Doc:
             where = pod.key, name
             if not command and wanted.stdin and self._talks.waits(pod, container):
-                talk = partial(self._talks.talk, pod, container, current)
-                await self._while_running(talk, pod, name)(console)
+                talk = self._while_running(partial(self._talks.talk, pod, container, current), pod, name)
+                await self._to_its_end(talk, console, whole=container.stdin_once)
                 return ended(0)
             if not command:
                 return await self._attached(pod, name, current, console)
@@ -325,6 +327,18 @@ class KubeletApi:
             return await feeding.carried_out(known, console, where)
 
         return run
+
+    async def _to_its_end(self, program: remote.Program, console: Console, *, whole: bool) -> None:
+        """Run a program for a client. whole: when the client has gone, it finds the end of its input, and goes on
+        until it ends or its container."""
+        work = asyncio.ensure_future(program(console))
+        try:
+            await (asyncio.shield(work) if whole else work)
+        finally:
+            if not work.done():
+                console.stdin.end()
+                self._left.add(work)
+                work.add_done_callback(self._left.discard)
 
     async def _attached(self, pod: Pod, name: str, run: Run, console: Console) -> Doc:
         """Write what a container writes from now on until it ends, however it ends.

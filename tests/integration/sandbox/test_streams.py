@@ -745,6 +745,30 @@ def test_an_attached_program_ends_with_its_input(
     assert core.read_namespaced_pod_log("a", kcm_namespace) == (output + errors).decode()
 
 
+@pytest.mark.parametrize(("sent", "code"), [(b"echo a\n(exit 3)\n", 3), (b"echo a; sleep 30; exit 4\n", 4)])
+def test_an_attached_program_ends_when_its_client_has_gone(kcm_sandbox, kcm_namespace, core, sent, code):
+    """As of ``kubectl run -i`` that is killed."""
+    container = {"name": "c", "image": "i", "stdin": True, "stdinOnce": True, "command": ["sh"]}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+
+    def phase():
+        return core.read_namespaced_pod("a", kcm_namespace).status.phase
+
+    kcm_sandbox.wait(lambda: phase() == "Running")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/attach?stdin=true&stdout=true"
+    with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
+        for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout")):
+            client.open(stream_, streamType=name)
+        client.send(3, sent)
+        heard = b""
+        while not heard.endswith(b"a\n"):
+            heard += client.exactly(1)
+    kcm_sandbox.advance_until(lambda: phase() == "Failed", 60)
+    (status,) = core.read_namespaced_pod("a", kcm_namespace).status.container_statuses
+    assert status.state.terminated.exit_code == code
+
+
 def test_a_program_with_an_open_input_goes_on_when_a_client_detaches(kcm_sandbox, kcm_namespace, core, attach):
     spec = {"containers": [{"name": "c", "image": "i", "stdin": True, "command": ["sh"]}]}
     core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
