@@ -9,8 +9,8 @@ import asyncio
 import os
 import posixpath
 import ssl
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from urllib import parse
 
@@ -25,7 +25,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError
 from kcm_cli.sandbox.apiserver.webhooks.routes import Where
 from kcm_cli.serving.upgrade import Duplex, upgraded
 
-_CONNECT_S, _REFUSAL_S = 30.0, 10.0
+_CONNECT_S, _HELD_S, _REFUSAL_S = 30.0, 3.0, 10.0
 _MOST_DIGITS = 18
 _PART, _WHOLE, _MOST_REFUSAL = 32 * 1024, 64 * 1024, 1 << 20
 """The most bytes that are copied at once, of an answer that is sent as a whole, and of a refusal to upgrade."""
@@ -96,14 +96,15 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
         raise _unreachable(where, error) from None
     bodiless = asked.request.method == "HEAD"
     try:
-        incoming = await connection.open(_request(asked, where), bodiless=bodiless)
-        headers = _answered(asked, where, incoming.headers.fields)
-        length = _length(incoming)
-        if not bodiless and (incoming.status in (_NO_CONTENT, _NOT_MODIFIED) or 0 <= length <= _WHOLE):
-            try:
-                return Response(incoming.status, headers, await _whole(incoming))
-            finally:
-                connection.close()
+        with _in_real_time_at_first():
+            incoming = await connection.open(_request(asked, where), bodiless=bodiless)
+            headers = _answered(asked, where, incoming.headers.fields)
+            length = _length(incoming)
+            if not bodiless and (incoming.status in (_NO_CONTENT, _NOT_MODIFIED) or 0 <= length <= _WHOLE):
+                try:
+                    return Response(incoming.status, headers, await _whole(incoming))
+                finally:
+                    connection.close()
     except (ConnectionError, httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
         connection.close()
         raise unavailable(f"error trying to reach service: {error}") from None
@@ -113,6 +114,19 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
     if length >= 0:
         headers["content-length"] = str(length)
     return Stream(incoming.status, headers, _body(connection, incoming))
+
+
+@contextmanager
+def _in_real_time_at_first() -> Iterator[None]:
+    """Blocks jumps of virtual time for _HELD_S, in which nearly all servers answer: they are not in the cluster's
+    time. Those that are would wait for ever."""
+    with ExitStack() as held:
+        held.enter_context(in_real_time())
+        timer = asyncio.get_running_loop().call_later(_HELD_S, held.close)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 @cache
@@ -265,7 +279,8 @@ async def _upgraded(asked: Proxied, where: Where, *, secure: bool) -> Response |
     except (OSError, TimeoutError) as error:
         raise plain(f"error dialing backend: {_why(where, error)}") from None
     try:
-        return await _switched(asked, where, reader, writer)
+        with _in_real_time_at_first():
+            return await _switched(asked, where, reader, writer)
     except (OSError, httptools.HttpParserError) as error:
         writer.close()
         raise plain(str(error)) from None
