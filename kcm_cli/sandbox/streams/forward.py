@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from kcm_cli.component.clock import in_real_time
 from kcm_cli.sandbox.streams import spdy, websocket
 from kcm_cli.sandbox.streams.pipe import PART, Pipe
 from kcm_cli.serving.upgrade import Duplex, Upgraded, upgraded
@@ -221,7 +222,8 @@ async def _copied(port: int, network: Network, pipe: Pipe, send: Callable[[bytes
         for way in ended:
             way.result()
         if not (down.done() or gone.done()):
-            await asyncio.wait((down, gone), timeout=_LINGER_S, return_when=asyncio.FIRST_COMPLETED)
+            with in_real_time():  # the server's answer comes in it
+                await asyncio.wait((down, gone), timeout=_LINGER_S, return_when=asyncio.FIRST_COMPLETED)
         await send(b"")
     except OSError as error:
         return f"the connection to port {port} broke: {error.strerror or error}"

@@ -1,6 +1,9 @@
-"""Forwarded ports: what the end of one connection means for the others of its client."""
+"""Forwarded ports: what the end of one connection means for the others of its client, and the time of servers."""
 
 import asyncio
+import contextlib
+import socket
+import threading
 import zlib
 from collections.abc import Iterator
 
@@ -8,6 +11,7 @@ import pytest
 
 from kcm_cli.sandbox.streams import spdy
 from kcm_cli.sandbox.streams.forward import CHANNELS, over_channels, over_spdy
+from kcm_cli.testing.warp import WarpLoop
 from tests.kit.streams import masked, syn_stream
 
 pytestmark = pytest.mark.real_time
@@ -89,3 +93,50 @@ async def test_a_port_that_has_ended_does_not_hold_up_other_ports() -> None:
         network = Net(p81=server.sockets[0].getsockname()[1])
         await asyncio.wait_for(over_channels(headers, (80, 81), network).serve(client), 10)
     assert b"nothing at 80" in client.written and b"\2HELLO" in client.written
+
+
+def test_the_answer_after_a_half_close_comes_in_real_time() -> None:
+    """The server is outside of the cluster's time."""
+    ended, go_on = threading.Event(), threading.Event()
+
+    def answer(server: socket.socket) -> None:
+        one, _ = server.accept()
+        with one:
+            while one.recv(64):
+                pass
+            ended.set()
+            go_on.wait(5)
+            one.sendall(b"late")
+
+    def sent() -> Iterator[bytes]:
+        writer = zlib.compressobj(zdict=spdy._DICTIONARY)
+        yield syn_stream(writer, 1, {"streamtype": "data", "port": "80", "requestid": "0"})
+        yield spdy.Session.data(1, b"hello", end=True)
+
+    async def forwarded(port: int) -> bytes:
+        client = Client(sent(), spdy.Session.data(1, b"", end=True))
+        await over_spdy(Net(p80=port)).serve(client)
+        return client.written
+
+    with socket.create_server(("127.0.0.1", 0)) as server, running_loop() as loop:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        found = asyncio.run_coroutine_threadsafe(forwarded(server.getsockname()[1]), loop)
+        assert ended.wait(5)
+        journey = threading.Thread(target=loop.advance, args=(60,))
+        journey.start()
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(5)
+        go_on.set()
+        assert b"late" in found.result(5)
+        journey.join(5)
+        assert not journey.is_alive()
+
+
+@contextlib.contextmanager
+def running_loop() -> Iterator[WarpLoop]:
+    loop = WarpLoop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(5)
+    loop.close()
