@@ -9,7 +9,7 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
@@ -38,6 +38,7 @@ from kcm_cli.sandbox.kubelet_api.objects import Issue
 from kcm_cli.sandbox.kubelet_api.pods import PODS, Changes, Pod, Run, end_of, failed_kubelet, until
 from kcm_cli.sandbox.kubelet_api.talks import CAT, Talks, echoed
 from kcm_cli.sandbox.nodes.script import PREFIX, is_pause, number_of
+from kcm_cli.sandbox.programs.execution import Written
 from kcm_cli.sandbox.programs.filesystem import There
 from kcm_cli.sandbox.programs.simulate import RUNTIME
 from kcm_cli.sandbox.streams import forward, one_way, remote, websocket
@@ -106,13 +107,35 @@ class Overrides(msgspec.Struct):
 
 class _Log(msgspec.Struct, frozen=True):
     """The lines of a run until a time, with their ends, and whether there may be more after it. ``done``: when its
-    program ends by itself, if that is known."""
+    program ends by itself, if that is known. is_heard: its program waits for its input, so that nobody knows more."""
 
     run: Run
     until: datetime
     lines: list[tuple[datetime, str]]
     grows: bool = False
     done: datetime | None = None
+    is_heard: bool = False
+
+
+class _Lines:
+    """The lines of output that grows."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._read = 0
+        self._rest: list[Written] = []
+
+    def until(self, written: Sequence[Written], end: datetime | None) -> list[tuple[datetime, str]]:
+        """The lines since the last call. ``end``: when the program has ended, if it has."""
+        new = written[self._read :]
+        self._read = len(written)
+        self._rest += new
+        if end is None and not any("\n" in text for _, text, _ in new):
+            return []
+        found = _timed(self._run, whole_lines(self._rest, _lasted_s(self._run, end)))
+        rest = "".join(text for _, text, _ in self._rest).rpartition("\n")[2]
+        self._rest = [Written(0.0, rest)] if rest else []
+        return found
 
 
 class KubeletApi:
@@ -128,7 +151,7 @@ class KubeletApi:
         self._simulated = SimulatedAddresses(store, service_ranges)
         self.commands = Commands(store, clock, issue)
         self._feeding = Feeding(self.commands, clock)
-        self._talks = Talks(self.commands, self._feeding, clock)
+        self.talks = Talks(self.commands, self._feeding, clock)
         self._left: set[asyncio.Future[Doc]] = set()
         """The programs whose clients have gone."""
 
@@ -165,7 +188,28 @@ class KubeletApi:
         chosen = LogOptions(query, now)
         if not follow:
             return Response(200, TEXT_HEADERS, chosen.past(log.lines))
-        return Stream(200, TEXT_HEADERS, self._followed(pod, name, log, chosen))
+        return Stream(200, TEXT_HEADERS, self._follow(pod, name, log, chosen))
+
+    def _follow(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncGenerator[bytes, None]:
+        follow = self._overheard if log.is_heard else self._followed
+        return follow(pod, name, log, chosen)
+
+    async def _overheard(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncGenerator[bytes, None]:
+        """As ``_followed``, of a program that waits for its input."""
+        run, changes = log.run, Changes(self._store, pod)
+        with closing(changes), self.talks.overheard(pod, name, run, changes.wake) as written:
+            lines = _Lines(run)
+            if past := chosen.past(lines.until(written, None)):
+                yield past
+            while not chosen.full:
+                ends = end_of(self._store, pod, name)
+                for line in lines.until(written, ends and max(ends, self._clock.now())):
+                    yield chosen.line(*line)
+                    if chosen.full:
+                        return
+                if ends is not None:
+                    return
+                await changes.wait()
 
     async def _followed(self, pod: Pod, name: str, log: "_Log", chosen: LogOptions) -> AsyncGenerator[bytes, None]:
         """The lines until now, then new ones, until the run ends or the pod is deleted."""
@@ -211,9 +255,9 @@ class KubeletApi:
         if text is not None:
             return _Log(run, until, [(run.started, line) for line in lines_of(text)])
         container = next((each for each in containers_of(pod.view) if each.name == name), None)
-        if container is not None and self._talks.waits(pod, container):
-            end_s = None if run.finished is None else (run.finished - run.started).total_seconds()
-            return _Log(run, until, _timed(run, whole_lines(self._talks.written(pod, name, run), end_s)))
+        if container is not None and self.talks.waits(pod, container):
+            lines = _timed(run, whole_lines(self.talks.written(pod, name, run), _lasted_s(run, run.finished)))
+            return _Log(run, until, lines, is_heard=True)
         if container is None or not (container.command or container.args):
             return _Log(run, until, []) if container is not None and is_pause(container) else None
         program, made = self.commands.program_of_run(pod, container, run, self.commands.made_before(pod, name))
@@ -312,8 +356,8 @@ class KubeletApi:
 
         async def run(console: Console) -> Doc:
             where = pod.key, name
-            if not command and wanted.stdin and self._talks.waits(pod, container):
-                talk = self._while_running(partial(self._talks.talk, pod, container, current), pod, name)
+            if not command and wanted.stdin and self.talks.waits(pod, container):
+                talk = self._while_running(partial(self.talks.talk, pod, container, current), pod, name)
                 await self._to_its_end(talk, console, whole=container.stdin_once)
                 return ended(0)
             if not command:
@@ -352,9 +396,9 @@ class KubeletApi:
             return failed("attach: the output of the container is not known", name)
         over = log.done is not None and log.done <= now
         chosen = LogOptions({} if over else {"tailLines": "0"}, now)
-        async with aclosing(self._followed(pod, name, log, chosen)) as lines:
+        async with aclosing(self._follow(pod, name, log, chosen)) as lines:
             async for data in lines:
-                await console.write(data.replace(b"\n", b"\r\n") if console.wanted.tty else data)
+                await console.write(data.replace(b"\n", b"\r\n") if console.wanted.tty and not log.is_heard else data)
         return ended(0)
 
     # -- ports
@@ -448,6 +492,10 @@ def _not_found(pod: Pod) -> str:
 
 def _asks_for_upgrade(headers: Mapping[str, str]) -> bool:
     return "upgrade" in headers.get("connection", "").lower() and bool(headers.get("upgrade"))
+
+
+def _lasted_s(run: Run, end: datetime | None) -> float | None:
+    return None if end is None else (end - run.started).total_seconds()
 
 
 def _timed(run: Run, lines: Iterable[tuple[float, str]]) -> list[tuple[datetime, str]]:

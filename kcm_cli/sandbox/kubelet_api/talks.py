@@ -4,7 +4,8 @@ A container has an input with ``stdin``. With ``stdinOnce`` it ends with the fir
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 import msgspec
@@ -24,21 +25,36 @@ CAT = (("cat",), ("cat", "-"), ("/bin/cat",))
 _SHELL = ("sh",)
 """The program of an image that is run with an input and no command."""
 _MOST_RUNS, _MOST_WRITTEN = 64, 1 << 20
-"""The limits for runs whose output is kept, and for the characters of each."""
+"""The limits for runs whose output is kept, but for those with clients, and for the bytes of each."""
+Key = tuple[str, str, int]
+"""The uid of a pod, the name of a container, and the number of its run."""
+Spoken = tuple[datetime, tuple[Written, ...]]
+"""When a run began, and what was written in it."""
 
 
 class _Record(msgspec.Struct):
-    """What was written in a run since ``began``, and its characters."""
+    """What was written in a run since ``began``, and its bytes. ``users``: clients that attach to it or follow it;
+    wakes: called when there is more."""
 
     began: datetime
     written: list[Written] = msgspec.field(default_factory=list)
     size: int = 0
+    users: int = 0
+    wakes: list[Callable[[], None]] = msgspec.field(default_factory=list)
 
     def add(self, now: datetime, data: bytes, *, error: bool) -> None:
-        if self.size + len(data) <= _MOST_WRITTEN:
+        """Keep what there is room for."""
+        if data := data[: _MOST_WRITTEN - self.size]:
             self.size += len(data)
             at_s = max(0.0, (now - self.began).total_seconds())
             self.written.append(Written(at_s, data.decode("utf-8", "surrogateescape"), error))
+            for wake in self.wakes:
+                wake()
+
+    def put(self, written: Sequence[Written]) -> None:
+        """Replace all that was written."""
+        self.written[:] = written
+        self.size = sum(len(text.encode("utf-8", "surrogateescape")) for _, text, _ in written)
 
 
 class Talks:
@@ -48,7 +64,24 @@ class Talks:
         self._commands = commands
         self._feeding = feeding
         self._clock = clock
-        self._written: OrderedDict[tuple[str, str, int], _Record] = OrderedDict()
+        self._written: OrderedDict[Key, _Record] = OrderedDict()
+        """The output of runs, the last one with a new client at the end."""
+
+    @property
+    def spoken(self) -> Mapping[Key, Spoken]:
+        """What programs have written."""
+        return {key: (one.began, tuple(one.written)) for key, one in self._written.items()}
+
+    @spoken.setter
+    def spoken(self, spoken: Mapping[Key, Spoken]) -> None:
+        for key in [key for key, one in self._written.items() if key not in spoken and not one.users]:
+            del self._written[key]
+        for key, one in self._written.items():
+            one.put(spoken[key][1] if key in spoken else ())
+        for key, (began, written) in spoken.items():
+            if key not in self._written:
+                self._written[key] = record = _Record(began)
+                record.put(written)
 
     def waits(self, pod: Pod, container: SimulatedContainer) -> bool:
         """Whether a container's program waits for its input."""
@@ -59,13 +92,27 @@ class Talks:
         record = self._written.get((pod.view.uid, name, run.number))
         return () if record is None else record.written
 
+    @contextmanager
+    def overheard(self, pod: Pod, name: str, run: Run, wake: Callable[[], None]) -> Iterator[Sequence[Written]]:
+        """What a program has written in a run of a container, which grows. ``wake`` is called when it has."""
+        with self._record(pod, name, run) as record:
+            record.wakes.append(wake)
+            try:
+                yield record.written
+            finally:
+                record.wakes.remove(wake)
+
     async def talk(self, pod: Pod, container: SimulatedContainer, run: Run, console: Console) -> Doc:
         """Run the program with the input of a client, and end the container when it ends."""
-        words, heard = self._words(pod, container), _Heard(console, self._record(pod, container.name, run), self._clock)
+        with self._record(pod, container.name, run) as record:
+            return await self._talk(pod, container, _Heard(console, record, self._clock))
+
+    async def _talk(self, pod: Pod, container: SimulatedContainer, heard: "_Heard") -> Doc:
+        words = self._words(pod, container)
         if bare(words) in CAT:
             found = await echoed(heard)
         elif is_shell(words):
-            shell = self._feeding.terminal if console.wanted.tty else self._feeding.script
+            shell = self._feeding.terminal if heard.wanted.tty else self._feeding.script
             found = await shell(pod, container, words, heard)
         else:
             found = await self._feeding.input(pod, container, words, heard)
@@ -83,11 +130,20 @@ class Talks:
         reads = container.stdin_once and self._commands.started(pod, container, "").reads(words)
         return words if reads else ()
 
-    def _record(self, pod: Pod, name: str, run: Run) -> _Record:
-        found = self._written.setdefault((pod.view.uid, name, run.number), _Record(run.started))
-        while len(self._written) > _MOST_RUNS:
-            self._written.popitem(last=False)
-        return found
+    @contextmanager
+    def _record(self, pod: Pod, name: str, run: Run) -> Iterator[_Record]:
+        """The output of a run, for a client."""
+        key = (pod.view.uid, name, run.number)
+        found = self._written.setdefault(key, _Record(run.started))
+        self._written.move_to_end(key)
+        found.users += 1
+        unused = [each for each, one in self._written.items() if not one.users]
+        for each in unused[: max(0, len(self._written) - _MOST_RUNS)]:
+            del self._written[each]
+        try:
+            yield found
+        finally:
+            found.users -= 1
 
 
 class _Input(Pipe):

@@ -787,6 +787,19 @@ def test_a_program_with_an_open_input_goes_on_when_a_client_detaches(kcm_sandbox
     assert core.read_namespaced_pod_log("a", kcm_namespace, previous=True) == "a\nb\n"
 
 
+def test_what_an_attached_client_causes_is_followed(kcm_sandbox, kcm_namespace, core, attach):
+    container = {"name": "c", "image": "i", "stdin": True, "stdinOnce": True, "command": ["sh"]}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+    kcm_sandbox.wait(lambda: core.read_namespaced_pod("a", kcm_namespace).status.phase == "Running")
+    found = core.read_namespaced_pod_log("a", kcm_namespace, follow=True, _preload_content=False)
+    beside = attached(core, kcm_namespace, "a")
+    assert attach(b"echo a; echo b\nprintf c\n") == (b"a\nb\nc", b"", "Success")
+    assert found.read() == b"a\nb\nc"
+    beside.run_forever(timeout=60)
+    assert (beside.read_stdout(), beside.returncode) == ("a\nb\nc", 0)
+
+
 @pytest.fixture
 def echo():
     """A server that returns its input in capitals; yields its port."""
