@@ -15,6 +15,7 @@ from kcm_cli.api.well_known import LEASE_NAMESPACE
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.crd.controller import DEFINITIONS
 from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.kubelet_api.talks import Key, Spoken
 from kcm_cli.sandbox.nodes.empty_dirs import Left
 
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
@@ -30,13 +31,14 @@ class Snapshot(msgspec.Struct, frozen=True):
     """The objects of a cluster by resource and by ``namespace/name``, each in its encoded form.
 
     ending: the namespaces that were being deleted. written: files that commands had left in emptyDirs, by uid of the
-    pod. cluster: the identity of the cluster.
+    pod. cluster: the identity of the cluster. spoken: what programs had written to clients that attach.
     """
 
     objects: Mapping[GVR, Mapping[str, Stored]]
     ending: frozenset[str] = frozenset()
     written: Mapping[str, Left] = msgspec.field(default_factory=dict)
     cluster: str = ""
+    spoken: Mapping[Key, Spoken] = msgspec.field(default_factory=dict)
 
     def covers(self, gvr: GVR, stored: Stored) -> bool:
         """Whether an object is restored or removed."""

@@ -628,12 +628,14 @@ class Sandbox:
     def _restore(self, snapshot: Snapshot) -> int:
         self._server.api.faults.clear()
         self._cluster.nodes.restore_images()
-        self._server.api.kubelets.commands.written = snapshot.written
+        kubelets = self._server.api.kubelets
+        kubelets.commands.written, kubelets.talks.spoken = snapshot.written, snapshot.spoken
         return snapshots.restore(self._server.store, snapshot)
 
     def _take(self) -> Snapshot:
-        taken = snapshots.take(self._server.store)
-        return replace(taken, written=self._server.api.kubelets.commands.written, cluster=str(self._folder))
+        taken, kubelets = snapshots.take(self._server.store), self._server.api.kubelets
+        spoken = kubelets.talks.spoken
+        return replace(taken, written=kubelets.commands.written, spoken=spoken, cluster=str(self._folder))
 
     def _override(self, change: Callable[[Overrides], None]) -> None:
         self.run(lambda: change(self._server.api.kubelets.overrides))

@@ -800,6 +800,18 @@ def test_what_an_attached_client_causes_is_followed(kcm_sandbox, kcm_namespace, 
     assert (beside.read_stdout(), beside.returncode) == ("a\nb\nc", 0)
 
 
+def test_what_attached_programs_wrote_is_reset(kcm_sandbox, kcm_namespace, core, attach):
+    spec = {"containers": [{"name": "c", "image": "i", "stdin": True, "command": ["sh"]}]}
+    core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": "a"}, "spec": spec})
+    kcm_sandbox.wait(lambda: core.read_namespaced_pod("a", kcm_namespace).status.phase == "Running")
+    assert attach(b"echo a\n") == (b"a\n", b"", "Success")
+    before = kcm_sandbox.snapshot()
+    assert attach(b"echo b\n") == (b"b\n", b"", "Success")
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "a\nb\n"
+    kcm_sandbox.reset(before)
+    assert core.read_namespaced_pod_log("a", kcm_namespace) == "a\n"
+
+
 @pytest.fixture
 def echo():
     """A server that returns its input in capitals; yields its port."""
