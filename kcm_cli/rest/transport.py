@@ -14,7 +14,7 @@ RequestError              a request failed
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -58,6 +58,13 @@ class Stream(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     chunks: AsyncIterator[bytes]
+
+
+async def discard(answer: Response | Stream) -> None:
+    """Release what belongs to an answer that nobody will read, such as the connection that its body comes from."""
+    if isinstance(answer, Stream):
+        chunks: Any = answer.chunks
+        await chunks.aclose()
 
 
 class RequestError(Exception):

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 import httptools
 import msgspec
 
-from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.rest.transport import Response, Stream, discard
 from kcm_cli.serving.connection_limits import ConnectionLimits, Slot
 from kcm_cli.serving.tls_transport import PEER_CERTIFICATES
 from kcm_cli.serving.turns import Turns
@@ -432,6 +432,7 @@ class HttpConnection(asyncio.Protocol):
         """Send a stream, in chunks if its length is not known. With HTTP/1.0 it has none, and ends with the
         connection."""
         if self.transport is None:
+            await discard(answer)
             return
         bodiless = request.method == "HEAD"
         chunked = not (bodiless or request.old or "content-length" in answer.headers)
@@ -458,7 +459,7 @@ class HttpConnection(asyncio.Protocol):
     async def _upgrade(self, answer: Upgraded) -> None:
         """Switch protocols. ``answer`` uses the connection until it returns or the client disconnects."""
         if self.transport is None:
-            answer.drop()
+            await discard(answer)
             return
         self._upgrading = True  # the parser has not seen what counts upstream, such as Connection: x-upgrade
         if self._rest:

@@ -20,22 +20,28 @@ class Duplex(Protocol):
 
 
 class Upgraded(Stream, frozen=True):
-    """A response 101. ``serve``: uses the other protocol, and returns when the connection is to be closed. drop: called
-    instead if the client has gone."""
+    """A response 101. ``serve``: uses the other protocol, and returns when the connection is to be closed. If it is not
+    called, the answer has to be discarded (``discard``)."""
 
     serve: Callable[[Duplex], Awaitable[None]]
-    drop: Callable[[], None]
 
 
 def upgraded(
     headers: Mapping[str, str], serve: Callable[[Duplex], Awaitable[None]], drop: Callable[[], None] = lambda: None
 ) -> Upgraded:
-    """A response 101 with these headers."""
-    return Upgraded(101, headers, _nothing(), serve, drop)
+    """A response 101 with these headers. drop: called if the answer is discarded."""
+    return Upgraded(101, headers, _Nothing(drop), serve)
 
 
-async def _nothing() -> AsyncIterator[bytes]:
+class _Nothing(AsyncIterator[bytes]):
     """The empty body, for callers that ignore the status."""
-    empty: tuple[bytes, ...] = ()
-    for chunk in empty:
-        yield chunk
+
+    def __init__(self, drop: Callable[[], None]) -> None:
+        self._drop = drop
+
+    async def __anext__(self) -> bytes:
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """The answer is not used."""
+        self._drop()

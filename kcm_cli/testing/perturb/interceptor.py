@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR, group_resource
 from kcm_cli.machinery import codec
-from kcm_cli.rest.transport import Response
+from kcm_cli.rest.transport import Response, discard
 from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed, as_json
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
@@ -136,6 +136,7 @@ class Interceptor:
                 self._unclaimed.clear()
         if kind and kind not in ("conflict", "lag"):
             self._follow(kind, asked, before)
+            await discard(answer)
             raise Dropped(effect=True)
         return answer
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.integers import parse_int64
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.transport import Request, discard
 from kcm_cli.sandbox.apiserver.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening, happening
 from kcm_cli.sandbox.apiserver.errors import conflict
@@ -162,6 +162,7 @@ class Faults:
                     raise _refusal(one.fault, asked)
         answer = await proceed(asked.request, at)
         if lost:
+            await discard(answer)
             raise Dropped(effect=True)
         return answer
 

@@ -113,7 +113,7 @@ async def passed_on(asked: Proxied, where: Where, *, secure: bool) -> Response |
         raise
     if length >= 0:
         headers["content-length"] = str(length)
-    return Stream(incoming.status, headers, _body(connection, incoming))
+    return Stream(incoming.status, headers, _Body(connection, incoming))
 
 
 @contextmanager
@@ -168,12 +168,26 @@ async def _whole(incoming: Incoming) -> bytes:
     return b"".join(parts)
 
 
-async def _body(connection: Connection, incoming: Incoming) -> AsyncIterator[bytes]:
-    try:
-        while data := await incoming.read():
-            yield data
-    finally:
-        connection.close()
+class _Body(AsyncIterator[bytes]):
+    """A body as it comes. Its connection is closed at its end, or with it, also where nothing was read."""
+
+    def __init__(self, connection: Connection, incoming: Incoming) -> None:
+        self._connection = connection
+        self._incoming = incoming
+
+    async def __anext__(self) -> bytes:
+        try:
+            if data := await self._incoming.read():
+                return data
+        except BaseException:
+            self._connection.close()
+            raise
+        self._connection.close()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
 
 # -- requests and headers

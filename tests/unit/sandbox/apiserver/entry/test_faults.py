@@ -13,13 +13,15 @@ from kcm_cli.api.protobuf.encoding import to_protobuf
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.envelope import MAGIC
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Unreachable
-from kcm_cli.sandbox.apiserver.entrance import Asked
+from kcm_cli.sandbox.apiserver.entrance import Answer, Asked
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
 from kcm_cli.sandbox.apiserver.routing.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.serving.connection import Dropped
+from kcm_cli.serving.upgrade import Duplex, upgraded
 from tests.kit.embedded import EmbeddedServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -137,6 +139,22 @@ async def test_a_lost_response_has_an_effect_and_an_unavailable_server_none(
     assert await other.names() == ["a"]
     await asyncio.sleep(10)
     assert await operator.put("b") == 201
+
+
+async def test_what_belongs_to_a_lost_response_is_released(faults: Faults) -> None:
+    dropped: list[str] = []
+
+    async def nobody(duplex: Duplex) -> None:
+        raise AssertionError("the client has no answer")
+
+    async def proceed(request: Request, at: int | None) -> Answer:
+        return upgraded({}, nobody, lambda: dropped.append(request.path))
+
+    faults.add(Fault("lose", user="operator"))
+    request = Request("POST", MAPS)
+    with pytest.raises(Dropped):
+        await faults.intercept(Asked(User("operator"), request, resolve("POST", MAPS, {})[0]), proceed)
+    assert dropped == [MAPS]
 
 
 async def test_probabilities_are_reproducible_with_a_seed(certificates: Certificates) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
-from kcm_cli.rest.transport import Request, Response
+from kcm_cli.rest.transport import Request, Response, Stream, discard
 from kcm_cli.sandbox.apiserver.kinds.core import proxying
 from kcm_cli.sandbox.apiserver.types import ApiError
 
@@ -34,10 +34,13 @@ class Held:
 
 
 class Server:
-    """Notes whether time is held when a request has come; if ``late``, it answers when time is no longer held."""
+    """Notes whether time is held when a request has come, and when its client has gone; if ``late``, it answers when
+    time is no longer held."""
 
     def __init__(self, held: Held) -> None:
         self.late = False
+        self.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        self.left = asyncio.Event()
         self.seen: list[int] = []
         self._held = held
 
@@ -46,8 +49,10 @@ class Server:
         self.seen.append(self._held.count)
         if self.late:
             await self._held.ended.wait()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        await writer.drain()
+        writer.write(self.answer)
+        with suppress(ConnectionError):
+            await reader.read()
+        self.left.set()
         writer.close()
 
 
@@ -79,3 +84,22 @@ async def test_time_goes_on_where_a_server_waits_for_it(
     answers.late = True
     found = await proxying.passed_on(proxying.Proxied(REQUEST, "/proxy", "/a"), where, secure=False)
     assert isinstance(found, Response) and found.body == b"ok"
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (REQUEST, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        (UPGRADE, b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
+    ],
+    ids=["stream", "upgrade"],
+)
+async def test_an_answer_that_nobody_reads_ends_its_connection(
+    server: tuple[Server, proxying.Where], request_: Request, answer: bytes
+) -> None:
+    answers, where = server
+    answers.answer = answer
+    found = await proxying.passed_on(proxying.Proxied(request_, "/proxy", "/a"), where, secure=False)
+    assert isinstance(found, Stream)
+    await discard(found)
+    await asyncio.wait_for(answers.left.wait(), 10)
