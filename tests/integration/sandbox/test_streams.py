@@ -1,5 +1,6 @@
 """Logs, commands and ports with several kinds of clients."""
 
+import asyncio
 import gc
 import http.client
 import http.server
@@ -17,7 +18,7 @@ import kubernetes
 import pytest
 from kubernetes.stream import stream
 
-from kcm_cli.sandbox.kubelet_api import commands
+from kcm_cli.sandbox.kubelet_api import commands, server
 from kcm_cli.sandbox.streams import spdy
 from kcm_cli.testing import Asked, Output
 from tests.kit.streams import masked, syn_stream
@@ -921,6 +922,34 @@ def test_a_command_is_killed_with_its_container(kcm_sandbox, kcm_namespace, core
     core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
     found.run_forever(timeout=60)
     assert (found.read_stdout(), found.returncode) == ("a\n", 137)
+
+
+def test_a_function_that_ends_its_container_goes_on_in_real_time(kcm_sandbox, kcm_namespace, core, pod, monkeypatch):
+    monkeypatch.setattr(server, "_KILLED_S", 30.0)
+    begun, work = threading.Event(), []
+
+    async def answer(_: Asked) -> str:
+        work.extend((asyncio.get_running_loop(), asyncio.Event()))
+        begun.set()
+        await work[1].wait()
+        return "bye"
+
+    name = pod("a")
+    kcm_sandbox.answer_exec(f"{kcm_namespace}/a", answer)
+    found = stream(
+        core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["x"], stdout=True, stderr=True, stdin=False,
+        tty=False, _preload_content=False,
+    )  # fmt: skip
+    assert begun.wait(10)
+    core.delete_namespaced_pod(name, kcm_namespace, grace_period_seconds=0)
+    journey = threading.Thread(target=kcm_sandbox.advance, args=(60,))
+    journey.start()
+    for _ in range(200):  # turns in which time could pass
+        kcm_sandbox.run(lambda: None)
+    work[0].call_soon_threadsafe(work[1].set)
+    found.run_forever(timeout=60)
+    journey.join(30)
+    assert (found.read_stdout(), found.returncode) == ("bye", 0)
 
 
 def test_a_websocket_ends_with_the_connections_of_its_ports(kcm_sandbox, kcm_namespace, pod):
