@@ -85,12 +85,16 @@ def whole_lines(output: Iterable[Written], end_s: float | None) -> Iterator[tupl
     end_s: when the program ends; None: it runs. Like a container runtime, a line is written when it has ended: what
     follows the last end of a line is written when the program ends.
     """
-    rest = ""
+    rest: list[str] = []
     for at_s, text, _ in output:
-        *lines, rest = (rest + text).split("\n")
+        *lines, last = text.split("\n")
+        if lines:
+            lines[0] = "".join([*rest, lines[0]])
+            rest.clear()
+        rest.append(last)
         yield from ((at_s, f"{line}\n") for line in lines)
-    if rest and end_s is not None:
-        yield end_s, rest
+    if end_s is not None and (line := "".join(rest)):
+        yield end_s, line
 
 
 def lines_of(text: str) -> list[str]:

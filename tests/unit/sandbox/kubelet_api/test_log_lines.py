@@ -1,11 +1,13 @@
 """Lines of logs, and which of them a client gets."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from kcm_cli.sandbox.kubelet_api.log_lines import LogOptions, parameters, whole_lines
 from kcm_cli.sandbox.programs.execution import Written
+from tests.kit.growth import grows_linearly
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LINES = [(START + timedelta(seconds=at_s), text) for at_s, text in ((0.25, "a\n"), (0.5, "b\n"), (1.0, "c"))]
@@ -21,6 +23,16 @@ def test_a_line_without_its_end_is_written_when_the_program_ends(
 ) -> None:
     output = [Written(0.0, "a\nb"), Written(2.0, "c\r\nd"), Written(3.0, "\x0ce")]
     assert list(whole_lines(output, end_s)) == lines
+
+
+def test_a_line_of_many_pieces_costs_what_it_has() -> None:
+    """As of a client that sends a megabyte byte by byte."""
+
+    def prepare(size: int) -> Callable[[], object]:
+        output = [Written(0.0, "x" * 100)] * size
+        return lambda: list(whole_lines(output, 1.0))
+
+    assert grows_linearly(prepare, 2000)
 
 
 def test_times_of_lines_have_nanoseconds() -> None:
