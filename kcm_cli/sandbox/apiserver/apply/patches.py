@@ -101,10 +101,12 @@ class Patches:
         if value is None:
             raise ApiError(400, "BadRequest", "Invalid JSON Patch")
         patched = json_patches.merge_patch(current, cast("Doc", value))
-        return self._finish(target, patched, problems if mode != IGNORE else [], mode)
+        return self._finish(target, patched, problems if mode != IGNORE else [], mode, value)
 
-    def _finish(self, target: Target, patched: object, problems: list[str], mode: str) -> Patched:
-        """Decode the result of the patch, like the body of a request."""
+    def _finish(
+        self, target: Target, patched: object, problems: list[str], mode: str, merged: object = None
+    ) -> Patched:
+        """Decode the result of the patch, like the body of a request. merged: a merge patch, for errors."""
         if not isinstance(patched, dict):
             raise invalid_patch(codec.encode(patched).decode(), "couldn't get version/kind; json parse error")
 
@@ -112,9 +114,9 @@ class Patches:
 
         def refuse(text: str) -> ApiError:
             doc = codec.decode_doc(pristine)
-            shown = {key: doc[key] for key in sorted(doc)}
             if isinstance(meta := doc.get("metadata"), dict):
-                shown["metadata"] = metadata(meta)
+                doc["metadata"] = metadata(meta)
+            shown = _sorted(doc, merged if isinstance(merged, dict) else {})
             return invalid_patch(codec.encode(shown).decode(), text)
 
         doc, unknown = self._schemas.finish_patched(target, patched, refuse)
@@ -162,6 +164,17 @@ def _judge(problems: list[str], mode: str, refuse: Callable[[str], ApiError]) ->
 def _operations(value: object) -> list[Doc]:
     """The operations of a JSON patch. The patch and each operation may be null."""
     return [one or {} for one in cast("list[Doc | None]", value or [])]
+
+
+def _sorted(value: object, patch: object) -> object:
+    """The result of a merge patch as errors show it: the keys of what the patch has touched or brought are sorted, all
+    else is as it was."""
+    if isinstance(value, list):
+        return [_sorted(item, item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    touched = patch if isinstance(patch, dict) else {}
+    return {key: _sorted(value[key], touched[key]) if key in touched else value[key] for key in sorted(value)}
 
 
 def _read(body: bytes, node: Node, prefix: str) -> tuple[object, list[str]]:

@@ -100,6 +100,22 @@ async def test_a_refused_result_is_shown(api: Api) -> None:
     assert '\\"kind\\":\\"Odd\\"' in refused["message"]
 
 
+@pytest.mark.parametrize(
+    ("patch", "shown"),
+    [
+        pytest.param({"metadata": {"labels": {"z": 1}}}, '"metadata":{"creationTimestamp"', id="touched"),
+        pytest.param({"spec": {"replicas": "x"}}, '"metadata":{"name"', id="not touched"),
+        pytest.param(
+            {"spec": {"paused": {"b": [{"d": 1, "c": 2}], "a": 3}}}, '{"a":3,"b":[{"c":2,"d":1}]}', id="brought"
+        ),
+    ],
+)
+async def test_a_refused_merge_patch_sorts_what_it_touches(api: Api, patch: Any, shown: str) -> None:
+    await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+    refused = await api.json("PATCH", DEPLOYMENTS + "/d", patch, status=422, headers=MERGE)
+    assert shown in refused["message"].replace("\\", "")
+
+
 async def test_directives_of_a_strategic_patch_are_echoed(api: Api) -> None:
     limits = "/api/v1/namespaces/default/limitranges"
     patch: dict[str, Any] = {"spec": {"limits": [{"type": "Pod", "$patch": "delete"}]}}
