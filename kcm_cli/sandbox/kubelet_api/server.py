@@ -107,7 +107,8 @@ class Overrides(msgspec.Struct):
 
 class _Log(msgspec.Struct, frozen=True):
     """The lines of a run until a time, with their ends, and whether there may be more after it. ``done``: when its
-    program ends by itself, if that is known. is_heard: its program waits for its input, so that nobody knows more."""
+    program ends by itself, if that is known. is_heard: its program waits for input
+    of clients, so that what it will write is not known."""
 
     run: Run
     until: datetime
