@@ -40,6 +40,7 @@ of the time between two looks."""
 YOUNG_S, SHORTEST_S = 0.1, 0.0125
 """The time between two looks at young objects: it becomes shorter, down to the second, while these take long."""
 LONG_S = 0.004
+"""A look that takes longer makes the time until the next one half as long, one that takes a quarter of it twice."""
 SECOND = 8
 """One of so many looks is also the second look at what has survived the first."""
 THRESHOLDS = (1_500, 2, 2_000_000_000)

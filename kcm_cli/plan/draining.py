@@ -14,7 +14,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_list, nested_map
 from kcm_cli.machinery.meta import Object as ObjectView
-from kcm_cli.machinery.meta import PartialObject, controller_of
+from kcm_cli.machinery.meta import PartialObject, controller_of, split_key
 from kcm_cli.plan.answer import Object
 from kcm_cli.plan.formatting import counted
 from kcm_cli.plan.observe import DAEMON_SETS, NODES, PODS, seen
@@ -168,7 +168,7 @@ class Draining(msgspec.Struct):
 
     def _pods_on(self, node: str) -> Iterator[SimulatedPod]:
         for key in sorted(self._placed.get(node, ())):
-            stored = self.twin.store.get(PODS, *_split(key))
+            stored = self.twin.store.get(PODS, *split_key(key))
             pod = _pod(stored) if stored is not None else None
             if pod is not None:
                 yield pod
@@ -216,13 +216,8 @@ def _pod(stored: Stored) -> SimulatedPod | None:
         return None
 
 
-def _split(key: str) -> tuple[str, str]:
-    namespace, _, name = key.partition("/")
-    return namespace, name
-
-
 def _named(key: str) -> Object:
-    return Object("Pod", *_split(key))
+    return Object("Pod", *split_key(key))
 
 
 def _has_empty_dir(stored: Any) -> bool:

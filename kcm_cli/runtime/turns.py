@@ -22,6 +22,7 @@ LONG_S = 0.1
 TURN_S = 0.005
 """How long the work of one turn may take before the next piece of work waits for the next turn."""
 PART_S = 0.001
+"""How much of each turn one long answer may take."""
 _known: "WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]" = WeakKeyDictionary()
 
 
