@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from kcm_cli.testing import HostOptions
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import greeting_operator  # registers the handlers
 import kopf
 import pytest
-
 from kcm_cli.testing import Fault, ManifestError, Sandbox
+
+import greeting_operator  # registers the handlers
 
 ACCOUNT = "system:serviceaccount:default:greeting-operator"
 GROUPS = ("system:serviceaccounts", "system:authenticated")
