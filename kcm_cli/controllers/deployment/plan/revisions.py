@@ -22,7 +22,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.documents import nested_map
 from kcm_cli.machinery.hashes import pod_template_hash
-from kcm_cli.machinery.integers import int32, parse_int64
+from kcm_cli.machinery.integers import fits_int64, int32, parse_int64
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.pod_template import controller_ref, labels_of
@@ -57,8 +57,8 @@ def revision_in(annotations: Mapping[str, str]) -> int | None:
 
 
 def max_revision(rollout: Rollout) -> int:
-    """The highest revision of the old ReplicaSets."""
-    return max((revision_of(old.replica_set) or 0 for old in rollout.old), default=0)
+    """The highest revision of the old ReplicaSets; 0 at least."""
+    return max((0, *(revision_of(old.replica_set) or 0 for old in rollout.old)))
 
 
 def last_revision(annotations: Iterable[Mapping[str, str]]) -> int:
@@ -94,7 +94,7 @@ def annotated(annotations: Mapping[str, str], deployment: Deployment, revision: 
         return annotations
     copied = {key: value for key, value in deployment.annotations.items() if key not in spec.NOT_COPIED}
     result = {**annotations, **copied}
-    if number < revision:
+    if number < revision and fits_int64(revision):
         result[spec.REVISION] = str(revision)
         if before is not None:
             result[spec.REVISION_HISTORY] = _history(annotations.get(spec.REVISION_HISTORY, ""), before)
@@ -102,13 +102,19 @@ def annotated(annotations: Mapping[str, str], deployment: Deployment, revision: 
 
 
 def _history(history: str, revision: str) -> str:
-    """The history with one revision more, of limited length."""
-    if not history:
+    """The history with one revision more. It has at most HISTORY_LIMIT characters: the oldest revisions are dropped,
+    and a revision that is too long itself is not added."""
+    if not history or history.startswith(","):
         return revision
-    kept = history.split(",")
-    while kept and len(",".join(kept)) + len(revision) + 1 > spec.HISTORY_LIMIT:
-        kept.pop(0)
-    return ",".join([*kept, revision])
+    room = spec.HISTORY_LIMIT - len(revision) - 1
+    if room < -1:
+        return history
+    if len(history) > room:
+        dropped = history.find(",", len(history) - room - 1)
+        if dropped < 0:
+            return revision
+        history = history[dropped + 1 :]
+    return f"{history},{revision}"
 
 
 def create_new(rollout: Rollout) -> Rollout:

@@ -355,6 +355,12 @@ def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history()
     assert (notes[spec.REVISION], notes[spec.REVISION_HISTORY]) == ("3", "1")
 
 
+def test_negative_revisions_of_old_replica_sets_do_not_count() -> None:
+    made = planned(deployment(), replica_set("old", "v1", 10, revision=-5))
+    (notes,) = [a.body["metadata"]["annotations"] for s in made for a in s.actions if isinstance(a, Create)]  # type: ignore[index]
+    assert notes[spec.REVISION] == "1"
+
+
 def test_annotations_follow_the_deployment_except_internal_ones() -> None:
     d = deployment(meta={"annotations": {"team": "a", LAST_APPLIED: "{}"}})
     made = planned(d, replica_set("new", "v2", 10))

@@ -1,6 +1,7 @@
 """Whole rollouts on the plan alone: step after step on random clusters, and proportional scaling in tables."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -23,6 +24,7 @@ from kcm_cli.controllers.deployment.plan.rollout import Snapshot
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Create, Delete, Update
+from tests.kit.growth import grows_linearly
 from tests.unit.controllers.deployment.test_plan import NOW, deployment, planned, replica_set, sizes, template
 
 
@@ -274,6 +276,7 @@ def test_scaling(subject: Deployment, sets: list[ReplicaSet], expected: dict[str
         pytest.param({spec.REVISION: "3"}, 3, {spec.REVISION: "3"}, id="the same"),
         pytest.param({spec.REVISION: "4"}, 3, {spec.REVISION: "4"}, id="never back"),
         pytest.param({spec.REVISION: "x"}, 3, {spec.REVISION: "x"}, id="an invalid number is kept"),
+        pytest.param({spec.REVISION: "3"}, 2**63, {spec.REVISION: "3"}, id="not beyond 64 bits"),
     ],
 )  # fmt: skip
 def test_revisions(known: dict[str, str], revision: int, expected: dict[str, str]) -> None:
@@ -287,3 +290,30 @@ def test_the_oldest_revision_history_is_truncated() -> None:
     assert history.endswith(",1399,9999") and not history.startswith("1000,")
     monstrous = {spec.REVISION: "5", spec.REVISION_HISTORY: "1" * 3000}
     assert annotated(monstrous, deployment(), 6)[spec.REVISION_HISTORY] == "5"
+
+
+@pytest.mark.parametrize(
+    ("before", "history", "expected"),
+    [
+        pytest.param("5", "1" * 1998, "1" * 1998 + ",5", id="all of the room"),
+        pytest.param("5", "1" * 1999, "5", id="one character too long"),
+        pytest.param("5", "2," + "1" * 1998, "1" * 1998 + ",5", id="but for the oldest"),
+        pytest.param("5", "22," + "1" * 1999 + ",3", "3,5", id="but for the two oldest"),
+        pytest.param("5", ",1,2", "5", id="begins with an empty one"),
+        pytest.param("5".zfill(2000), "1,2", "5".zfill(2000), id="a revision that takes all of the room"),
+        pytest.param("5".zfill(2001), "1,2", "1,2", id="a revision that has no room"),
+    ],
+)
+def test_the_length_of_the_revision_history(before: str, history: str, expected: str) -> None:
+    known = {spec.REVISION: before, spec.REVISION_HISTORY: history}
+    assert annotated(known, deployment(), 6)[spec.REVISION_HISTORY] == expected
+
+
+def test_a_long_revision_history_takes_linear_time() -> None:
+    """A ReplicaSet's annotations are 256 KiB at most, and its users write them."""
+
+    def prepare(size: int) -> Callable[[], object]:
+        known = {spec.REVISION: "5", spec.REVISION_HISTORY: ",".join("1" * size)}
+        return lambda: annotated(known, deployment(), 6)
+
+    assert grows_linearly(prepare, 2000)
