@@ -12,7 +12,7 @@ from kcm_cli.component.auth_config import AuthorizationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.manager.server.review import MAX_REVIEWED, Decision, Reviewer, Shared, access_spec, review_access
+from kcm_cli.manager.server.review import Decision, Reviewer, Shared, access_spec, review_access
 from kcm_cli.manager.server.user import User
 
 _LIMIT = 8192
@@ -50,10 +50,10 @@ class Authorizer:
         """The decision. Raises ReviewError if the API server does not answer."""
         if MASTERS in user.groups or path in self._open:
             return _ALLOWED
-        if (reviewer := self._reviewer) is None or len(path) > MAX_REVIEWED:
+        if (reviewer := self._reviewer) is None:
             return _NO_OPINION
         spec = access_spec(user, verb, path)
-        key = sha256(codec.encode(spec)).digest()  # a request may have a path of a megabyte
+        key = sha256(codec.encode(spec)).digest()  # a path may take 16 KiB
         entry = self._known.get(key)
         if entry is not None and entry[0] > self._clock.monotonic():
             return entry[1]

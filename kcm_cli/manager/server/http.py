@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 CONNECTIONS = 128
 """At once. A scraper or two, probes, people: a dozen would do."""
 LIMITS = Limits(CONNECTIONS, all_body_bytes=4 << 20)  # the only body that is read is a number
+LONGEST_TARGET, MOST_PARAMETERS = 16 << 10, 1000
+"""Of a request, in bytes. Splitting the parameters of a megabyte would take the event loop 1.5 s."""
 _DRAIN_S = 1
 _authority = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 """At the beginning of a target that is meant for a proxy."""
@@ -102,6 +104,9 @@ class HttpServer:
         app = self._server.config.loaded_app
 
         async def handler(received: Received) -> Response:
+            target = received.target
+            if len(target) > LONGEST_TARGET or target.count(b"&") > MOST_PARAMETERS:
+                return _too_long()
             return await _called(app, _scope(received, state), received.body)
 
         return handler
@@ -153,6 +158,10 @@ def _scope(received: Received, state: dict[str, Any]) -> Scope:
         "server": None,
         "state": dict(state),
     }
+
+
+def _too_long() -> Response:
+    return Response(414, {"content-type": "text/plain; charset=utf-8"}, b"414 Request URI Too Long")
 
 
 async def _called(app: ASGIApp, scope: Scope, body: bytes) -> Response:

@@ -31,8 +31,6 @@ ACCESS_REVIEWS = GVR("authorization.k8s.io", "v1", "subjectaccessreviews")
 TIMEOUT_S = 10.0
 AT_ONCE = 8
 """Reviews of one kind. Each has a connection to the API server, which takes 300 KiB."""
-MAX_REVIEWED = 64 << 10
-"""The characters of a token or a path that is reviewed. A longer one would take ten times its size meanwhile."""
 _STEPS = 5
 _FIRST_WAIT_S = 0.5
 _FACTOR = 1.5

@@ -12,11 +12,13 @@ from hashlib import sha256
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server.metrics import TokenCacheMetrics
-from kcm_cli.manager.server.review import MAX_REVIEWED, Shared
+from kcm_cli.manager.server.review import Shared
 from kcm_cli.manager.server.user import AuthenticationError, User
 
 Review = Callable[[str], Awaitable[User | None]]
 _LIMIT = 4096
+_LONGEST = 64 << 10
+"""The characters of a token that is reviewed. A longer one would take ten times its size meanwhile."""
 
 
 class TokenCache:
@@ -33,7 +35,7 @@ class TokenCache:
 
     async def user(self, token: str) -> User | None:
         """The user of a token; None for an unknown token. Raises AuthenticationError, ReviewError."""
-        if len(token) > MAX_REVIEWED:
+        if len(token) > _LONGEST:
             return None
         start = self._clock.monotonic()
         key = hmac.digest(self._secret, token.encode(), sha256)

@@ -85,6 +85,22 @@ async def test_requests_just_below_the_limits_are_served() -> None:
         assert (await answered(server, HEAD, many, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
 
 
+TARGETS = {
+    b"/healthz?exclude=" + b"%41" * 5000: b"200 OK",
+    b"/healthz?" + b"a&" * 1000: b"200 OK",
+    b"/healthz?exclude=" + b"%41" * 6000: b"414 Request URI Too Long",
+    b"/healthz?" + b"a&" * 1001: b"414 Request URI Too Long",
+    b"/" + b"%41" * 6000: b"414 Request URI Too Long",
+}
+
+
+async def test_long_targets_are_refused_unread() -> None:
+    async with serving() as server:
+        for target, status in TARGETS.items():
+            got = await answered(server, b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            assert got.startswith(b"HTTP/1.1 " + status + b"\r\n"), target[:20]
+
+
 @pytest.mark.parametrize("length", [b"Content-Length: 100000000", b"Transfer-Encoding: chunked"])
 async def test_a_large_body_is_refused_before_it_has_come(length: bytes) -> None:
     async with serving() as server:
