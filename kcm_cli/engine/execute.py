@@ -142,7 +142,7 @@ class Executor:
 
     def _emit(self, notice: Notice, error: str, result: Object | None) -> None:
         name = result.name if result is not None else ""
-        message = notice.message.replace("{error}", error).replace("{name}", name)
+        message = notice.message.replace("{name}", name).replace("{error}", error)
         self._recorder.emit(Notice(notice.ref, notice.type, notice.reason, message))
 
 

@@ -23,20 +23,20 @@ TERMINATING = {"causes": [{"reason": "NamespaceTerminating"}]}
 
 class Recorded:
     def __init__(self) -> None:
-        self.reasons: list[str] = []
+        self.notices: list[Notice] = []
 
     def emit(self, notice: Notice) -> None:
-        self.reasons.append(notice.reason)
+        self.notices.append(notice)
 
 
 def outcome(
-    method: str, code: int, reason: str, details: dict[str, object] | None = None, *, times: int = 1
-) -> tuple[list[str], bool]:
-    """After requests that are answered so: the reasons of the Events, and whether the owner may plan again."""
+    method: str, code: int, reason: str, details: dict[str, object] | None = None, *, times: int = 1, text: str = "no"
+) -> tuple[list[Notice], bool]:
+    """After requests that are answered so: the Events, and whether the owner may plan again."""
 
     class Server:
         async def send(self, request: Request) -> Response:
-            status = {"kind": "Status", "reason": reason, "code": code, "message": "no", "details": details}
+            status = {"kind": "Status", "reason": reason, "code": code, "message": text, "details": details}
             return Response(code, {}, json.dumps(status).encode())
 
     recorded, expectations = Recorded(), Expectations()
@@ -52,7 +52,7 @@ def outcome(
         await Executor(client, recorded, expectations, clock).stage(stage)
         return expectations.satisfied("ns/web", clock.monotonic())
 
-    return recorded.reasons, asyncio.run(work())
+    return recorded.notices, asyncio.run(work())
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,13 @@ def outcome(
     ],
 )
 def test_events(method, code, reason, details, expected):
-    assert outcome(method, code, reason, details)[0] == expected
+    assert [notice.reason for notice in outcome(method, code, reason, details)[0]] == expected
+
+
+def test_an_error_is_shown_as_it_is():
+    """Webhooks word the errors: here, what stands for a name in ours."""
+    ((notice,), _) = outcome("POST", 403, "Forbidden", text="call it {name} or {error}")
+    assert notice.message.endswith("call it {name} or {error}")
 
 
 @pytest.mark.parametrize(
