@@ -100,11 +100,14 @@ class EndpointSliceController:
         pods = tuple(self.selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
         found = self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key))
+        existing = tuple(slice_ for slice_ in found if not slice_.deleting)
+        for slice_ in existing:
+            self.tracker.read(slice_)
         return Snapshot(
             service,
             pods,
             self._nodes_of({pod.spec.node_name for pod in pods}),
-            tuple(slice_ for slice_ in found if not slice_.deleting),
+            existing,
             self._limit,
             time,
             prefer_same=self._prefer_same,

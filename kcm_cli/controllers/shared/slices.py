@@ -20,11 +20,13 @@ from kcm_cli.planning.endpoints.slices import Efficiency
 from kcm_cli.runtime.informer import Informer
 
 _DELETED = -1
+_READ = 0
+"""Below each generation."""
 
 
 class SliceTracker:
-    """The generations of the slices that one controller has written, by Service and uid. ``manager``: the controller's
-    name in their labels."""
+    """The generations of the slices that one controller has written or read, by Service and uid. ``manager``: the
+    controller's name in their labels."""
 
     def __init__(self, manager: str, informer: Informer[EndpointSlice]) -> None:
         self._manager = manager
@@ -39,6 +41,11 @@ class SliceTracker:
     def follow(self, slice_: EndpointSlice) -> None:
         """Record an unchanged slice, if it is not tracked yet."""
         self._written.setdefault(slice_.service_key, {}).setdefault(slice_.uid, slice_.metadata.generation)
+
+    def read(self, slice_: EndpointSlice) -> None:
+        """Record a slice that a sync relies on. If it is not tracked yet, each change and its deletion count as another
+        client's."""
+        self._written.setdefault(slice_.service_key, {}).setdefault(slice_.uid, _READ)
 
     def deleted(self, key: str, name: str, uid: str) -> None:
         """Record the deletion of a Service's slice. ``name``: its namespace/name."""

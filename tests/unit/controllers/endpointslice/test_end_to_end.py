@@ -124,6 +124,19 @@ async def test_slices_of_services_deleted_during_downtime_are_deleted(world: Wor
     assert [each["metadata"]["name"] for each in await story.world.items(ENDPOINTS)] == ["lock"]
 
 
+async def test_a_slice_of_a_former_process_that_is_deleted_is_created_again(world: World, story: Story):
+    async with story.running():
+        await story.service()
+        await story.pods(0, 1)
+        await world.wait(30)
+    async with story.running():
+        await world.wait(30)
+        (slice_,) = await world.items(ENDPOINT_SLICES)
+        await world.delete(ENDPOINT_SLICES, slice_["metadata"]["name"])
+        await world.wait(5)
+        assert await story.placed() == [names(0, 1)]
+
+
 async def test_changed_slices_are_repaired_and_unmanaged_ones_are_kept(world: World, story: Story):
     async with story.running():
         await story.service()

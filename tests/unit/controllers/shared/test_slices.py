@@ -107,6 +107,32 @@ def test_an_unchanged_slice_is_tracked_unless_it_was_written():
     assert world.changed == [KEY]
 
 
+def test_each_change_of_a_slice_that_was_only_read_queues_and_so_does_its_deletion():
+    world = Fixture()
+    world.put(slice_(5))
+    world.tracker.read(slice_(5))
+    world.changed.clear()
+    world.put(slice_(6))
+    assert world.changed == [KEY]
+    world.remove(slice_(6), 7)
+    assert world.changed == [KEY, KEY]
+    assert not any(world.tracker._written.values())
+
+
+def test_reading_a_slice_keeps_what_was_written():
+    world = Fixture()
+    world.put(slice_(5))
+    world.tracker.wrote(slice_(6, 2))
+    world.tracker.read(slice_(5))
+    world.changed.clear()
+    world.put(slice_(6, 2))
+    assert world.changed == []
+    world.tracker.deleted(KEY, "ns/web-1", "1")
+    world.tracker.read(slice_(6, 2))
+    world.remove(slice_(6, 2), 7)
+    assert world.changed == []
+
+
 def test_changes_by_others_queue():
     world = Fixture()
     world.tracker.wrote(slice_(5))
