@@ -10,7 +10,7 @@ import msgspec
 from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.controllers.endpointslice.plan import topology
-from kcm_cli.controllers.endpointslice.plan.desired import Desired, Snapshot, desired, slice_labels
+from kcm_cli.controllers.endpointslice.plan.desired import Desired, Snapshot, desired, outdated, slice_labels
 from kcm_cli.controllers.endpointslice.plan.distribution import distribute, distribution, remove_hints
 from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
 from kcm_cli.planning.actions import Notice, Plan, ref_to
@@ -101,7 +101,7 @@ def _keep_placeholder(snapshot: Snapshot, address_type: str, changes: Changes) -
     labels = slice_labels(snapshot.service)
     if len(changes.delete) == 1:
         last = changes.delete[0]
-        if not last.members and not last.ports and last.labels == labels:
+        if not last.members and not last.ports and not outdated(last.labels, labels):
             changes.unchanged.append(changes.delete.pop())
             return
     changes.create.append(Draft(address_type, (), labels, []))

@@ -142,6 +142,18 @@ class TestLabels:
         (slice_,) = settled(snapshot(subject=service(clusterIP="None")))
         assert slice_.labels["service.kubernetes.io/headless"] == ""
 
+    @pytest.mark.parametrize(("before", "after"), [("None", "10.0.0.1"), ("10.0.0.1", "None")])
+    def test_that_mark_alone_is_no_reason_to_write(self, before, after):
+        for pods in ([], [pod("a")]):
+            slices = settled(snapshot(pods, subject=service(clusterIP=before)))
+            assert writes(snapshot(pods, slices, service(clusterIP=after))) == []
+
+    def test_of_an_empty_slice_follow_as_well(self):
+        slices = settled(snapshot(subject=service(labels={"a": "b"})))
+        slices = apply(slices, writes(snapshot(slices=slices, subject=service(labels={"c": ""}))))
+        assert slices[0].labels["c"] == ""
+        assert "a" not in slices[0].labels
+
 
 def test_a_slice_of_an_earlier_service_is_deleted():
     slices = settled(snapshot([pod("a")]))
