@@ -22,6 +22,7 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.nodes.agents import NodeOptions
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from tests.kit.embedded import EmbeddedServer
@@ -137,15 +138,16 @@ async def running_world(
     ranged: bool = True,
     alone: bool = False,
     heartbeat_s: float = 300.0,
+    service_ranges: tuple[str, ...] = DEFAULTS.service_ranges,
 ) -> AsyncIterator[World]:
     """A cluster while inside; nothing else is needed.
 
     ``alone``: there is neither a node nor a scheduler, so that long times cost little. ``heartbeat_s``: how often nodes
     renew their Leases, which is half the cost of a minute. Where the node lifecycle controller runs: 10. ``ranged``:
-    nodes have a range of addresses for pods.
+    nodes have a range of addresses for pods. ``service_ranges``: of the addresses of Services, one for each family.
     """
     clock = LoopClock(EPOCH)
-    server = EmbeddedServer(clock, random.Random(1), certificates)
+    server = EmbeddedServer(clock, random.Random(1), certificates, Settings(service_ranges=service_ranges))
     await server.start()
     client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
     options = NodeOptions(nodes, heartbeat_s, ranged)

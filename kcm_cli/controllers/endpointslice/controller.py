@@ -81,8 +81,12 @@ class EndpointSliceController:
         for slice_ in unsupported:
             self.zones.forget(key, slice_.address_type)
         problems: list[str] = []
+        memos = self._memos.setdefault(key, {})
+        for address_type in {IPV4, IPV6}.difference(types):
+            memos.pop(address_type, None)
+            self._metrics.forget_type(key, address_type)
         for address_type in types:
-            memo = self._memos.setdefault(key, {}).setdefault(address_type, Memo())
+            memo = memos.setdefault(address_type, Memo())
             ratios, hinted = self.zones.ratios, self.zones.hinted(key)
             problems += await self._reconcile_type(
                 key, address_type, replace(snapshot, ratios=ratios, hinted=hinted, memo=memo)

@@ -67,8 +67,12 @@ class SliceMetrics:
     def forget(self, key: str) -> None:
         """Remove a deleted Service."""
         for address_type in (IPV4, IPV6):
-            self._totals.forget(f"{key} {address_type}")
+            self.forget_type(key, address_type)
         self._distribute(key, "")
+
+    def forget_type(self, key: str, address_type: str) -> None:
+        """Remove an address type that a Service does not have."""
+        self._totals.forget(f"{key} {address_type}")
 
     def _distribute(self, key: str, distribution: str) -> None:
         """Count a Service by its traffic distribution. A value that no Service has any more stays as 0."""

@@ -255,6 +255,24 @@ async def test_services_are_counted_by_their_traffic_distribution(world: World):
         assert counted() == series(PreferSameZone=0, PreferSameNode=0)
 
 
+@pytest.mark.cluster(service_ranges=("10.0.0.0/16", "fd00::/108"))
+async def test_slices_of_a_type_that_a_service_has_no_more_are_not_counted(world: World):
+    story, registry = Story(world), Registry()
+
+    def counted() -> float:
+        shown = registry.expose().decode().splitlines()
+        (line,) = (line for line in shown if line.startswith("endpoint_slice_controller_num_endpoint_slices "))
+        return float(line.split()[1])
+
+    async with story.running(metrics=registry):
+        await story.service(ipFamilyPolicy="RequireDualStack")
+        await world.wait(5)
+        assert (len(await story.placed()), counted()) == (2, 2)
+        await world.patch(SERVICES, "web", {"spec": {"ipFamilyPolicy": "SingleStack"}})
+        await world.wait(5)
+        assert (len(await story.placed()), counted()) == (1, 1)
+
+
 async def test_syncs_without_changes_are_counted(world: World):
     story, registry = Story(world), Registry()
 
