@@ -12,6 +12,7 @@ import logging
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from kcm_cli.component.environment import Host
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_attach_detach import flex
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
@@ -20,7 +21,6 @@ from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeS
 from kcm_cli.controllers.persistentvolume_attach_detach.reconciler import Reconciler
 from kcm_cli.controllers.persistentvolume_attach_detach.verify import Verifier
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, starting
 from kcm_cli.engine.worker import unhandled, until_synced
@@ -38,7 +38,7 @@ class AttachDetachController:
     def __init__(self, context: ControllerContext) -> None:
         metrics = AttachDetachMetrics(context.metrics, context.clock)
         config = context.config(AttachDetachConfig)
-        folder = context.config(PersistentVolumeBinderConfig).flex_volume_plugin_dir
+        folder = context.config(VolumeConfig).flex_volume_plugin_dir
         self._tasks = Tasks(_crashed)
         self.world = World(context, metrics, "" if context.config(Host).simulated_nodes else folder)
         self.statuses = self.world.statuses

@@ -12,9 +12,9 @@ from kcm_cli.api.core import NODES, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, StorageClass
 from kcm_cli.component.environment import Host
 from kcm_cli.component.logs import V2
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.controllers.persistentvolume_binder.metrics import PROVISION, OperationMetrics
 from kcm_cli.controllers.persistentvolume_binder.operations import Operations
 from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
@@ -55,7 +55,7 @@ class Provisioner:
     def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
         self._client = context.client
         self._clock = context.clock
-        self._config = context.config(PersistentVolumeBinderConfig)
+        self._config = context.config(VolumeConfig)
         self._caches = caches
         self._writes = writes
         self._metrics = metrics

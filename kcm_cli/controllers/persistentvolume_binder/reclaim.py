@@ -12,9 +12,9 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.component.environment import Host
 from kcm_cli.component.logs import V2
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_binder import plan, plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.controllers.persistentvolume_binder.metrics import DELETE, OperationMetrics
 from kcm_cli.controllers.persistentvolume_binder.operations import Operations
 from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
@@ -44,7 +44,7 @@ class Reclaimer:
         self._writes = writes
         self._metrics = metrics
         self._paths = HostPaths(context.rng, simulated=context.config(Host).simulated_nodes)
-        self._pods = RecyclerPods(context.config(PersistentVolumeBinderConfig))
+        self._pods = RecyclerPods(context.config(VolumeConfig))
         self._recycler = Recycler(context.client, caches.pods)
         self.operations = Operations(context.clock, context.name)
 

@@ -16,7 +16,7 @@ import msgspec
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.api.storage import PersistentVolume
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
@@ -91,7 +91,7 @@ class _Template(msgspec.Struct, frozen=True):
 class RecyclerPods:
     """Creates recycler pods from the configured templates and timeouts. Raises StartError for an invalid template."""
 
-    def __init__(self, config: PersistentVolumeBinderConfig) -> None:
+    def __init__(self, config: VolumeConfig) -> None:
         self._config = config
         self._nfs = _template("pv-recycler-pod-template-filepath-nfs", config.recycler_pod_template_file_nfs)
         self._host_path = _template(

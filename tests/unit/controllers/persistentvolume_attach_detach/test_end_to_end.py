@@ -36,7 +36,7 @@ SUCCEEDED = ("SuccessfulAttachVolume", 'AttachVolume.Attach succeeded for volume
 
 
 def running(world: World, config: AttachDetachConfig = CONFIG, **more):
-    return controllers(world, config, PersistentVolumeBinderConfig(), names=[NAME], **more)
+    return controllers(world, config, names=[NAME], **more)
 
 
 async def start(world: World, name: str, spec: dict) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.api.core import Pod
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_attach_detach import flex as flex_module
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers, FlexError
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World as AttachDetachWorld
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import AttachableVolume
 from tests.kit.controlling import controllers
 from tests.kit.world import NODES, PODS, World
@@ -168,7 +168,7 @@ async def test_volumes_attached_before_a_driver_is_installed_are_detached_by_it(
     volumes = [{"name": "example.com/disk/d", "devicePath": "/dev/x"}]
     status = {"status": {"volumesAttached": volumes}}
     await world.client.patch(NODES, "", "node-1", status, subresource="status")
-    configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+    configs = (AttachDetachConfig(), VolumeConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
     async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
         await world.wait(15)
         assert await reported(world) == ["example.com/disk/d"]
@@ -194,7 +194,7 @@ async def test_only_pods_that_can_use_a_new_driver_are_processed(world: World, t
     await world.pod("own", using("", volumes=[{"name": "d", **disk}]))
     await bound(world, "c", source=disk)
     await world.pod("bound", using("c"))
-    configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+    configs = (AttachDetachConfig(), VolumeConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
     async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
         await world.wait(5)
         looked.clear()
@@ -212,7 +212,7 @@ async def test_a_pod_with_a_volume_of_a_driver(world: World, tmp_path):
     calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
     flex = {"driver": "example.com/disk", "fsType": "ext4", "options": {"size": "1"}}
     volumes = [{"name": "d", "flexVolume": flex}, {"name": "o", "flexVolume": {"driver": "example.com/unknown"}}]
-    configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+    configs = (AttachDetachConfig(), VolumeConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
     async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
         await world.pod("p", using("", volumes=volumes))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.component.metrics import Registry
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.rest.transport import Request
 from tests.kit.controlling import controllers
@@ -22,7 +23,7 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
 )
 
 HOST_PATH = "kubernetes.io/host-path"
-HERE = replace(CONFIG, enable_host_path_provisioning=True)
+HERE = VolumeConfig(enable_host_path_provisioning=True)
 ASKED = {"volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"}
 
 
@@ -47,7 +48,7 @@ async def test_an_external_provisioner_is_requested_and_reported(world: World):
 
 async def test_without_dynamic_provisioning_no_provisioner_is_requested(world: World):
     await make_class(world, "gold")
-    config = replace(CONFIG, enable_dynamic_provisioning=False)
+    config = VolumeConfig(enable_dynamic_provisioning=False)
     async with controllers(world, config, names=[NAME]):
         await make_claim(world, "c")
         await world.wait(30)

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.component.volume_config import VolumeConfig
 from kcm_cli.controllers.persistentvolume_binder.recycler import RecyclerPods
 from kcm_cli.engine.descriptor import StartError
 from tests.unit.planning.volumes.objects import volume
@@ -23,7 +23,7 @@ TEMPLATE = """
 def config_of(tmp_path, text):
     path = tmp_path / "pod.yaml"
     path.write_text(textwrap.dedent(text))
-    return PersistentVolumeBinderConfig(recycler_pod_template_file_nfs=str(path))
+    return VolumeConfig(recycler_pod_template_file_nfs=str(path))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def config_of(tmp_path, text):
     ],
 )
 def test_the_timeout_of_a_pod_depends_on_the_size(given, deadline, source):
-    pod = RecyclerPods(PersistentVolumeBinderConfig()).pod(given)
+    pod = RecyclerPods(VolumeConfig()).pod(given)
     assert (pod.namespace, pod.name) == ("default", "recycler-for-v")
     assert pod.doc["spec"]["activeDeadlineSeconds"] == deadline
     assert pod.doc["spec"]["volumes"] == [{"name": "vol", **source}]
@@ -69,6 +69,6 @@ def test_an_invalid_template_is_reported_with_flag_and_path(tmp_path, text, expe
 
 
 def test_a_missing_template_is_reported(tmp_path):
-    config = PersistentVolumeBinderConfig(recycler_pod_template_file_host_path=str(tmp_path / "none"))
+    config = VolumeConfig(recycler_pod_template_file_host_path=str(tmp_path / "none"))
     with pytest.raises(StartError, match="--pv-recycler-pod-template-filepath-hostpath: .*No such file"):
         RecyclerPods(config)

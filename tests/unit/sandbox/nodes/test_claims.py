@@ -1,7 +1,6 @@
 """Pods whose claims are not bound, or whose volumes are not attached, do not start."""
 
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
-from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.planning.volumes.attachable import attachment_name
 from tests.kit.controlling import controllers
 from tests.kit.world import NODES, World
@@ -44,7 +43,7 @@ async def attached(world: World, value: bool) -> None:
 async def test_a_pod_waits_until_its_volume_is_attached(world: World):
     await attachable(world)
     names = ["persistentvolume-attach-detach-controller"]
-    async with controllers(world, AttachDetachConfig(), PersistentVolumeBinderConfig(), names=names):
+    async with controllers(world, AttachDetachConfig(), names=names):
         await world.pod("p", using("a"))
         await world.wait(30)
         assert await creating(world, "p")
@@ -57,7 +56,7 @@ async def test_a_pod_waits_until_its_volume_is_attached(world: World):
 async def test_the_attach_detach_controller_reports_failed_attachments(world: World):
     await attachable(world)
     names = ["persistentvolume-attach-detach-controller"]
-    async with controllers(world, AttachDetachConfig(), PersistentVolumeBinderConfig(), names=names):
+    async with controllers(world, AttachDetachConfig(), names=names):
         await world.pod("p", using("a"))
         await world.wait(2)
         error = {"status": {"attachError": {"message": "no such disk", "time": "2026-01-01T00:00:00Z"}}}
