@@ -92,14 +92,13 @@ class Occupancy:
             return _predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")
         return None
 
-    def refuses_resize(self, key: str, pod: SimulatedPod, node: SimulatedNode) -> str:
-        """Return why a running pod cannot be resized now, or an empty string if it can."""
+    def refuses_resize(self, key: str, pod: SimulatedPod, node: SimulatedNode) -> Rejection | None:
+        """Return why a running pod cannot be resized now, or None if it can."""
         own, _ = self._pods.get(key, ({}, ()))
         used = {name: amount - own.get(name, 0) for name, amount in self._used.items()}
-        lacking = _lacking(
+        return _lacking(
             requests.of_pod(_without_devices(pod), held=False), used, requests.amounts(node.status.allocatable)
         )
-        return lacking.message if lacking is not None else ""
 
     def _count(self, amounts: Amounts, sign: int) -> None:
         for name, amount in amounts.items():

@@ -31,7 +31,7 @@ from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.eviction import Alive
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import Hold, PodState
-from kcm_cli.sandbox.nodes.pod_events import notices, unhealthy
+from kcm_cli.sandbox.nodes.pod_events import notices, replaced, resized, unhealthy
 from kcm_cli.sandbox.nodes.probes import Verdicts
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
@@ -373,9 +373,18 @@ class Kubelets:
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             images = {container.name: container.image for container in containers_of(old)}
             for index, container in enumerate(containers_of(pod)):
-                if images.get(container.name) != container.image:
-                    state = machine.change(state, index, now)
+                if images.get(container.name, container.image) != container.image:
+                    state = self._replaced(life, state, index, now)
         return state
+
+    def _replaced(self, life: Life, state: PodState, index: int, now: float) -> PodState:
+        """Restart a container because its image has changed. An init container that runs goes on."""
+        container, runs = life.script.containers[index], state.containers[index].started_at is not None
+        if container.role is Role.INIT and runs:
+            return machine.renew(state, index, now)
+        if runs:
+            self._events.kubelet(life.agent.name, replaced(life.pod, container))
+        return machine.change(state, index, now)
 
     def _resize(self, key: str, life: Life, state: PodState, now: float) -> PodState:
         """Resize a pod as its spec asks, or defer the resize until there is room."""
@@ -386,17 +395,22 @@ class Kubelets:
                 agent.deferred.discard(key)
             return state
         node = self._nodes.store.get(agent.name)
-        problem = agent.occupancy.refuses_resize(key, pod, node) if node is not None else ""
-        if problem:
+        refusal = agent.occupancy.refuses_resize(key, pod, node) if node is not None else None
+        if refusal is not None:
             generation = pod.metadata.generation
-            life.pending = resizing.deferred(before, problem, generation, now)
+            life.pending = resizing.deferred(before, refusal.message, generation, now)
             agent.deferred.add(key)
             if before is None or before.generation != generation:
-                text = resizing.message(f"Pod resize {resizing.DEFERRED}", pod, problem)
+                text = resizing.message(f"Pod resize {refusal.reason}", pod, refusal.message)
                 self._emit(life, "Warning", "ResizeDeferred", text)
             return state
-        for name in resizing.to_restart(pod, life.granted):
-            state = machine.change(state, [container.name for container in life.script.containers].index(name), now)
+        restarts = resizing.changed(pod, life.granted)
+        for index, container in enumerate(life.script.containers):
+            if restarts.get(container.name) and state.containers[index].started_at is not None:
+                self._events.kubelet(agent.name, resized(pod, container))
+                state = machine.change(state, index, now)
+            elif container.name in restarts:
+                state = machine.renew(state, index, now)
         life.granted, life.pending = pod, None
         agent.deferred.discard(key)
         agent.occupancy.add(key, pod)

@@ -29,6 +29,8 @@ class Exit(msgspec.Struct, frozen=True):
     finished: float
     run: int
     message: str = ""
+    cause: str = ""
+    """Why its kubelet ended it to start another one: the probe that failed, or ``change`` of its definition."""
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -150,12 +152,20 @@ def evict(script: PodScript, state: PodState, now: float, message: str) -> PodSt
 
 
 def change(state: PodState, index: int, now: float) -> PodState:
-    """Restart a running container at once, because its definition has changed."""
+    """Restart a container at once, because its definition has changed: one that runs or waits for its backoff, which
+    begins anew."""
     current = state.containers[index]
     if current.started_at is None:
-        return state
-    ended = Exit(0, "Completed", current.started_at, now, current.starts)
-    return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now))
+        return renew(state, index, now)
+    ended = Exit(0, "Completed", current.started_at, now, current.starts, cause="change")
+    return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now, backoff_s=0.0))
+
+
+def renew(state: PodState, index: int, now: float) -> PodState:
+    """Let a container's backoff begin anew, because its image or resources have changed. One that waits restarts."""
+    current = state.containers[index]
+    waits = current.started_at is None and not current.fresh and now < current.restart_at < math.inf
+    return _with(state, index, replace(current, backoff_s=0.0, restart_at=now if waits else current.restart_at))
 
 
 def kill(script: PodScript, state: PodState, index: int, now: float, code: int, reason: str) -> PodState:
@@ -279,7 +289,7 @@ def finished(script: PodScript, state: PodState) -> bool:
     """Whether nothing runs, and nothing will run again."""
     if any(current.started_at is not None for current in state.containers):
         return False
-    return state.stop is not None or _over(script, state) is not None
+    return state.stop is not None or over_at(script, state) is not None
 
 
 def shown(script: PodScript, state: PodState, now: float) -> PodState:
@@ -323,13 +333,13 @@ def _next(script: PodScript, state: PodState) -> _Change:
 
 
 def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
-    over_at = _over(script, state)
+    ended_at = over_at(script, state)
     stop_at = state.stop
-    if stop_at is None and over_at is None:
+    if stop_at is None and ended_at is None:
         yield from _setting_up(script, state)
     stopping = stop_at
-    if stopping is None and over_at is not None:
-        stopping = Stop(over_at, over_at + script.grace_s)
+    if stopping is None and ended_at is not None:
+        stopping = Stop(ended_at, ended_at + script.grace_s)
     free_at = 0.0 if state.sandbox_at is None else max(state.sandbox_at, state.reset_at + RESET_S)
     for index, container in enumerate(script.containers):
         current = state.containers[index]
@@ -370,7 +380,7 @@ def _passed_at(container: ContainerScript, current: ContainerState) -> float:
     return ended.finished if ended is not None and ended.code == 0 else math.inf
 
 
-def _over(script: PodScript, state: PodState) -> float | None:
+def over_at(script: PodScript, state: PodState) -> float | None:
     """When the pod ended by itself: all regular containers ended, or an init container failed, and will not restart."""
     latest = 0.0
     for container, current in zip(script.containers, state.containers, strict=True):
@@ -401,9 +411,10 @@ def _start(state: PodState, index: int, at: float) -> _Change:
         at = _attempt_at(old.hold, old.attempts, old.attempted_at, at)
         return at, _with(state, index, replace(old, attempts=old.attempts + 1, attempted_at=at))
     backoff_s, backoff_at = old.backoff_s, old.backoff_at
-    if not old.fresh:
-        expired = backoff_s == 0.0 or old.exit is None or old.exit.finished - backoff_at > 2 * BACKOFF_MAX_S
-        backoff_s = BACKOFF_S if expired else min(BACKOFF_MAX_S, backoff_s * 2)
+    replaced = old.exit is not None and bool(old.exit.cause)
+    if not (old.fresh or (replaced and old.previous is None)):
+        expired = old.exit is None or (not replaced and old.exit.finished - backoff_at > 2 * BACKOFF_MAX_S)
+        backoff_s = BACKOFF_S if expired or backoff_s == 0.0 else min(BACKOFF_MAX_S, backoff_s * 2)
         backoff_at = at
     new = ContainerState(old.starts + 1, at, None, old.exit, math.inf, backoff_s, backoff_at, base=old.base)
     return at, _with(state, index, new)
@@ -428,12 +439,13 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     started = current.started_at or 0.0
     run = container.nth_run(current.starts)
     at, code, reason = max(started, current.run_from) + run.lasts_s, run.exit_code, run.exit_reason
-    message = run.message
+    message, cause = run.message, run.probe
     if current.fails_at < at and stopping is None:
-        at, code, reason, message = current.fails_at, KILLED, "", ""
+        at, code, reason, message, cause = current.fails_at, KILLED, "", "", "liveness"
     if container.post_start.fails and stopping is None and started + container.post_start.lasts_s < at:
-        at, code, reason, message = started + container.post_start.lasts_s, 0, "", ""
+        at, code, reason, message, cause = started + container.post_start.lasts_s, 0, "", "", ""
     if stopping is not None:
+        cause = ""
         hook_s = min(container.pre_stop.lasts_s, stopping.deadline - stopping.at)
         turn_at = min(_asked_to_stop_at(script, state, index, stopping), stopping.deadline)
         asked_at = max(started, turn_at, stopping.at + hook_s)
@@ -450,7 +462,7 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
             at, code, reason, message = killed_at, KILLED, "", ""
     if at == math.inf:
         return None
-    return Exit(code, reason or _reason(code), started, at, current.starts, message)
+    return Exit(code, reason or _reason(code), started, at, current.starts, message, cause)
 
 
 def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:
@@ -476,6 +488,8 @@ def _exit(script: PodScript, state: PodState, index: int, ended: Exit | None) ->
     restart_at = math.inf
     if container.restarts_after(ended.code) and not (container.role is Role.INIT and ended.code == 0):
         waits = old.backoff_s > 0.0 and ended.finished - old.backoff_at <= 2 * BACKOFF_MAX_S
+        if ended.cause:  # a kubelet restarts it in the same pass, in which the run before is the last that it saw end
+            waits = old.previous is not None and ended.finished - old.previous.finished < old.backoff_s
         restart_at = ended.finished + (old.backoff_s if waits else 0.0)
     new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0, set_ready=None)
     return ended.finished, _with(state, index, new)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.nodes import machine
 from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import ATTACH, EVICTED, PULL, ContainerState, Hold, PodState, ended_by_hook
@@ -26,6 +27,7 @@ def notices(
     if before is after:
         return
     killed = before.stop is None and after.stop is not None
+    left = _left_over(script, before, after)
     if before.stop is None and after.stop is not None and after.stop.reason:
         type_ = WARNING if after.stop.reason == EVICTED else NORMAL
         yield Notice(ref_of("Pod", pod), type_, after.stop.reason, after.stop.message)
@@ -36,7 +38,7 @@ def notices(
     if before.sandbox_at is None and after.sandbox_at is not None:
         yield from _of_volumes(pod, after, images)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
-        if killed and old.started_at is not None:
+        if (killed and old.started_at is not None) or container.name in left:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
             if container.pre_stop.fails:
                 yield _notice(pod, container, WARNING, "FailedPreStopHook", "PreStopHook failed")
@@ -45,6 +47,35 @@ def notices(
                 yield from _of_probe(pod, container, old, new)
                 yield from _of_hook(pod, container, old, new)
             yield from _of_container(pod, container, old, new, images)
+
+
+def _left_over(script: PodScript, before: PodState, after: PodState) -> set[str]:
+    """The sidecars and ephemeral containers that ran when the others had ended, which is new."""
+    over_at = machine.over_at(script, after)
+    if after.stop is not None or over_at is None or machine.over_at(script, before) is not None:
+        return set()
+    return {
+        container.name
+        for container, current in zip(script.containers, after.containers, strict=True)
+        if container.role in (Role.SIDECAR, Role.DEBUG) and _ran(current, over_at)
+    }
+
+
+def _ran(current: ContainerState, at: float) -> bool:
+    if current.started_at is not None:
+        return current.started_at <= at
+    return current.exit is not None and current.exit.started <= at <= current.exit.finished
+
+
+def replaced(pod: SimulatedPod, container: ContainerScript) -> Notice:
+    """The Event about a container that restarts with another definition."""
+    title, end = ("Container", ", will be restarted") if container.role is Role.MAIN else ("Init container", "")
+    return _notice(pod, container, NORMAL, "Killing", f"{title} {container.name} definition changed{end}")
+
+
+def resized(pod: SimulatedPod, container: ContainerScript) -> Notice:
+    """The Event about a container that restarts with other resources."""
+    return _notice(pod, container, NORMAL, "Killing", f"Container {container.name} resize requires restart")
 
 
 def _of_volumes(pod: SimulatedPod, state: PodState, images: Images) -> Iterator[Notice]:
@@ -81,12 +112,13 @@ def _of_probe(
     ended = new.exit or new.previous
     if ended is None or old.started_at is None or ended.run != old.starts:
         return
-    probe = "liveness" if ended.finished == old.fails_at else container.nth_run(ended.run).probe
-    if probe:
+    probe = ended.cause
+    if probe in ("liveness", "startup"):
         text = next((failure.text for failure in container.failures if failure.probe == probe), SIMULATED_FAILURE)
         yield _unhealthy(pod, container, probe, text)
-        text = f"Container {container.name} failed {probe} probe, will be restarted"
-        yield _notice(pod, container, NORMAL, "Killing", text)
+        title = "Container" if container.role is Role.MAIN else "Init container"
+        end = ", will be restarted" if container.role is Role.MAIN and container.restart != "Never" else ""
+        yield _notice(pod, container, NORMAL, "Killing", f"{title} {container.name} failed {probe} probe{end}")
 
 
 def unhealthy(pod: SimulatedPod, script: PodScript, state: PodState, since: float, now: float) -> Iterator[Notice]:

@@ -54,11 +54,13 @@ def differs(pod: SimulatedPod, granted: SimulatedPod) -> bool:
     )
 
 
-def to_restart(pod: SimulatedPod, granted: SimulatedPod) -> list[str]:
-    """The containers that must be restarted for the resize."""
-    return [
-        new.name for new, old in _pairs(pod, granted) if any(_needs_restart(new, name) for name in _changed(new, old))
-    ]
+def changed(pod: SimulatedPod, granted: SimulatedPod) -> dict[str, bool]:
+    """The containers with other resources, each with whether it must be restarted for the resize."""
+    return {
+        new.name: any(_needs_restart(new, name) for name in names)
+        for new, old in _pairs(pod, granted)
+        if (names := _changed(new, old))
+    }
 
 
 def with_granted(pod: SimulatedPod, granted: SimulatedPod) -> SimulatedPod:

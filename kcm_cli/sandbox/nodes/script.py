@@ -190,9 +190,10 @@ def _failing(run: Run, known: Probed) -> Run:
     return Run(known.fails[0], 137, "", known.fails[1])
 
 
-def _probed(run: Run, name: str, probe: Probe) -> Run:
-    """The run, or one that this probe, which always fails, ends before."""
-    fails_s = float(probe.initial_delay_seconds + max(probe.failure_threshold, 1) * max(probe.period_seconds, 1))
+def _probed(run: Run, name: str, probe: Probe, begins_s: float) -> Run:
+    """The run, or one that this probe, which always fails, ends before. begins_s: it does not run earlier."""
+    begins_s = max(begins_s, float(probe.initial_delay_seconds))
+    fails_s = begins_s + max(probe.failure_threshold, 1) * max(probe.period_seconds, 1)
     return Run(fails_s, 137, "", name) if fails_s < run.lasts_s else run
 
 
@@ -283,14 +284,17 @@ class _Reader:
         failures = list(known.failures)
         if first != last:
             failing = max(failing, 1)
-        for name, probe in (("liveness", container.liveness_probe), ("startup", container.startup_probe)):
+        if "startup" in probes and container.startup_probe is not None:
+            started_s = ready_s = math.inf
+        for name, probe, begins_s in (
+            ("liveness", container.liveness_probe, started_s),
+            ("startup", container.startup_probe, 0.0),
+        ):
             if name in probes and probe is not None:
-                first, last = _probed(first, name, probe), _probed(last, name, probe)
+                first, last = (_probed(each, name, probe, begins_s) for each in (first, last))
                 failures.append(_failure(name, probe, started_s))
         if "readiness" in probes and container.readiness_probe is not None:
             failures.append(_failure("readiness", container.readiness_probe, started_s))
-        if "startup" in probes and container.startup_probe is not None:
-            started_s = ready_s = math.inf
         if "readiness" in probes and container.readiness_probe is not None:
             ready_s = math.inf
         return ContainerScript(

@@ -425,6 +425,38 @@ async def test_a_new_image_restarts_the_container_at_once(world: World):
     (container,) = (await world.status("a"))["containerStatuses"]
     assert (container["restartCount"], container["image"]) == (1, "docker.io/library/nginx:2")
     assert container["ready"]
+    assert ("Killing", "Container c definition changed, will be restarted") in await world.events("a")
+
+
+async def test_a_new_image_of_an_init_container_restarts_sidecars_only(world: World):
+    inits = [{"name": "s", "image": "s:1", "restartPolicy": "Always"}, {"name": "i", "image": "i:1"}]
+    await world.pod("a", {"initContainers": inits}, **{"run-time.i": "60s"})
+    await world.wait(5)
+    changes = {"spec": {"initContainers": [{"name": each["name"], "image": "n:2"} for each in inits]}}
+    await world.client.patch(PODS, "default", "a", changes)
+    await world.wait()
+    assert [each["restartCount"] for each in (await world.status("a"))["initContainerStatuses"]] == [1, 0]
+    texts = [text for reason, text in await world.events("a") if reason == "Killing"]
+    assert texts == ["Init container s definition changed"]
+
+
+@pytest.mark.parametrize("resizes", [False, True])
+async def test_a_changed_container_does_not_wait_for_its_backoff(world: World, resizes):
+    await world.pod("a", asks("1") | {"restartPolicy": "OnFailure"}, exit_code="1", run_time="1s")
+    await world.wait(300)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    count = container["restartCount"]
+    assert container["state"]["waiting"]["message"].startswith("back-off 2m40s")
+    if resizes:
+        await resize(world, "a", "2")
+    else:
+        await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "nginx:2"}]}})
+    await world.wait(0.5)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert (container["restartCount"], list(container["state"])) == (count + 1, ["running"])
+    await world.wait(2)
+    (container,) = (await world.status("a"))["containerStatuses"]
+    assert container["state"]["waiting"]["message"].startswith("back-off 10s")
 
 
 async def test_events_of_kubelets(world: World):
@@ -537,6 +569,7 @@ async def test_a_container_that_cannot_be_resized_in_place_is_restarted(world: W
     (container,) = (await world.status("a"))["containerStatuses"]
     assert container["restartCount"] == 1
     assert "running" in container["state"]
+    assert ("Killing", "Container c resize requires restart") in await world.events("a")
 
 
 @pytest.mark.cluster(nodes=1)
@@ -551,7 +584,8 @@ async def test_a_resize_waits_until_there_is_room(world: World):
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Deferred", message)
     (container,) = (await world.status("a"))["containerStatuses"]
     assert container["allocatedResources"] == {"cpu": "16"}
-    assert "ResizeDeferred" in [reason for reason, _ in await world.events("a")]
+    (text,) = [text for reason, text in await world.events("a") if reason == "ResizeDeferred"]
+    assert text.startswith('Pod resize OutOfcpu: {"containers":[{"name":"c"') and "Node didn't have enough" in text
     await world.delete(PODS, "b")
     await world.wait(1)
     assert await world.condition("a", "PodResizePending") == {}
@@ -1074,6 +1108,50 @@ async def test_probes_that_an_annotation_makes_fail(world: World):
     assert (await world.condition("readiness", "Ready"))["status"] == "True"
 
 
+async def test_what_a_failed_probe_leads_to_is_reported(world: World):
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 1}
+    container = {"name": "c", "image": "x", "livenessProbe": probe}
+    await world.pod("never", {"restartPolicy": "Never", "containers": [container]}, failing_probes="liveness")
+    sidecar = {"name": "s", "image": "x", "restartPolicy": "Always", "startupProbe": probe}
+    await world.pod("sidecar", {"initContainers": [sidecar]}, **{"failing-probes.s": "startup"})
+    await world.pod("killed", {"containers": [container]}, failing_probes="liveness")
+    await world.wait(2)
+    world.cluster.nodes.kill_container("default/killed")
+    await world.wait(2)
+
+    async def killings(name: str) -> list[str]:
+        return [message for reason, message in await world.events(name) if reason == "Killing"]
+
+    assert await killings("killed") == []
+    await world.wait(2)
+    assert await killings("never") == ["Container c failed liveness probe"]
+    assert await killings("sidecar") == ["Init container s failed startup probe"]
+
+
+async def test_other_probes_wait_for_the_startup_probe(world: World):
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
+    slow = {**probe, "initialDelaySeconds": 60}
+    container = {"name": "c", "image": "x", "startupProbe": slow, "livenessProbe": probe}
+    await world.pod("a", {"containers": [container]}, failing_probes="liveness")
+    await world.pod("b", {"containers": [container]}, failing_probes="liveness,startup")
+    await world.wait(65)
+    assert (await world.status("a"))["containerStatuses"][0]["restartCount"] == 0
+    await world.wait(6)
+    assert (await world.status("a"))["containerStatuses"][0]["restartCount"] == 1
+    assert ("Killing", "Container c failed startup probe, will be restarted") in await world.events("b")
+    assert not any("iveness" in text for _, text in await world.events("b"))
+
+
+async def test_containers_that_outlive_the_others_are_killed(world: World):
+    sidecar = {"name": "s", "image": "x", "restartPolicy": "Always"}
+    script = {"name": "c", "image": "x", "command": ["sleep", "5"]}
+    await world.pod("a", {"restartPolicy": "Never", "initContainers": [sidecar], "containers": [script]})
+    await world.wait(8)
+    assert (await world.status("a"))["phase"] == "Succeeded"
+    killings = [text for reason, text in await world.events("a") if reason == "Killing"]
+    assert killings == ["Stopping container s"]
+
+
 RULE = {"labels": {"sandbox.kcm.dev/rule": "pods"}}
 
 
@@ -1261,7 +1339,7 @@ async def test_probes_read_the_files_of_the_container(world: World):
         for name, found in seen.items():
             (container,) = (await world.status(name))["containerStatuses"]
             found.append((container["restartCount"], container["ready"], container["started"]))
-    assert [count for count, _, _ in seen["dies"]] == [0] * 14 + [1] * 18
+    assert [count for count, _, _ in seen["dies"]] == [0] * 14 + [1] * 15 + [2] * 3
     assert {count for count, _, _ in seen["lives"]} == {0}
     assert [started for _, _, started in seen["late"]].index(True) in (14, 15)
     assert [count for count, _, _ in seen["late"]] == [0] * 19 + [1] * 13

@@ -121,6 +121,20 @@ def test_backoff_doubles_to_five_minutes() -> None:
     ]  # fmt: skip
 
 
+def test_a_container_that_a_probe_ends_waits_from_the_end_of_the_run_before() -> None:
+    """As kubectl shows a pod whose probe fails again and again (kubernetes#99697)."""
+    script = one("Always", Run(66.0, 137, "", "liveness"))
+    state = machine.accept(script, 0.0)
+    pauses, now = [], 0.0
+    for _ in range(40):
+        state = machine.advance(script, state, now)
+        current = state.containers[0]
+        if current.started_at == now and current.previous is not None:
+            pauses.append(now - current.previous.finished)
+        now = machine.due(script, state, now)
+    assert pauses[:11] == [0, 0, 0, 0, 0, 80, 160, 300, 0, 300, 0]
+
+
 def test_backoff_is_forgotten_after_a_long_run() -> None:
     script = one("Always", Run(700.0, 1))
     state = machine.advance(script, machine.accept(script, 0.0), 1401.0)
