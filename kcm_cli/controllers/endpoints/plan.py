@@ -175,26 +175,29 @@ def size(subsets: Subsets) -> int:
 
 
 def truncated(subsets: Subsets) -> Subsets:
-    """The subsets, with as many addresses as fit."""
+    """The subsets with as many addresses as fit. The API server refuses empty ones: they are left out."""
     if size(subsets) <= CAPACITY:
         return subsets
     ready = sum(len(subset.addresses) for subset in subsets)
-    if ready > CAPACITY:
-        shares = _shares([len(subset.addresses) for subset in subsets], CAPACITY)
-        return tuple(
-            msgspec.structs.replace(subset, addresses=subset.addresses[:share], not_ready_addresses=())
-            for subset, share in zip(subsets, shares, strict=True)
-        )
-    shares = _shares([len(subset.not_ready_addresses) for subset in subsets], CAPACITY - ready)
-    return tuple(
-        msgspec.structs.replace(subset, not_ready_addresses=subset.not_ready_addresses[:share])
-        for subset, share in zip(subsets, shares, strict=True)
+    room = max(CAPACITY - ready, 0)
+    shares = zip(
+        subsets,
+        _shares([len(subset.addresses) for subset in subsets], CAPACITY - room),
+        _shares([len(subset.not_ready_addresses) for subset in subsets], room),
+        strict=True,
     )
+    fitting = (
+        msgspec.structs.replace(
+            subset, addresses=subset.addresses[:first], not_ready_addresses=subset.not_ready_addresses[:second]
+        )
+        for subset, first, second in shares
+    )
+    return tuple(subset for subset in fitting if subset.addresses or subset.not_ready_addresses)
 
 
 def _shares(counts: list[int], room: int) -> list[int]:
     """The room, divided in proportion; each share is rounded up while there is room."""
-    total, left, shares = sum(counts), room, []
+    total, left, shares = sum(counts) or 1, room, []
     for count in counts:
         share = min(math.ceil(count / total * room), left)
         shares.append(share)

@@ -179,6 +179,28 @@ class TestCapacity:
         assert planned(many(1001), endpoints) is None
         assert self.KEY not in settled(many(10), endpoints).annotations
 
+    @pytest.mark.parametrize(
+        "counts",
+        [
+            pytest.param([(1001, True), (1, False)], id="an unready pod beside too many ready ones"),
+            pytest.param([(700, True), (700, True), (1, True)], id="no room is left by rounding"),
+            pytest.param([(700, True), (400, False), (400, False), (1, False)], id="the same of unready ones"),
+        ],
+    )
+    def test_no_subset_is_left_empty(self, counts):
+        """The API server refuses such a one."""
+        pods, begin = [], 0
+        for index, (count, ready) in enumerate(counts):
+            ports = [{"name": "http", "containerPort": 8000 + index}]
+            pods += many(count, begin, ready=ready, containers=[{"name": "c", "ports": ports}])
+            begin += count
+        subject = service(ports=[{"port": 80, "targetPort": "http", "protocol": "TCP"}])
+        for before in (None, settled(subject=subject)):
+            endpoints = settled(pods, before, subject)
+            assert sum(len(subset.addresses) + len(subset.not_ready_addresses) for subset in endpoints.subsets) == 1000
+            assert all(subset.addresses or subset.not_ready_addresses for subset in endpoints.subsets)
+            assert planned(pods, endpoints, subject) is None
+
     @settings(deadline=None, max_examples=10)
     @given(st.lists(st.integers(0, 700), min_size=1, max_size=4))
     def test_subsets_shrink_in_proportion(self, counts):
