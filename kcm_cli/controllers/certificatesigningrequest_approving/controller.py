@@ -10,8 +10,7 @@ from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key, starting
-from kcm_cli.engine.worker import unhandled
-from kcm_cli.machinery.errors import SyncError
+from kcm_cli.engine.worker import Pending, unhandled
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -19,8 +18,8 @@ WORKERS = 5
 RETRY_S = 0.2
 
 
-class NotAllowed(SyncError):
-    """The requester does not have the permission. Roles may change, so the request is retried."""
+class NotAllowed(Pending):
+    """The requester does not have the permission yet. Roles may change, so the request is retried."""
 
 
 class ApprovingController:

@@ -1,9 +1,15 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import logging
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from kcm_cli.planning.certificate_requests import KUBELET_CLIENT
+from kcm_cli.rest.transport import Request, Response
 from tests.kit.controlling import controllers
+from tests.kit.faults import Rewriting
 from tests.kit.world import World, resource
 from tests.unit.planning.certificates import in_base64, name, request
 
@@ -29,3 +35,24 @@ async def test_a_kubelets_request_is_approved_if_its_user_is_authorized(world: W
         assert (approved["type"], approved["reason"]) == ("Approved", "AutoApproved")
         assert approved["message"] == "Auto approving kubelet client certificate after SubjectAccessReview."
         assert await conditions_of(world, "other") == []
+
+
+async def test_a_request_whose_user_has_no_permission_is_retried_and_no_error(
+    world: World, caplog: pytest.LogCaptureFixture
+):
+    asked: list[Request] = []
+
+    def denied(request: Request, response: Response) -> Response:
+        if not request.path.endswith("/subjectaccessreviews") or len(asked) == 6:
+            return response
+        asked.append(request)
+        return replace(response, body=response.body.replace(b'"allowed":true', b'"allowed":false'))
+
+    await ask(world, "node", "system:nodes")
+    with caplog.at_level(logging.ERROR):
+        transport = Rewriting(world.server.transport(), denied)
+        async with controllers(world, names=["certificatesigningrequest-approving-controller"], transport=transport):
+            await world.wait(60)
+    (approved,) = await conditions_of(world, "node")
+    assert (approved["reason"], len(asked)) == ("AutoApproved", 6)
+    assert caplog.records == []
