@@ -17,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
+from kcm_cli.machinery import der
 from kcm_cli.serving.openssl_callbacks import request_certificates, speak_http_1
 from kcm_cli.serving.turns import Turns
 
@@ -52,7 +53,7 @@ def server_context(authorities: Iterable[x509.Certificate] | None) -> SSL.Contex
     speak_http_1(context)
     if authorities is not None:
         request_certificates(context)
-        for one in {one.subject: one for one in authorities}.values():
+        for one in {der.subject(one.public_bytes(Encoding.DER)): one for one in authorities}.values():
             context.add_client_ca(one)
         context.set_verify_depth(0)  # no work for a chain that is not judged here
     return context

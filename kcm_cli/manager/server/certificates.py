@@ -62,13 +62,18 @@ def parse_bundle(pem: bytes) -> CaBundle:
     certificates = tuple(dict.fromkeys(key_pairs.certificates(pem)))
     for certificate in certificates:
         readable(certificate)
-    return CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)
+    bundle = CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)
+    try:
+        _store(bundle.pem)
+    except crypto.Error as error:  # OpenSSL also reads the issuer's name
+        raise ValueError(f"OpenSSL does not read a certificate: {error}") from error
+    return bundle
 
 
 def readable(certificate: x509.Certificate) -> None:
-    """Parse a certificate's names and extensions, which is otherwise done on first use. Raises ValueError."""
+    """Parse the subject, the end and the extensions, which is otherwise done on first use. Raises ValueError."""
     try:
-        _ = common_name(certificate), certificate.extensions
+        _ = common_name(certificate), certificate.not_valid_after_utc, certificate.extensions
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise ValueError(str(error)) from error
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import msgspec
 from cryptography import x509
-from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
 from kcm_cli.component import key_pairs
+from kcm_cli.component.client_certificates import common_name
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server.certificates import readable
 from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
 from kcm_cli.manager.server.self_signed import Pair
 from kcm_cli.manager.server.trust import Trust
@@ -55,7 +56,7 @@ class ServingTls:
         self._trust = trust
         self._pairs = tuple(source.read() for source in sources)
         self._contexts: dict[str, SSL.Context] = {}
-        self._default = self._build()
+        self._default = self._build(self._pairs)
         trust.on_change(lambda state: self._rebuild())
 
     def context(self) -> SSL.Context:
@@ -68,28 +69,26 @@ class ServingTls:
         pairs = tuple(source.read() for source in self._sources)
         if pairs == self._pairs:
             return False
-        for pair in pairs:
-            make_context(self._config, pair)
+        self._default = self._build(pairs)
         self._pairs = pairs
-        self._rebuild()
         return True
 
     def _rebuild(self) -> None:
-        self._default = self._build()
+        self._default = self._build(self._pairs)
 
-    def _build(self) -> SSL.Context:
-        """Build the contexts by name; returns the default context."""
+    def _build(self, pairs: tuple[Pair, ...]) -> SSL.Context:
+        """Build the contexts by name; returns the default context. Raises RunError, and changes nothing then."""
         named = self._trust.state.authorities
-        contexts = [make_context(self._config, pair, named) for pair in self._pairs]
+        contexts = [make_context(self._config, pair, named) for pair in pairs]
         table: dict[str, SSL.Context] = {}
-        for source, pair, context in zip(self._sources, self._pairs, contexts, strict=True):
+        for source, pair, context in zip(self._sources, pairs, contexts, strict=True):
             for name in source.names or names_in(pair):
                 table.setdefault(name.lower(), context)
         for source, context in zip(self._sources, contexts, strict=True):
             table.update({name.lower(): context for name in source.names})
-        self._contexts = table
         if len(contexts) > 1:
             switch_by_name(contexts[0], self._for)
+        self._contexts = table
         return contexts[0]
 
     def _for(self, name: str) -> SSL.Context | None:
@@ -99,15 +98,18 @@ class ServingTls:
 
 
 def names_in(pair: Pair) -> tuple[str, ...]:
-    """The server names in a certificate."""
-    certificate = key_pairs.chain(pair.cert)[0]
+    """The server names in a certificate. Raises RunError."""
+    try:
+        certificate = key_pairs.chain(pair.cert)[0]
+        readable(certificate)
+        common = common_name(certificate)
+    except ValueError as error:
+        raise RunError(f"the serving certificate is not usable: {error}") from error
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        names = alternatives.get_values_for_type(x509.DNSName)
     except x509.ExtensionNotFound:
-        names = []
-    common = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return (*names, *(str(attribute.value) for attribute in common))
+        return (common,)
+    return (*alternatives.get_values_for_type(x509.DNSName), common)
 
 
 def make_context(
