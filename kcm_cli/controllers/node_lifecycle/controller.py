@@ -3,7 +3,7 @@
 It has three loops. Every --node-monitor-period all nodes are checked: their ``health``, the ``taints`` that follow from
 it, and their ``pods``. Changed nodes get the NoSchedule taints of their conditions at once. Every 100 ms queued nodes
 get a NoExecute taint, at their zone's rate. With the gate SeparateTaintEvictionController off, this controller runs the
-taint-eviction-controller, too.
+eviction of pods by taints, too.
 
 upstream: pkg/controller/nodelifecycle
 """
@@ -24,7 +24,7 @@ from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
 from kcm_cli.controllers.node_lifecycle.plan import Periods, Rates, ZoneState
 from kcm_cli.controllers.node_lifecycle.pods import PodMarks
 from kcm_cli.controllers.node_lifecycle.taints import TAINT_PERIOD_S, EvictionTaints
-from kcm_cli.controllers.taint_eviction import controller as taint_eviction
+from kcm_cli.controllers.shared import taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, only, own_key, starting
@@ -37,7 +37,6 @@ from kcm_cli.runtime.informer import Scope
 
 log = logging.getLogger(__name__)
 
-TAINT_EVICTION = "taint-eviction-controller"
 NODE_WORKERS, POD_WORKERS = 8, 4
 NODES_AT_ONCE = 500
 _NOT_CHECKED = ObjectFailed("Update health of Node from Controller error, Skipping - no pods will be evicted", "node")
@@ -62,8 +61,8 @@ class NodeLifecycleController:
         self.taint_eviction: Runnable | None = None
         if not context.gates.enabled("SeparateTaintEvictionController"):
             log.info("Running TaintEvictionController as part of NodeLifecyleController")
-            own = replace(context, recorder=context.recorder_for(TAINT_EVICTION))
-            self.taint_eviction = taint_eviction.CONTROLLER.build(own)
+            own = replace(context, recorder=context.recorder_for(taint_eviction.NAME))
+            self.taint_eviction = taint_eviction.TAINT_EVICTION.build(own)
         log.info("Controller will reconcile labels")
         self._nodes = context.cache(NODES)
         self._pods = context.cache(PODS)

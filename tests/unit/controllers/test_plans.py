@@ -61,6 +61,7 @@ WITHOUT_PLAN = {
     "volumeattributesclass_protection": "planning.protection",
     "podgroup_protection": "planning.protection",
     "token_cleaner": "planning.bootstrap_tokens",
+    "taint_eviction": "planning.taint_eviction",
     "podcertificaterequest_cleaner": "engine.passes.Cleaner",
     "serviceaccount": "one condition",
     "node_ipam": "a decision takes a range out of the allocator",

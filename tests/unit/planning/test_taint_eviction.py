@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import Node, NodeSpec, Taint, Toleration
-from kcm_cli.controllers.taint_eviction.plan import Leave, executing, plan
+from kcm_cli.planning.taint_eviction import Leave, executing, plan
 
 A, B = Taint("a", "1", "NoExecute"), Taint("b", "", "NoExecute")
 
