@@ -91,7 +91,10 @@ class Server:
         self._clock = clock
         self._loads = loads or Loads(clock)
         since = self._loads.now()
-        self._trust = Trust(from_files(config.authentication))
+        state, problems = from_files(config.authentication)
+        if problems:
+            raise RunError(problems[0])
+        self._trust = Trust(state)
         self._trusted(TrustState(), since)
         self._http: HttpServer | None = None
         self._stopped, self._wanted = asyncio.Event(), asyncio.Event()
@@ -219,15 +222,16 @@ class Server:
     def _reload_once(self) -> str:
         """Load changed files. Returns the error as text; empty without one."""
         since, known = self._loads.now(), self._trust.state
-        try:
-            if self._tls is not None and self._tls.refresh():
+        problems: list[str] = []
+        if self._tls is not None:
+            changed, problems = self._tls.refresh()
+            if changed:
                 log.info("Reloaded the serving certificates")
                 self._certified(since)
-            self._trust.replace(from_files(self._config.authentication, known))
-            self._trusted(known, since)
-        except RunError as error:
-            return str(error)
-        return ""
+        state, more = from_files(self._config.authentication, known)
+        self._trust.replace(state)
+        self._trusted(known, since)
+        return "; ".join((*problems, *more))
 
     def _certified(self, since: float) -> None:
         if self._config.serving.cert_file:

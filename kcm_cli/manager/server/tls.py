@@ -56,32 +56,40 @@ class ServingTls:
         self._trust = trust
         self._pairs = tuple(source.read() for source in sources)
         self._contexts: dict[str, SSL.Context] = {}
-        self._default = self._build(self._pairs)
+        self._default = self._build()
         trust.on_change(lambda state: self._rebuild())
 
     def context(self) -> SSL.Context:
         """The context of a new connection."""
         return self._default
 
-    def refresh(self) -> bool:
-        """Read the files. Returns whether they changed. Raises RunError for an invalid one; the previous ones are
-        kept."""
-        pairs = tuple(source.read() for source in self._sources)
-        if pairs == self._pairs:
-            return False
-        self._default = self._build(pairs)
-        self._pairs = pairs
-        return True
+    def refresh(self) -> tuple[bool, list[str]]:
+        """Read the files: (whether a certificate changed, errors). Of an invalid one the previous is kept."""
+        pairs, problems = list(self._pairs), []
+        for index, source in enumerate(self._sources):
+            try:
+                pair = source.read()
+                if pair != pairs[index]:
+                    make_context(self._config, pair)
+                    names_in(pair)
+                    pairs[index] = pair
+            except RunError as error:
+                problems.append(str(error))
+        if (changed := tuple(pairs)) == self._pairs:
+            return False, problems
+        self._pairs = changed
+        self._rebuild()
+        return True, problems
 
     def _rebuild(self) -> None:
-        self._default = self._build(self._pairs)
+        self._default = self._build()
 
-    def _build(self, pairs: tuple[Pair, ...]) -> SSL.Context:
-        """Build the contexts by name; returns the default context. Raises RunError, and changes nothing then."""
+    def _build(self) -> SSL.Context:
+        """Build the contexts by name; returns the default context. Raises RunError."""
         named = self._trust.state.authorities
-        contexts = [make_context(self._config, pair, named) for pair in pairs]
+        contexts = [make_context(self._config, pair, named) for pair in self._pairs]
         table: dict[str, SSL.Context] = {}
-        for source, pair, context in zip(self._sources, pairs, contexts, strict=True):
+        for source, pair, context in zip(self._sources, self._pairs, contexts, strict=True):
             for name in source.names or names_in(pair):
                 table.setdefault(name.lower(), context)
         for source, context in zip(self._sources, contexts, strict=True):

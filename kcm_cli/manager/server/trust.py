@@ -13,7 +13,6 @@ from cryptography import x509
 from msgspec.structs import replace
 
 from kcm_cli.component.auth_config import AuthenticationConfig
-from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
 
 
@@ -65,15 +64,17 @@ class Trust:
             listener(state)
 
 
-def from_files(config: AuthenticationConfig, known: TrustState | None = None) -> TrustState:
-    """The state with the parts from files replaced. Raises RunError for an invalid file."""
+def from_files(config: AuthenticationConfig, known: TrustState | None = None) -> tuple[TrustState, list[str]]:
+    """The state with the parts from files replaced, and errors. Invalid parts are not replaced."""
+    problems: list[str] = []
     state = known or TrustState()
     if config.client_ca_file:
-        state = replace(state, clients=_read(config.client_ca_file, "client-ca-file"))
+        bundle = _read(config.client_ca_file, "client-ca-file", problems)
+        state = replace(state, clients=bundle or state.clients)
     if config.requestheader_client_ca_file:
-        proxies = _read(config.requestheader_client_ca_file, "requestheader-client-ca-file")
-        state = replace(state, proxies=proxies, headers=_configured(config))
-    return state
+        bundle = _read(config.requestheader_client_ca_file, "requestheader-client-ca-file", problems)
+        state = replace(state, proxies=bundle or state.proxies, headers=_configured(config))
+    return state, problems
 
 
 def from_config_map(
@@ -131,10 +132,11 @@ def _parse(data: Mapping[str, str], key: str, problems: list[str]) -> CaBundle |
         return None
 
 
-def _read(path: str, flag: str) -> CaBundle:
+def _read(path: str, flag: str, problems: list[str]) -> CaBundle | None:
     try:
         return parse_bundle(Path(path).read_bytes())
     except OSError as error:
-        raise RunError(f"{flag}: cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise RunError(f"{flag}: {path} holds no CA certificate") from error
+        problems.append(f"{flag}: cannot read {path}: {error.strerror}")
+    except ValueError:
+        problems.append(f"{flag}: {path} holds no CA certificate")
+    return None

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.certificates import parse_bundle
 from kcm_cli.manager.server.tls import ServingTls, Source
-from kcm_cli.manager.server.trust import Trust, TrustState
+from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from tests.trust.cases import LEAF, ROOT, Form, Signed, sign
 
 LATIN = (b"\x0c\x07aurelie", b"\x14\x07aur\xe9lie")
@@ -31,6 +32,7 @@ class Files:
     """A certificate and its key in files."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.source = Source(folder / "tls.crt", folder / "tls.key")
 
     def write(self, form: Form = LEAF, pem: Callable[[Signed], bytes] = lambda signed: signed.pem) -> None:
@@ -53,22 +55,48 @@ def test_a_certificate_that_go_would_not_read_is_not_taken(files: Files) -> None
     before = tls.context()
     files.write(pem=lambda signed: odd(signed, TWICE))
     for _ in range(2):
-        with pytest.raises(RunError, match="not usable"):
-            tls.refresh()
+        changed, problems = tls.refresh()
+        assert (changed, len(problems)) == (False, 1)
+        assert "not usable" in problems[0]
         assert tls.context() is before
     trust.replace(TrustState(clients=parse_bundle(sign(ROOT).pem)))  # the contexts are made again, of what was kept
     assert tls.context() is not before
     with pytest.raises(RunError, match="not usable"):
         ServingTls(ServingConfig(), (files.source,), trust)
     files.write()
-    assert tls.refresh()
+    assert tls.refresh() == (True, [])
 
 
 def test_names_in_the_oldest_string_type_are_read(files: Files) -> None:
     """T61String holds Latin-1, as in Go."""
     tls = ServingTls(ServingConfig(), (files.source,), trust := Trust(TrustState()))
     files.write(replace(LEAF, name="aurelie"), lambda signed: odd(signed, LATIN))
-    assert tls.refresh()
+    assert tls.refresh() == (True, [])
     before = tls.context()
     trust.replace(TrustState(clients=parse_bundle(odd(sign(replace(ROOT, name="aurelie")), LATIN))))
     assert tls.context() is not before
+
+
+def test_one_invalid_file_does_not_keep_the_others_from_being_loaded(tmp_path: Path) -> None:
+    one, other = Files(tmp_path / "one"), Files(tmp_path / "other")
+    one.write()
+    other.write()
+    tls = ServingTls(ServingConfig(), (one.source, other.source), Trust(TrustState()))
+    other.write(pem=lambda signed: b"rubbish")
+    assert not tls.refresh()[0]
+    one.write()
+    changed, problems = tls.refresh()
+    assert (changed, len(problems)) == (True, 1)
+
+    clients, proxies = tmp_path / "clients", tmp_path / "proxies"
+    config = AuthenticationConfig(client_ca_file=str(clients), requestheader_client_ca_file=str(proxies))
+    clients.write_bytes(sign(ROOT).pem)
+    proxies.write_bytes(sign(ROOT).pem)
+    state, problems = from_files(config)
+    assert not problems
+    clients.write_bytes(b"rubbish")
+    proxies.write_bytes(sign(ROOT).pem)
+    later, problems = from_files(config, state)
+    assert problems == [f"client-ca-file: {clients} holds no CA certificate"]
+    assert later.clients == state.clients
+    assert later.proxies != state.proxies
