@@ -53,6 +53,10 @@ class NodeStatuses:
         if lock is not None and not lock.locked():
             del self._locks[name]
 
+    def known_nodes(self) -> set[str]:
+        """The nodes that were, or are being, written."""
+        return self._locks.keys() | self._written.keys()
+
     def differs(self, node: Node) -> bool:
         """Whether a node's status differs from the attached volumes, although the node is not older than the last
         write."""

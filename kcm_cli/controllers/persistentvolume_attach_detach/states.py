@@ -52,6 +52,10 @@ class DesiredState:
     def manages(self, node: str) -> bool:
         return node in self._nodes
 
+    def known_nodes(self) -> set[str]:
+        """The managed nodes."""
+        return set(self._nodes)
+
     def add(self, pod: Pod, volume: AttachableVolume) -> bool:
         """Add a volume that a pod needs on its node. Returns whether that is new."""
         node = pod.spec.node_name
@@ -213,6 +217,10 @@ class ActualState:
         if node not in self._on_node:
             self._in_use.pop(node, None)
             self._reported.pop(node, None)
+
+    def known_nodes(self) -> set[str]:
+        """The nodes of which anything is known."""
+        return self._on_node.keys() | self._in_use.keys() | self._reported.keys()
 
     def in_use(self, name: str, node: str) -> bool:
         return name in self._in_use.get(node, ())

@@ -166,9 +166,11 @@ class World:
                 self.actual.attached(volume.unique_name, volume, pod.spec.node_name, found.device)
 
     async def read_pods(self) -> None:
-        """Compare the desired state with the cached pods. upstream: findAndRemoveDeletedPods, findAndAddActivePods."""
+        """Compare the desired state with the cached pods, and forget deleted nodes. upstream: findAndRemoveDeletedPods,
+        findAndAddActivePods."""
         if not self._populated:
             return
+        self._forget_nodes()
         for uid in self.desired.pods() - {pod.uid for pod in self._pods.store}:
             self._look_at(self.desired.remove_pod(uid))
         await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
@@ -212,11 +214,9 @@ class World:
         """The volumes that were attached to a node."""
         if not self._populated:
             return ()
-        self.desired.remove_node(node.name)
         self.actual.set_in_use(node.name, node.status.volumes_in_use)
-        self.statuses.forget(node.name)
         names = self._unneeded_on(node.name)
-        self.actual.forget_node(node.name)
+        self._forget_node(node.name)
         return names
 
     def claim_changed(self, claim: Object) -> Keys:
@@ -264,6 +264,18 @@ class World:
             ref = volume.spec.claim_ref
             if volume.spec.flex_volume is not None and ref is not None:
                 yield from self._pods.store.by_index(CLAIM, f"{ref.namespace}/{ref.name}")
+
+    def _forget_nodes(self) -> None:
+        """Forget the deleted nodes that had volumes when they were deleted, and have none any more."""
+        for name in self.desired.known_nodes() | self.actual.known_nodes() | self.statuses.known_nodes():
+            if self.nodes.store.get(name) is None and not self.nodes.store.is_unseen(name):
+                self._forget_node(name)
+
+    def _forget_node(self, name: str) -> None:
+        """Forget a deleted node, except what pods need and what is attached there."""
+        self.desired.remove_node(name)
+        self.statuses.forget(name)
+        self.actual.forget_node(name)
 
     def _manage(self, node: Node) -> bool:
         """Manage a node if its annotation requests it. Returns whether it was not managed before."""

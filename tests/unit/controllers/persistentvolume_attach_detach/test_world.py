@@ -73,3 +73,30 @@ async def test_reading_the_state_yields_and_sees_concurrent_changes() -> None:
     assert turns > 5
     assert len(list(world.desired)) == COUNT - 1
     assert len(world.volumes) >= COUNT - 1
+
+
+async def test_deleted_nodes_are_forgotten_when_nothing_is_attached_any_more() -> None:
+    """As when a cluster shrinks, and its new nodes have other names."""
+    caches = Caches(2)
+    world = caches.world()
+    await world.populate()
+    for number in range(2):
+        world.actual.attached(f"h{number}", None, f"n{number}")
+    nodes: Any = caches.informers.get(NODES)
+    nodes.listen(on_delete=world.node_deleted)
+    nodes._remove("n0")
+    await world.read_pods()
+    assert holds(world) == {"n0", "n1"}
+    world.pod_deleted(caches.informers.get(PODS).store.get("ns/p0"))
+    world.actual.detached("h0", "n0")
+    await world.statuses.sync("n0")
+    caches.informers.get(PODS).store.pop("ns/p0")
+    await world.read_pods()
+    assert holds(world) == {"n1"}
+
+
+def holds(world: World) -> set[str]:
+    """The nodes of which it knows anything."""
+    desired, actual, statuses = world.desired, world.actual, world.statuses
+    parts = (desired._nodes, desired._on_node, actual._on_node, actual._in_use, actual._reported)
+    return set().union(*parts, statuses._locks, statuses._written)
