@@ -26,6 +26,7 @@ class Operations:
         self._tasks = Tasks(self._failed)
         self._going: set[str] = set()
         self._backoff: dict[str, tuple[float, float]] = {}
+        """When an operation may start again, and the delay; (0, 0) until it fails. None for a deleted object."""
 
     def start(self, name: str, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Start an operation, unless it is running or in backoff."""
@@ -33,6 +34,7 @@ class Operations:
         if name in self._going or self._clock.monotonic() < until:
             return
         self._going.add(name)
+        self._backoff.setdefault(name, (0.0, 0.0))
         self._tasks.start(name, self._run(name, work))
 
     def forget(self, name: str) -> None:
@@ -51,10 +53,13 @@ class Operations:
         self._backoff.pop(name, None)
 
     def _failed(self, name: str, error: BaseException) -> None:
-        _, before_s = self._backoff.get(name, (0.0, 0.0))
-        wait_s = min(2 * before_s, LONGEST_S) or FIRST_S
-        self._backoff[name] = (self._clock.monotonic() + wait_s, wait_s)
-        fields = {"controller": self._controller, "operation": name, "delay_s": wait_s, "err": str(error)}
+        fields: dict[str, object] = {"controller": self._controller, "operation": name}
+        if name in self._backoff:
+            _, before_s = self._backoff[name]
+            fields["delay_s"] = wait_s = min(2 * before_s, LONGEST_S) or FIRST_S
+            self._backoff[name] = (self._clock.monotonic() + wait_s, wait_s)
+        text = "Operation failed, will retry" if name in self._backoff else "Operation on a deleted object failed"
+        fields["err"] = str(error)
         unexpected = getattr(error, "reason", None) is None and not isinstance(error, OSError | TransportError)
         level = logging.ERROR if unexpected else logging.INFO
-        log.log(level, "Operation failed, will retry", extra={"fields": fields}, exc_info=error if unexpected else None)
+        log.log(level, text, extra={"fields": fields}, exc_info=error if unexpected else None)
