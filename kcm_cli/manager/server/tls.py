@@ -71,7 +71,6 @@ class ServingTls:
                 pair = source.read()
                 if pair != pairs[index]:
                     make_context(self._config, pair)
-                    names_in(pair)
                     pairs[index] = pair
             except RunError as error:
                 problems.append(str(error))
@@ -88,12 +87,13 @@ class ServingTls:
         """Build the contexts by name; returns the default context. Raises RunError."""
         named = self._trust.state.authorities
         contexts = [make_context(self._config, pair, named) for pair in self._pairs]
+        of_pairs = list(zip(self._sources, self._pairs, contexts, strict=True))[1:]
+        given = [(source.names, context) for source, _, context in of_pairs]
+        found = [(names_in(pair), context) for source, pair, context in of_pairs if not source.names]
         table: dict[str, SSL.Context] = {}
-        for source, pair, context in zip(self._sources, self._pairs, contexts, strict=True):
-            for name in source.names or names_in(pair):
+        for names, context in (*given, *found):
+            for name in names:
                 table.setdefault(name.lower(), context)
-        for source, context in zip(self._sources, contexts, strict=True):
-            table.update({name.lower(): context for name in source.names})
         if len(contexts) > 1:
             switch_by_name(contexts[0], self._for)
         self._contexts = table
@@ -106,13 +106,9 @@ class ServingTls:
 
 
 def names_in(pair: Pair) -> tuple[str, ...]:
-    """The server names in a certificate. Raises RunError."""
-    try:
-        certificate = key_pairs.chain(pair.cert)[0]
-        readable(certificate)
-        common = common_name(certificate)
-    except ValueError as error:
-        raise RunError(f"the serving certificate is not usable: {error}") from error
+    """The server names in a certificate of a context."""
+    certificate = key_pairs.chain(pair.cert)[0]
+    common = common_name(certificate)
     try:
         alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -154,6 +150,7 @@ def _restrict(context: SSL.Context, config: ServingConfig) -> None:
 def _show(context: SSL.Context, pair: Pair) -> None:
     try:
         own, *chain = key_pairs.chain(pair.cert)
+        readable(own)
         key = key_pairs.pair_key(pair.key)
         context.use_certificate(own)
         for one in chain:

@@ -462,10 +462,16 @@ async def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, ca
     main = authority.issue(tmp_path, "main", dns="main.example")
     sni = authority.issue(tmp_path, "sni", dns="sni.example")
     wild = authority.issue(tmp_path, "wild")
+    again = authority.issue(tmp_path, "again", dns="main.example")
     config = ServingConfig(
         cert_file=str(main),
         key_file=str(main),
-        sni_cert_keys=(CertKey(str(sni), str(sni)), CertKey(str(wild), str(wild), ("*.wild.example",))),
+        sni_cert_keys=(
+            CertKey(str(sni), str(sni)),
+            CertKey(str(wild), str(wild), ("*.wild.example",)),
+            CertKey(str(again), str(again)),
+            CertKey(str(again), str(again), ("*.wild.example", "sni.example", "Again.example")),
+        ),
     )
     async with serving(config) as server:
 
@@ -474,8 +480,10 @@ async def test_certificates_are_selected_by_name_and_reloaded(tmp_path: Path, ca
             return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
 
         assert await shown() == "main"
-        assert await shown("sni.example") == "sni"
-        assert await shown("a.wild.example") == "wild"
+        assert await shown("sni.example") == "again"  # names that are given precede those in certificates
+        assert await shown("again.example") == "again"
+        assert await shown("a.wild.example") == "wild"  # the first pair with a name
+        assert await shown("main.example") == "again"  # the default certificate has no names
         assert await shown("b.a.wild.example") == "main"
         main.write_bytes(authority.issue(tmp_path, "renewed").read_bytes())
         for _ in range(100):
