@@ -64,6 +64,6 @@ def _has_ended(certificate: str, now: datetime) -> bool:
     try:
         block = pem.first(from_base64(certificate))
         found = [x509.load_der_x509_certificate(one) for one in der.split(block.content)] if block is not None else []
-    except ValueError:
+        return bool(found) and now > found[0].not_valid_after_utc
+    except (ValueError, x509.InvalidVersion):
         return False
-    return bool(found) and now > found[0].not_valid_after_utc

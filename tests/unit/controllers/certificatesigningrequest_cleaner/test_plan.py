@@ -25,6 +25,16 @@ def certificate(ends):
     return base64.b64encode(pem).decode()
 
 
+def patched(old, new):
+    """A certificate with other bytes, which no issuer would sign but a client may write."""
+    der = x509.load_pem_x509_certificate(base64.b64decode(certificate(datetime(2060, 1, 1, tzinfo=UTC)))).public_bytes(
+        serialization.Encoding.DER
+    )
+    assert der.count(old) == 1
+    body = base64.encodebytes(der.replace(old, new)).decode()
+    return base64.b64encode(f"-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n".encode()).decode()
+
+
 def request(kind, minutes, signed="", created_minutes=0):
     known = stored(certificate=signed)
     created = format_time(NOW - timedelta(minutes=created_minutes))
@@ -58,6 +68,19 @@ LASTING, ENDED = certificate(NOW + timedelta(days=1)), certificate(NOW - timedel
 )
 def test_expiry_of_requests(known, expected):
     assert plan.plan(known, NOW) is expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x09", id="of an unknown version"),
+        pytest.param(b"20600101000000Z", b"00000101000000Z", id="valid until the year 0"),
+        pytest.param(b"20600101000000Z", b"20601301000000Z", id="valid until a month 13"),
+    ],
+)
+def test_a_request_with_an_odd_certificate_is_deleted_in_the_end(old, new):
+    assert not plan.plan(request("Approved", 1, patched(old, new)), NOW)
+    assert plan.plan(request("Approved", 61, patched(old, new)), NOW)
 
 
 def test_a_request_whose_condition_has_no_time_is_kept():
