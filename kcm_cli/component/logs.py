@@ -148,7 +148,10 @@ class _BufferedHandler(logging.StreamHandler[TextStream]):
     """A handler whose stream decides when lines are written; ``flush`` writes them at once."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.stream.write(self.format(record) + self.terminator)
+        try:
+            self.stream.write(self.format(record) + self.terminator)
+        except Exception:  # noqa: BLE001  # as in all handlers of logging: not the concern of those who log
+            self.handleError(record)
 
 
 def setup(config: LogsConfig) -> None:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -244,6 +245,19 @@ def test_buffered_lines_are_written_by_a_flush(capsys: pytest.CaptureFixture[str
     for handler in logging.getLogger().handlers:
         handler.flush()
     assert body(capsys.readouterr().out) == '"fine"\n'
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_a_stream_that_fails_does_not_concern_those_who_log(
+    size: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys.stdout, "write", full)
+    logs.setup(LogsConfig(text_split_stream=True, text_info_buffer_bytes=size))
+    log.info("fine")
+    assert "No space left on device" in capsys.readouterr().err
 
 
 class Sink:
