@@ -31,7 +31,7 @@ class Lease:
     None stands for: until the server rejects them.
     """
 
-    header: str
+    header: str = field(repr=False)
     lifetime_s: float | None = field(default=None, compare=False)
     certificate: tuple[bytes, bytes] | None = field(default=None, repr=False)
 
@@ -97,6 +97,8 @@ class Renewing:
             if lease is not None:
                 return lease
             if self._failure is not None and self._failed_at > asked:
+                if self._lease is not None:
+                    return self._lease
                 raise self._failure
             return await self._renew()
 
@@ -108,8 +110,8 @@ class Renewing:
         try:
             lease = await self._source()
         except CredentialsError as error:
+            self._failure, self._failed_at = error, self._clock.monotonic()
             if self._lease is None:
-                self._failure, self._failed_at = error, self._clock.monotonic()
                 raise
             log.error("Unable to rotate token", extra={"fields": {"err": str(error)}})
             return self._lease

@@ -67,6 +67,24 @@ async def test_an_old_value_stays_in_use_when_renewing_fails():
     assert (await renewing.renew()).header == "t1"
 
 
+async def test_concurrent_requests_share_a_failed_renewal_of_an_old_value():
+    tokens = Tokens(delay_s=3.0)
+    renewing = Renewing(tokens, LoopClock())
+    await renewing.renew()
+    tokens.failing = True
+    await asyncio.sleep(11)
+    started = LoopClock().monotonic()
+    outcomes = await asyncio.gather(*(renewing.renew() for _ in range(20)))
+    assert {outcome.header for outcome in outcomes} == {"t1"}
+    assert LoopClock().monotonic() == started + 3.0
+    tokens.failing = False
+    assert (await renewing.renew()).header == "t2"
+
+
+def test_a_header_is_not_shown():
+    assert "secret" not in repr(Lease("Bearer secret"))
+
+
 async def test_a_rejected_value_is_not_used_again():
     tokens = Tokens(lifetime_s=None)
     renewing = Renewing(tokens, LoopClock())
