@@ -293,7 +293,7 @@ class Linked:
             if behind.node:
                 other = self._last(node, Ref("Node", behind.node), _OF_NODES)
                 if other is not None and (found is None or other.at > found.at):
-                    found = found if self._is_rolled(node, found, other, behind) else other
+                    found = other if found is None else self._cause_of_daemon(node, found, other, behind)
             if found is not None:
                 self._attach(node, found, behind)
                 return
@@ -302,22 +302,33 @@ class Linked:
         elif step.actor in _FOR_OWNERS or step.actor in _EVICTERS or step.actor == _COLLECTOR:
             node.origin = NOT_SEEN
 
-    def _is_rolled(self, node: Node, found: Node | None, other: Node, behind: _Behind) -> bool:
-        """Whether a daemon's pod came or went for a change of its DaemonSet, and not for a later one of its node. A pod
-        that is older than the DaemonSet's change waits for its turn, but one that the node does not want goes at once;
-        and a pod replaces one that was taken away after the node's change."""
-        if found is None:
-            return False
+    def _cause_of_daemon(self, node: Node, of_set: Node, of_node: Node, behind: _Behind) -> Node:
+        """What a daemon's pod came or went for: the change of its DaemonSet, or the later one of its node. The first
+        row that fits decides."""
+        came = _step(node).verb == CREATED
+        at_once = node.at - of_node.at <= _CLOSE_S
+        rows = (
+            (came and self._replaces(node, of_node, behind), of_set),  # after the node's change, a pod was taken away
+            (came, of_node),  # the node had no pod
+            (_step(of_set).verb == CREATED, of_node),  # a DaemonSet that is new takes no pod away
+            (at_once, of_node),  # the node does not want the pod: it waits for no turn
+            (self._is_younger(node, of_set), of_node),  # the pod was made of the changed DaemonSet
+            (True, of_set),  # it is older, and waited for its turn
+        )
+        return next(cause for fits, cause in rows if fits)
+
+    def _replaces(self, node: Node, after: Node, behind: _Behind) -> bool:
+        """Whether a daemon's pod came in place of one that was taken away after this."""
+        times = self._taken.get((behind.about.place, behind.node), ())
+        index = bisect_right(times, after.at)
+        return index < len(times) and times[index] <= node.at
+
+    def _is_younger(self, node: Node, change: Node) -> bool:
+        """Whether the object of a step was created after a change. One whose creation was not seen is older."""
         step = _step(node)
-        if step.verb == CREATED:
-            times = self._taken.get((behind.about.place, behind.node), ())
-            index = bisect_right(times, other.at)
-            return index < len(times) and times[index] <= node.at
-        if _step(found).verb == CREATED or node.at - other.at <= _CLOSE_S:
-            return False
         near = (one for one in self._near(step.about.place, node.at) if _step(one).verb == CREATED)
         births = [one.at for one in near if one.at <= node.at and _same(_step(one).about, step.about)]
-        return not births or births[-1] < found.at
+        return bool(births) and births[-1] >= change.at
 
     def _attach(self, node: Node, found: Node, behind: _Behind) -> None:
         step, above = _step(node), _step(found)
